@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import numpy as np
 import pytest
 
+from tests.backends.cuda.devices import fake_cuda
 from tests.backends.cuda.sanitizing import SANITIZE
 from tests.backends.cuda.shim.engine import HostEngine, host_compiler
 from tests.backends.cuda.test_handle import HostMemory
@@ -32,6 +34,14 @@ def host_engine(shim_folder):
 def host_backend(host_engine):
     """A backend of CUDA over NumPy's memory whose kernels run on the host."""
     return CudaBackend(HostMemory(), lambda: np, host_engine)
+
+
+@pytest.fixture
+def cuda():
+    """Two devices of the fake CuPy instead of the real one's."""
+    with fake_cuda() as found:
+        yield found
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tt
 from tests.backends.cuda.kernels import native, values
+from tests.backends.cuda.launch.test_elementwise import views
 from tests.backends.cuda.test_handle import HostMemory
-from tests.backends.cuda.test_pointwise import views
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.copies import cast, copy_into, duplicate, tables
 from tt.core.errors import DtypeError, ShapeError

@@ -12,7 +12,7 @@ from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.kernels import kernel_tables
-from tt.backends.cuda.libraries.namespace import LINALG, SAME, SPELLINGS, LazyNamespace
+from tt.backends.cuda.libraries.namespace import LazyNamespace
 
 
 @pytest.fixture
@@ -78,17 +78,6 @@ def test_views_share_the_memory_of_their_base(backend):
     assert not base.array.any()
     (kernel,) = kernels(backend, "permute")
     assert kernel.function(base, (1, 0)).shares_memory(base)
-
-
-def test_every_name_of_the_namespace_is_one_of_the_library():
-    namespace = LazyNamespace(lambda: np)
-    for name in (*SAME, *SPELLINGS):
-        assert callable(namespace.find(name)), name
-        assert hasattr(np, SPELLINGS.get(name, name)), name
-    for name in LINALG:
-        assert callable(getattr(namespace.linalg, name)), name
-    assert not hasattr(namespace, "no_such_function")
-    assert not hasattr(namespace.linalg, "no_such_function")
 
 
 @pytest.mark.parametrize("descending", [False, True])

@@ -17,7 +17,7 @@ from tests.backends.cuda.sanitizing import SANITIZE
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 FAMILIES = sorted(
-    path.name for path in HERE.glob("test_*.py")
+    path.relative_to(HERE).as_posix() for path in HERE.rglob("test_*.py")
     if path.name != Path(__file__).name and re.search(r"\bhost_(engine|backend)\b", path.read_text())
 )  # fmt: skip
 """The tests whose kernels run on the host."""

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.threads import in_threads
-from tt.backends.cuda.memory.memory_snapshot import memory_picture
 from tt.backends.cuda.memory.memory_stats import History, Ledger
 
 
@@ -63,27 +62,6 @@ def test_threads_lose_no_update():
     assert stats["allocated_bytes.all.current"] == 4096 and stats["requested_bytes.all.freed"] == 800_000
 
 
-def test_a_snapshot_shows_blocks_and_what_lies_between():
-    ledger = Ledger()
-    ledger.grown(1 << 20, 4096, 3)
-    ledger.allocated((1 << 20) + 512, 1024, 900, 3)
-    ledger.allocated((1 << 20) + 2048, 512, 512, 3)
-    ledger.freed((1 << 20) + 2048, waits=True)
-    ledger.allocated(64, 512, 10, 0)  # of an allocator without segments
-    alone, segment = ledger.snapshot(1)
-    assert (alone["address"], alone["total_size"], alone["allocated_size"]) == (64, 512, 512)
-    assert {k: segment[k] for k in ("device", "address", "total_size", "allocated_size", "active_size", "stream")} == {
-        "device": 1, "address": 1 << 20, "total_size": 4096, "allocated_size": 1024, "active_size": 1536, "stream": 3,
-    }  # fmt: skip
-    assert [(b["size"], b["state"]) for b in segment["blocks"]] == [
-        (512, "inactive"), (1024, "active_allocated"), (512, "inactive"), (512, "active_awaiting_free"),
-        (1536, "inactive"),
-    ]  # fmt: skip
-    assert ledger.stats()["reserved_bytes.all.current"] == 4096
-    ledger.shrunk(1 << 20)
-    assert ledger.stats()["segment.all.freed"] == 1 and ledger.stats()["reserved_bytes.all.peak"] == 4096
-
-
 def test_a_history_keeps_the_latest_events_and_their_places():
     ledger = Ledger()
     ledger.history = History(3)
@@ -93,18 +71,3 @@ def test_a_history_keeps_the_latest_events_and_their_places():
     found = [(event["action"], event["addr"]) for event in ledger.history.entries]
     assert found == [("alloc", 2), ("free_requested", 1), ("free_completed", 1)]
     assert ledger.history.entries[0]["frames"][0]["filename"] == __file__
-
-
-def test_a_picture_shows_bars_that_fall_when_what_is_below_is_freed():
-    ledger = Ledger()
-    ledger.history = History()
-    ledger.grown(0, 2048, 0)
-    ledger.allocated(0, 1024, 1024, 0)
-    ledger.allocated(1024, 512, 512, 0)
-    ledger.freed(0)
-    picture = memory_picture({"device_traces": [[], list(ledger.history.entries)]}, 1)
-    assert picture.startswith("<svg ") and picture.rstrip().endswith("</svg>")
-    assert picture.count("<rect ") == 3, "one bar for the first, two for the second: it fell"
-    assert (
-        "1024 bytes at 0x0" in picture and "512 bytes at 0x400" in picture and "Memory of cuda:1" in picture
-    )

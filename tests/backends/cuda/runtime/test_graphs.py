@@ -12,13 +12,6 @@ from tests.backends.cuda.devices import fake_cuda
 from tt.errors import ArgumentError, DeviceError, OutOfMemoryError, ValueRangeError
 
 
-@pytest.fixture
-def cuda():
-    with fake_cuda() as found:
-        yield found
-        gc.collect()
-
-
 def captured(function):
     graph = tt.cuda.CUDAGraph()
     with tt.cuda.graph(graph):

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 import tt
-from tests.backends.cuda.devices import fake_cuda
 from tt.errors import DeviceError
 
 ASKED = {
@@ -57,12 +56,6 @@ class FakeNvml(SimpleNamespace):
 
     def nvmlDeviceGetComputeRunningProcesses(self, gpu):  # noqa: N802
         return self.processes
-
-
-@pytest.fixture
-def cuda():
-    with fake_cuda() as found:
-        yield found
 
 
 @pytest.fixture

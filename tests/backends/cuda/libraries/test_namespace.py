@@ -13,7 +13,7 @@ from tests.backends.cuda.cupy_facts import collect, read
 from tests.backends.cuda.strict_arrays import signature_of
 from tt.backends.cuda.libraries.namespace import FFT, LINALG, SAME, SPELLINGS, LazyNamespace
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 FACTS = read()
 
 
@@ -122,3 +122,14 @@ def test_sparse_matrices_are_asked_for_what_cupyx_has():
     assert fits(signature_of(FACTS["sparse_linalg"]["spsolve"]), 2, [])
     for kind in ("csr_matrix", "csc_matrix"):
         assert {"tocsr", "tocsc", "sort_indices"} <= set(FACTS["sparse"][kind])
+
+
+def test_every_name_of_the_namespace_is_one_of_the_library():
+    namespace = LazyNamespace(lambda: np)
+    for name in (*SAME, *SPELLINGS):
+        assert callable(namespace.find(name)), name
+        assert hasattr(np, SPELLINGS.get(name, name)), name
+    for name in LINALG:
+        assert callable(getattr(namespace.linalg, name)), name
+    assert not hasattr(namespace, "no_such_function")
+    assert not hasattr(namespace.linalg, "no_such_function")
