@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,14 +12,6 @@ from tt import library
 from tt.core.custom_op.define import only_declares
 from tt.core.errors import ArgumentError, GradientError, NoKernelError
 from tt.library import custom_op
-
-
-@pytest.fixture(autouse=True)
-def scope() -> Iterator[None]:
-    """Undo what a test registers."""
-    with library.scoped():
-        yield
-
 
 # --- bodies ------------------------------------------------------------------------------------------------------
 

@@ -14,14 +14,7 @@ from tt.core.errors import (
     UnknownNameError,
     UnknownOpError,
 )
-from tt.library import custom_op, scoped
-
-
-@pytest.fixture(autouse=True)
-def scope():
-    """Undo what a test registers."""
-    with scoped() as scope:
-        yield scope
+from tt.library import custom_op
 
 
 def make(name="test::twice"):

@@ -77,3 +77,36 @@ def probe() -> Iterator[Probe]:
     found = Probe()
     yield found
     found.remove()
+
+
+class Scope:
+    """A plugin that declares and holds what it is given."""
+
+    def __init__(self, *held, lost=(), extends=("cpu",)):
+        self._held, self._lost, self._extends = set(held), set(lost), extends
+
+    def declares(self, kind, name):
+        return (kind, name) in self._held | self._lost
+
+    def holds(self, kind, name):
+        return (kind, name) in self._held
+
+    def extends(self, device):
+        return device in self._extends
+
+    def lost(self, kind, name):
+        return f"{kind} {name} is another's"
+
+
+@pytest.fixture
+def plugin():
+    """Return a function that makes the registry of a plugin; all is taken out afterwards."""
+    made = []
+
+    def make(name, *held, **options):
+        made.append(REGISTRY.for_plugin(Provider(f"tt-{name}", "1.0", name), Scope(*held, **options)))
+        return made[-1]
+
+    yield make
+    for registry in made:
+        registry.remove()

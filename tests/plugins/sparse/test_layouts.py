@@ -5,10 +5,6 @@ PyTorch is the reference, side by side; SciPy and NumPy for what PyTorch lacks.
 
 from __future__ import annotations
 
-import copy
-import pickle
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,9 +22,9 @@ from tests.plugins.sparse.pairs import (
     theirs,
     torch,
 )
-from tt.errors import DataDependentError, LayoutError
+from tt.errors import LayoutError
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("quiet_torch")]
 
 COMPRESSED = LAYOUTS[1:]
 MAKERS = {
@@ -37,13 +33,6 @@ MAKERS = {
     "sparse_bsr": ([0, 1, 3], [1, 0, 2], np.arange(12.0, dtype=np.float32).reshape(3, 2, 2).tolist()),
     "sparse_bsc": ([0, 1, 3], [1, 0, 2], np.arange(18.0, dtype=np.float32).reshape(3, 2, 3).tolist()),
 }
-
-
-@pytest.fixture(autouse=True)
-def quiet_torch():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 # --- making ------------------------------------------------------------------------------------------------------
@@ -262,125 +251,6 @@ def test_half_dtypes_convert_and_coalesce():
 def test_conversions_that_cannot_be_say_why(call, error, message):
     with pytest.raises(getattr(tt.errors, error), match=message):
         call(tt.tensor(MATRIX))
-
-
-# --- copies --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_copies_share_nothing_and_keep_everything(layout):
-    tensor = ours(layout)
-    before = text(tensor)
-    for other in (
-        pickle.loads(pickle.dumps(tensor)), copy.deepcopy(tensor), tensor.clone(), tensor.to(tt.float64).to(tt.float32)
-    ):  # fmt: skip
-        assert text(other) == before
-        other._values().zero_()
-        assert text(tensor) == before
-    assert tensor.to(tt.float32) is tensor
-    shallow = copy.copy(tensor)
-    shallow._values().mul_(2)
-    assert tensor._values().tolist() == shallow._values().tolist()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_gradients_pickles_and_attributes_travel(layout):
-    tensor = ours(layout).requires_grad_()
-    tensor.note = "here"
-    other = pickle.loads(pickle.dumps(tensor))
-    assert (other.requires_grad, other.note, other.is_leaf) == (True, "here", True)
-    assert not tensor.detach().requires_grad
-
-
-def test_whether_coordinates_are_coalesced_travels():
-    for coalesced in (False, True):
-        made = tt.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,), is_coalesced=coalesced)
-        assert pickle.loads(pickle.dumps(made)).is_coalesced() is coalesced
-        assert made.clone().is_coalesced() is coalesced
-        assert made.to(tt.float64).is_coalesced() is coalesced
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_tensor_takes_the_content_of_another_of_its_layout(layout):
-    target, source = ours(layout), ours(layout).to(tt.float64)
-    source._values().mul_(2)
-    version = target._version
-    assert target.copy_(source) is target
-    assert target.dtype is tt.float32
-    assert target.to_dense().tolist() == (2 * tt.tensor(MATRIX)).tolist()
-    assert target._version == version + 1
-    for other in (tt.zeros(4, 4), *(ours(name) for name in LAYOUTS if name != layout)):
-        with pytest.raises(
-            LayoutError, match=rf"between tensors of different layouts .* self is tt\.{layout}"
-        ):
-            target.copy_(other)
-    with pytest.raises(tt.errors.ShapeError, match="sparse tensors are not broadcast"):
-        target.copy_(ours(layout, [[0.0, 1.0], [2.0, 0.0]]))
-    same(target.zero_(), theirs(layout).zero_())
-
-
-def test_compressed_tensors_take_only_as_many_elements_as_they_have():
-    with pytest.raises(
-        LayoutError, match="same number of specified elements are supported, but self has 5 and src 4"
-    ):
-        ours("sparse_csr").copy_(tt.eye(4).to_sparse_csr())
-
-
-@pytest.mark.parametrize("layout", COMPRESSED)
-def test_likes_of_compressed_tensors_keep_the_pattern(layout):
-    same(tt.ones_like(ours(layout)), torch.ones_like(theirs(layout)))
-    assert tt.empty_like(ours(layout))._nnz() == ours(layout)._nnz()
-    same(ours(layout).fill_(3), theirs(layout).fill_(3))
-
-
-# --- without data --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_meta_tensors_know_layout_size_and_dtype(layout):
-    tensor = ours(layout)
-    meta = tensor.to("meta")
-    assert (meta.device.type, meta.layout, meta.shape, meta._nnz()) == (
-        "meta",
-        tensor.layout,
-        (4, 4),
-        tensor._nnz(),
-    )
-    assert meta.to_dense().shape == (4, 4)
-    assert meta.to(tt.float64).dtype is tt.float64
-    unknown = tt.zeros(4, 4, device="meta").to_sparse(layout=layout, **options_of(layout))
-    assert (unknown.layout, unknown.shape) == (tensor.layout, (4, 4))
-    for ask in (unknown._nnz, unknown.values):
-        with pytest.raises(DataDependentError):
-            ask()
-    assert pickle.loads(pickle.dumps(unknown)).layout is tensor.layout
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_fake_tensors_keep_device_and_layout(layout):
-    with tt.fake_mode() as mode:
-        fake = mode.from_tensor(ours(layout))
-        dense = fake.to_dense()
-        made = tt.zeros(4, 4, device="cuda").to_sparse(layout=layout, **options_of(layout))
-    assert (fake.layout.name, fake.shape, fake.device.type) == (layout, (4, 4), "cpu")
-    assert (dense.layout, dense.shape) == (tt.strided, (4, 4))
-    assert (made.layout.name, made.device.type) == (layout, "cuda")
-    assert repr(fake).startswith("FakeTensor(")
-
-
-def test_fake_mode_makes_sparse_tensors_of_lists():
-    with tt.fake_mode():
-        made = tt.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,))
-        rows = tt.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0], (2, 3))
-    assert (made.layout, made.shape, rows.layout, rows.shape) == (tt.sparse_coo, (3,), tt.sparse_csr, (2, 3))
-
-
-def test_meta_prints_as_in_pytorch():
-    same(tt.eye(3).to_sparse_csr().to("meta")._nnz(), 3)
-    same(
-        tt.empty(2, 3, layout=tt.sparse_coo, device="meta"),
-        torch.empty(2, 3, layout=torch.sparse_coo, device="meta"),
-    )
 
 
 # --- memory --------------------------------------------------------------------------------------------------------

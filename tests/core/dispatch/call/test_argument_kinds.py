@@ -258,30 +258,3 @@ def test_an_output_that_overlaps_partly_with_an_operand_is_refused():
     tt.add(x[:3], x[:3], out=tt.zeros(3))
     with pytest.raises(RuntimeError, match="memory"):
         tt.add(x[:3], x[:3], out=x[1:])
-
-
-# --- subscripts ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "index",
-    [2, -1, slice(1, 3), slice(None, None, 2), slice(5, 2), slice(-100, 100), (1, 2), (slice(None), 1),
-     (1, slice(None), slice(1, None)), (slice(1, 2), slice(None), -1), (..., 1), (None, 1), slice(None), ()],
-)  # fmt: skip
-def test_subscripts_are_those_of_numpy(index):
-    array = np.arange(60).reshape(3, 4, 5)
-    tensor = tt.from_numpy(array)
-    for _ in range(2):
-        found = tensor[index]
-        assert found.tolist() == array[index].tolist()
-        assert found.data_ptr() == array[index].__array_interface__["data"][0] or found.numel() == 0
-
-
-@pytest.mark.parametrize(
-    "index", [5, (0, 9), (0, 0, 0, 0), slice(None, None, -1), slice(None, None, 0), 1.5, "a"]
-)
-def test_wrong_subscripts_are_told_as_the_general_way_tells_them(index):
-    tensor = tt.arange(24).reshape(2, 3, 4)
-    tensor[0], tensor[0, 1]
-    with pytest.raises((IndexError, ValueError, TypeError)):
-        tensor[index]

@@ -7,43 +7,10 @@ import pytest
 
 import tt
 from tt.core.dispatch.registry.preference import SETTING, PreferenceRule
-from tt.core.dispatch.registry.registry import REGISTRY, Provider
-from tt.core.errors import PluginConflictError, PluginError
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import PluginConflictError
 from tt.core.types.state import STATE
 from tt.library import CompositeTable, KernelTable, OpDefinition, Signature
-
-
-class Scope:
-    """A plugin that declares and holds what it is given."""
-
-    def __init__(self, *held, lost=(), extends=("cpu",)):
-        self._held, self._lost, self._extends = set(held), set(lost), extends
-
-    def declares(self, kind, name):
-        return (kind, name) in self._held | self._lost
-
-    def holds(self, kind, name):
-        return (kind, name) in self._held
-
-    def extends(self, device):
-        return device in self._extends
-
-    def lost(self, kind, name):
-        return f"{kind} {name} is another's"
-
-
-@pytest.fixture
-def plugin():
-    """Return a function that makes the registry of a plugin; all is taken out afterwards."""
-    made = []
-
-    def make(name, *held, **options):
-        made.append(REGISTRY.for_plugin(Provider(f"tt-{name}", "1.0", name), Scope(*held, **options)))
-        return made[-1]
-
-    yield make
-    for registry in made:
-        registry.remove()
 
 
 @pytest.fixture
@@ -189,25 +156,3 @@ def test_kernels_for_a_name_that_went_to_another_take_no_part_even_if_preferred(
     assert X.exp().item() == 1
     steps = tt.explain("exp", ["cpu:float32"]).steps()
     assert [s["reason"] for s in steps if "loser" in s["source"]] == ["device cpu is another's"]
-
-
-# --- what the manifest allows --------------------------------------------------------------------------------------
-
-
-def test_what_is_not_announced_is_refused(plugin):
-    small = plugin("small", ("namespace", "choice"), extends=())
-    with pytest.raises(
-        PluginError, match=r"a kernel of exp for cpu, both of others.*\n  try: .*extends=\('cpu',\)"
-    ):
-        small.add(kernels(1))
-    with pytest.raises(PluginError, match="the namespace 'elsewhere', which its manifest does not declare"):
-        small.add_definitions(OpDefinition(Signature.parse("elsewhere::f(Tensor x) -> Tensor"), "other"))
-    with pytest.raises(PluginError, match="a backend of cpu/tiled, but its manifest declares neither"):
-        backend = type(REGISTRY.backend("cpu"))()
-        backend.layout = "tiled"
-        small.add_backend(backend)
-    formulas = tt.autograd.Formulas()
-    formulas.of("exp", self=lambda g: g)
-    with pytest.raises(PluginError, match="what the layer 'autograd' does for exp"):
-        small.add(formulas)
-    small.add(kernels(1, "choice::g"))  # for an operator of its own, on any device

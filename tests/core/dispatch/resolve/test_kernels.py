@@ -9,7 +9,6 @@ import pytest
 
 import tt
 from tt.core.errors import (
-    DtypeNotServedError,
     DuplicateRegistrationError,
     KernelContractError,
     NoKernelError,
@@ -120,136 +119,7 @@ def test_python_integers_wrap_around_as_in_pytorch(probe: Any) -> None:
     assert tt.add(probe.tensor([1], tt.int8), 200)._handle.tolist() == [-55]
 
 
-# --- the four forms of a missing kernel --------------------------------------------------------------------------
-
-
-def test_no_kernel_for_the_backend(probe: Any) -> None:
-    x = probe.tensor([1.0], tt.float32)
-    with pytest.raises(NoKernelError) as caught:
-        tt.exp(x)
-    text = str(caught.value)
-    assert text.startswith("exp(Tensor self) has no kernel for probe/float32\n")
-    assert "argument 'self': device=probe layout=strided dtype=float32" in text
-    assert "kernels exist for: " in text
-    assert "cpu {bfloat16, complex128" in text
-    assert "see: tt ops explain exp probe:float32" in text
-    assert isinstance(caught.value, NotImplementedError)
-
-
-def test_a_backend_without_the_dtype(probe: Any) -> None:
-    probe.kernel("exp", np.exp, dtypes=("float64",))
-    with pytest.raises(DtypeNotServedError, match='"exp" not implemented for float32 on probe') as caught:
-        tt.exp(probe.tensor([1.0], tt.float32))
-    assert "try: convert the arguments to one of {float64}" in str(caught.value)
-
-
-# --- registering ---------------------------------------------------------------------------------------------------
-
-
-def test_registering_twice_names_both_distributions(probe: Any) -> None:
-    probe.kernel("exp", np.exp)
-    with pytest.raises(DuplicateRegistrationError) as caught:
-        probe.kernel("exp", np.exp, source="other-dist")
-    text = str(caught.value)
-    assert "first by probe-dist 1.0" in text
-    assert "again by other-dist 1.0" in text
-    assert "override=True" in text
-
-
-def test_different_dtypes_of_one_operator_are_no_conflict(probe: Any) -> None:
-    probe.kernel("exp", np.exp, dtypes=("float32",))
-    probe.kernel("exp", lambda self: np.exp(self) + 1, dtypes=("float64",))
-    assert tt.exp(probe.tensor([0.0], tt.float32))._handle.tolist() == [1.0]
-    assert tt.exp(probe.tensor([0.0], tt.float64))._handle.tolist() == [2.0]
-
-
-def test_unregistering_restores_what_was_shadowed(probe: Any) -> None:
-    x = probe.tensor([0.0], tt.float32)
-    probe.kernel("exp", np.exp)
-    assert tt.exp(x)._handle.tolist() == [1.0]
-    override = probe.kernel("exp", lambda self: self + 7, override=True)
-    assert tt.exp(x)._handle.tolist() == [7.0]
-    override.remove()
-    assert tt.exp(x)._handle.tolist() == [1.0]
-    override.remove()
-    assert tt.exp(x)._handle.tolist() == [1.0]
-
-
-def test_the_highest_priority_serves(probe: Any) -> None:
-    probe.kernel("exp", lambda self: self + 2, priority=5)
-    probe.kernel("exp", np.exp)
-    assert tt.exp(probe.tensor([0.0], tt.float32))._handle.tolist() == [2.0]
-
-
-def test_a_kernel_whose_library_is_missing_is_passed_over_with_the_reason(probe: Any) -> None:
-    missing: list[str] = ["libfast.so is not there"]
-
-    def problem() -> str | None:
-        return missing[0] if missing else None
-
-    probe.kernel("exp", lambda self: self + 2, priority=5, available=problem, by="libfast")
-    probe.kernel("exp", np.exp)
-    x = probe.tensor([0.0], tt.float32)
-    assert tt.exp(x)._handle.tolist() == [1.0]
-    first, second = tt.explain("exp", ["probe:float32"]).steps()
-    assert (first["taken"], first["reason"]) == (False, "libfast is not available: libfast.so is not there")
-    assert (second["taken"], second["reason"]) == (True, "serves the dtype")
-    missing.clear()
-    probe.kernel("exp", lambda self: self, priority=-1)  # registering resolves anew
-    assert tt.exp(x)._handle.tolist() == [2.0]
-    assert tt.explain("exp", ["probe:float32"]).steps()[0]["reason"].endswith(", by libfast")
-
-
 # --- forms ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("form", ["functional", "ufunc", "inplace", "out"])
-def test_every_form_derives_from_the_one_that_is_there(probe: Any, form: str) -> None:
-    if form == "functional":
-        probe.kernel("mul", lambda self, other: self * other)
-    elif form == "ufunc":
-        probe.kernel("mul", np.multiply)
-    elif form == "inplace":
-        probe.kernel("mul", lambda self, other: np.multiply(self, other, out=self), form="inplace")
-    else:
-        probe.kernel("mul", lambda self, other, out: np.multiply(self, other, out=out), form="out")
-    x, y = probe.tensor([2.0, 3.0], tt.float32), probe.tensor([4.0, 5.0], tt.float32)
-    assert tt.mul(x, y)._handle.tolist() == [8.0, 15.0]
-    assert x._handle.tolist() == [2.0, 3.0]
-    handle, version = x._handle, x._version
-    assert x.mul_(y) is x
-    assert x._handle is handle
-    assert x._handle.tolist() == [8.0, 15.0]
-    assert x._version == version + 1
-
-
-def test_in_place_casts_the_result_to_the_target(probe: Any) -> None:
-    probe.kernel("mul", np.multiply)
-    x = probe.tensor([2.0], tt.float32)
-    x.mul_(probe.tensor([1.5], tt.float64))
-    assert (x.dtype, x._handle.tolist()) == (tt.float32, [3.0])
-
-
-def test_in_place_refuses_a_result_of_a_higher_category(probe: Any) -> None:
-    probe.kernel("mul", np.multiply)
-    x = probe.tensor([2], tt.int64)
-    with pytest.raises(
-        RuntimeError, match=r"the result has dtype float32, which the target's int64 cannot hold"
-    ):
-        x.mul_(1.5)
-    assert x._handle.tolist() == [2]
-    # The other way round is another entry.
-    y = probe.tensor([1.5], tt.float32)
-    assert y.mul_(x)._handle.tolist() == [3.0]
-
-
-def test_in_place_refuses_to_grow_the_target(probe: Any) -> None:
-    probe.kernel("mul", lambda self, other: self * other)
-    x = probe.tensor([2.0], tt.float32)
-    with pytest.raises(
-        RuntimeError, match=r"the result has shape \[3\], which the target of shape \[1\] cannot hold"
-    ):
-        x.mul_(probe.tensor([1.0, 2.0, 3.0], tt.float32))
 
 
 def test_priority_goes_before_narrowness(probe: Any) -> None:
@@ -273,13 +143,6 @@ def test_a_ufunc_and_a_function_that_take_the_same_are_a_conflict(probe: Any) ->
     probe.kernel("add", np.add)
     with pytest.raises(DuplicateRegistrationError):
         probe.kernel("add", lambda self, other: self + other)
-
-
-def test_in_place_on_overlapping_elements_is_refused() -> None:
-    x = tt.ones(1)
-    with pytest.raises(RuntimeError, match="are one in memory"):
-        x.expand(3).add_(1)
-    assert x.tolist() == [1.0]
 
 
 def test_a_number_that_the_dtype_cannot_hold_is_refused_by_factories() -> None:

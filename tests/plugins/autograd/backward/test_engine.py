@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-import numpy as np
 import pytest
 
 import tt
-from tests.threads import in_threads
+from tests.plugins.autograd.backward.test_functional import x
 
 
 @pytest.fixture
@@ -89,132 +87,6 @@ def test_sums_of_many_gradients_do_not_change_what_others_hold() -> None:
     assert x.grad is not None and x.grad.tolist() == [4.0, 4.0, 4.0]
 
 
-# --- the shape, dtype and device of a gradient -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 1, 3)])
-def test_a_gradient_has_the_shape_of_what_was_broadcast(shape: tuple[int, ...]) -> None:
-    x = tt.ones(shape, requires_grad=True)
-    (x * tt.ones(2, 3)).sum().backward()
-    assert x.grad is not None and tuple(x.grad.shape) == shape
-    assert x.grad.sum().item() == 6.0 if len(shape) < 3 else True
-
-
-@pytest.mark.parametrize(
-    "dtype", [tt.float16, tt.bfloat16, tt.float32, tt.float64, tt.complex64, tt.complex128]
-)
-def test_a_gradient_has_the_dtype_of_its_tensor(dtype: tt.dtype) -> None:
-    x = tt.ones(2, dtype=dtype, requires_grad=True)
-    (x * tt.tensor([1.0, 2.0], dtype=tt.float64)).abs().sum().backward()
-    assert x.grad is not None and x.grad.dtype is dtype
-
-
-def test_integers_have_no_gradient() -> None:
-    with pytest.raises(RuntimeError, match="floating point and complex tensors can require"):
-        tt.ones(2, dtype=tt.int64).requires_grad_()
-    with pytest.raises(RuntimeError, match="floating point and complex tensors can require"):
-        tt.ones(2, dtype=tt.int64).requires_grad = True
-
-
-# --- arguments and errors --------------------------------------------------------------------------------------
-
-
-def x() -> tt.Tensor:
-    return tt.ones(3, requires_grad=True)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: tt.ones(2).backward(),
-            "tensor 0 has no history to differentiate",
-        ),
-        (lambda: (x() * 1).backward(), "needs a gradient to start from; only one of one element"),
-        (
-            lambda: (x() * 1j).sum().backward(),
-            "needs a gradient to start from; only a real one",
-        ),
-        (lambda: x().sum().backward(tt.ones(2)), r"gradient 0 has shape \[2\], and its output \[\]"),
-        (
-            lambda: tt.autograd.grad(x().sum(), x()),
-            "do not depend on input",
-        ),
-        (lambda: tt.autograd.grad(x().sum(), []), r"grad\(\): inputs is empty"),
-        (
-            lambda: tt.autograd.backward(x().sum(), inputs=[]),
-            r"backward\(\): inputs is empty",
-        ),
-        (
-            lambda: tt.autograd.grad(x().sum(), tt.ones(3)),
-            "one of the inputs does not require a gradient",
-        ),
-        (
-            lambda: (x() * 1).requires_grad_(False),
-            "requires_grad is changed on leaves only",
-        ),
-        (lambda: tt.zeros(1).retain_grad(), "retain_grad\\(\\): the tensor does not require a gradient"),
-        (
-            lambda: tt.zeros(1).register_hook(print),
-            "a hook is for a tensor that requires a gradient",
-        ),
-        (lambda: setattr(x(), "grad", tt.zeros(2)), "has the same shape, not \\[2\\]"),
-        (
-            lambda: setattr(x(), "grad", tt.zeros(3, dtype=tt.float64)),
-            "has the same dtype, not",
-        ),
-    ],
-)
-def test_wrong_calls_get_the_errors_of_torch(call: Any, message: str) -> None:
-    with pytest.raises(RuntimeError, match=message):
-        call()
-
-
-def test_a_gradient_must_be_a_tensor() -> None:
-    with pytest.raises(TypeError, match=r"\.grad is a tensor or None, not int"):
-        x().grad = 3
-
-
-def test_grad_returns_none_or_zeros_for_unused_inputs() -> None:
-    a, b = x(), x()
-    assert tt.autograd.grad(a.sum(), [a, b], allow_unused=True)[1] is None
-    found = tt.autograd.grad(a.sum(), [a, b], materialize_grads=True)[1]
-    assert found is not None and found.tolist() == [0.0, 0.0, 0.0]
-    assert a.grad is None
-
-
-def test_grad_of_an_intermediate_tensor_stops_there() -> None:
-    a = x()
-    b = a * 2
-    c = (b * b).sum()
-    (gradient,) = tt.autograd.grad(c, b)
-    assert gradient is not None and gradient.tolist() == [4.0, 4.0, 4.0]
-    assert a.grad is None
-
-
-def test_many_vectors_at_once() -> None:
-    a = x()
-    (jacobian,) = tt.autograd.grad(a * a, a, tt.eye(3), is_grads_batched=True)
-    assert jacobian is not None and jacobian.tolist() == (2 * np.eye(3)).tolist()
-
-
-def test_create_graph_records_the_gradient() -> None:
-    a = tt.tensor(2.0, requires_grad=True)
-    (a**3).backward(create_graph=True)
-    first = a.grad
-    assert first is not None and first.requires_grad
-    a.grad = None
-    first.backward()
-    assert a.grad is not None and a.grad.item() == 12.0
-
-
-def test_gradients_are_not_recorded_otherwise() -> None:
-    a = x()
-    (a * a).sum().backward()
-    assert a.grad is not None and not a.grad.requires_grad
-    assert tt.is_grad_enabled()
-
-
 # --- hooks -----------------------------------------------------------------------------------------------------
 
 
@@ -268,69 +140,6 @@ def test_a_hook_that_returns_something_else_is_refused(
     a.register_hook(hook)
     with pytest.raises(error, match=message):
         a.sum().backward()
-
-
-# --- recording on and off --------------------------------------------------------------------------------------
-
-
-def test_recording_is_switched_for_blocks_and_functions() -> None:
-    a = x()
-    with tt.no_grad():
-        assert not (a * 2).requires_grad
-        with tt.enable_grad():
-            assert (a * 2).requires_grad
-        assert not tt.is_grad_enabled()
-    assert tt.is_grad_enabled()
-
-    @tt.no_grad
-    def bare(a: Any) -> Any:
-        return a * 2
-
-    @tt.no_grad()
-    def called(a: Any) -> Any:
-        return a * 2
-
-    @tt.no_grad()
-    def generator(a: Any) -> Any:
-        yield a * 2
-        assert not tt.is_grad_enabled()
-        yield a * 3
-
-    assert not bare(a).requires_grad and not called(a).requires_grad
-    for made in generator(a):
-        assert not made.requires_grad and tt.is_grad_enabled()
-    tt.set_grad_enabled(False)
-    assert not (a * 2).requires_grad
-    tt.set_grad_enabled(True)
-    with tt.set_grad_enabled(False):
-        assert not tt.is_grad_enabled()
-    assert tt.is_grad_enabled()
-
-
-def test_an_exception_switches_recording_back() -> None:
-    with pytest.raises(KeyError), tt.no_grad():
-        raise KeyError
-    assert tt.is_grad_enabled()
-
-
-def test_recording_is_switched_for_one_thread_only() -> None:
-    a, inside = x(), []
-    with tt.no_grad():
-        thread = threading.Thread(target=lambda: inside.append((tt.is_grad_enabled(), (a * 2).requires_grad)))
-        thread.start()
-        thread.join()
-    assert inside == [(True, True)]
-
-
-def test_threads_can_share_a_leaf() -> None:
-    a = tt.ones(3, requires_grad=True)
-
-    def work() -> None:
-        for _ in range(20):
-            tt.autograd.grad((a * a).sum(), a)
-
-    in_threads(*[work] * 4)
-    assert a.grad is None
 
 
 # --- data that is replaced -------------------------------------------------------------------------------------

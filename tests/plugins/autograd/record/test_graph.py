@@ -37,13 +37,6 @@ def test_a_leaf_is_reachable_from_the_graph() -> None:
     assert (x * 2).grad_fn.next_functions[1] == (None, 0)
 
 
-def test_a_formula_saves_only_what_a_wanted_gradient_needs() -> None:
-    x, y = tt.ones(2, requires_grad=True), tt.ones(2)
-    assert [t is y for t in (x * y).grad_fn.saved] == [True]
-    assert len((x * x).grad_fn.saved) == 2
-    assert (x + y).grad_fn.saved == (1,) or (x + y).grad_fn.saved == ()
-
-
 def test_tensors_without_gradient_never_enter_the_graph() -> None:
     x = tt.ones(2) * 3
     assert x._record is None and not x.requires_grad and x.is_leaf
@@ -51,31 +44,6 @@ def test_tensors_without_gradient_never_enter_the_graph() -> None:
     assert not compared.requires_grad
     largest = tt.ones(2, 2, requires_grad=True).max(1)
     assert largest.values.requires_grad and not largest.indices.requires_grad
-
-
-def test_a_saved_tensor_that_was_changed_is_noticed() -> None:
-    x = tt.ones(3, requires_grad=True)
-    y = x.exp()
-    y.add_(1)
-    with pytest.raises(tt.core.errors.SavedTensorError, match="needs was changed in place") as raised:
-        y.sum().backward()
-    assert (raised.value.node, raised.value.saved, raised.value.found) == ("ExpBackward0", 0, 1)
-    w = tt.ones(3)
-    z = (x * w).sum()
-    w.mul_(2)
-    with pytest.raises(tt.core.errors.SavedTensorError):
-        z.backward()
-    w[0] = 5.0
-    ok = (x * w).sum()
-    ok.backward()
-    assert x.grad is not None and x.grad.tolist() == [5.0, 2.0, 2.0]
-
-
-def test_a_freed_graph_says_how_to_keep_it() -> None:
-    y = tt.ones(3, requires_grad=True).exp().sum()
-    y.backward()
-    with pytest.raises(RuntimeError, match="the tensors that this graph had saved are gone"):
-        y.backward()
 
 
 def make_chain(length: int) -> tuple[tt.Tensor, tt.Tensor, weakref.ref[Any]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 import tt
+from tests.plugins.autograd.backward.test_functional import x
+from tests.threads import in_threads
 
 
 @pytest.mark.parametrize("decorator", [tt.no_grad, tt.no_grad()])
@@ -102,3 +105,63 @@ def test_asynchronous_generators_run_in_the_mode_step_by_step() -> None:
         return found
 
     assert asyncio.run(main()) == [(False, True), (True, True)]
+
+
+def test_recording_is_switched_for_blocks_and_functions() -> None:
+    a = x()
+    with tt.no_grad():
+        assert not (a * 2).requires_grad
+        with tt.enable_grad():
+            assert (a * 2).requires_grad
+        assert not tt.is_grad_enabled()
+    assert tt.is_grad_enabled()
+
+    @tt.no_grad
+    def bare(a: Any) -> Any:
+        return a * 2
+
+    @tt.no_grad()
+    def called(a: Any) -> Any:
+        return a * 2
+
+    @tt.no_grad()
+    def generator(a: Any) -> Any:
+        yield a * 2
+        assert not tt.is_grad_enabled()
+        yield a * 3
+
+    assert not bare(a).requires_grad and not called(a).requires_grad
+    for made in generator(a):
+        assert not made.requires_grad and tt.is_grad_enabled()
+    tt.set_grad_enabled(False)
+    assert not (a * 2).requires_grad
+    tt.set_grad_enabled(True)
+    with tt.set_grad_enabled(False):
+        assert not tt.is_grad_enabled()
+    assert tt.is_grad_enabled()
+
+
+def test_an_exception_switches_recording_back() -> None:
+    with pytest.raises(KeyError), tt.no_grad():
+        raise KeyError
+    assert tt.is_grad_enabled()
+
+
+def test_recording_is_switched_for_one_thread_only() -> None:
+    a, inside = x(), []
+    with tt.no_grad():
+        thread = threading.Thread(target=lambda: inside.append((tt.is_grad_enabled(), (a * 2).requires_grad)))
+        thread.start()
+        thread.join()
+    assert inside == [(True, True)]
+
+
+def test_threads_can_share_a_leaf() -> None:
+    a = tt.ones(3, requires_grad=True)
+
+    def work() -> None:
+        for _ in range(20):
+            tt.autograd.grad((a * a).sum(), a)
+
+    in_threads(*[work] * 4)
+    assert a.grad is None

@@ -67,7 +67,7 @@ def test_sums_of_rows_and_columns_of_compressed_matrices() -> None:
         made.sum(0)
     with pytest.raises(LayoutError, match=r"tt\.sparse_csc"):
         made.to_sparse_csc().sum(0, keepdim=True)
-    with pytest.raises(LayoutError, match="dim cannot name some"):
+    with pytest.raises(LayoutError, match="dim cannot select some"):
         tt.linalg.vector_norm(made, dim=0)
 
 

@@ -1,0 +1,17 @@
+"""What the tests of this folder register ends with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tt import library
+
+
+@pytest.fixture(autouse=True)
+def scope() -> Iterator[Any]:
+    """Undo what a test registers."""
+    with library.scoped() as scope:
+        yield scope

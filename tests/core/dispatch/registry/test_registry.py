@@ -1,0 +1,67 @@
+"""Registering: conflicts, what is shadowed and comes back, priorities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.errors import (
+    DuplicateRegistrationError,
+)
+
+
+def test_registering_twice_names_both_distributions(probe: Any) -> None:
+    probe.kernel("exp", np.exp)
+    with pytest.raises(DuplicateRegistrationError) as caught:
+        probe.kernel("exp", np.exp, source="other-dist")
+    text = str(caught.value)
+    assert "first by probe-dist 1.0" in text
+    assert "again by other-dist 1.0" in text
+    assert "override=True" in text
+
+
+def test_different_dtypes_of_one_operator_are_no_conflict(probe: Any) -> None:
+    probe.kernel("exp", np.exp, dtypes=("float32",))
+    probe.kernel("exp", lambda self: np.exp(self) + 1, dtypes=("float64",))
+    assert tt.exp(probe.tensor([0.0], tt.float32))._handle.tolist() == [1.0]
+    assert tt.exp(probe.tensor([0.0], tt.float64))._handle.tolist() == [2.0]
+
+
+def test_unregistering_restores_what_was_shadowed(probe: Any) -> None:
+    x = probe.tensor([0.0], tt.float32)
+    probe.kernel("exp", np.exp)
+    assert tt.exp(x)._handle.tolist() == [1.0]
+    override = probe.kernel("exp", lambda self: self + 7, override=True)
+    assert tt.exp(x)._handle.tolist() == [7.0]
+    override.remove()
+    assert tt.exp(x)._handle.tolist() == [1.0]
+    override.remove()
+    assert tt.exp(x)._handle.tolist() == [1.0]
+
+
+def test_the_highest_priority_serves(probe: Any) -> None:
+    probe.kernel("exp", lambda self: self + 2, priority=5)
+    probe.kernel("exp", np.exp)
+    assert tt.exp(probe.tensor([0.0], tt.float32))._handle.tolist() == [2.0]
+
+
+def test_a_kernel_whose_library_is_missing_is_passed_over_with_the_reason(probe: Any) -> None:
+    missing: list[str] = ["libfast.so is not there"]
+
+    def problem() -> str | None:
+        return missing[0] if missing else None
+
+    probe.kernel("exp", lambda self: self + 2, priority=5, available=problem, by="libfast")
+    probe.kernel("exp", np.exp)
+    x = probe.tensor([0.0], tt.float32)
+    assert tt.exp(x)._handle.tolist() == [1.0]
+    first, second = tt.explain("exp", ["probe:float32"]).steps()
+    assert (first["taken"], first["reason"]) == (False, "libfast is not available: libfast.so is not there")
+    assert (second["taken"], second["reason"]) == (True, "serves the dtype")
+    missing.clear()
+    probe.kernel("exp", lambda self: self, priority=-1)  # registering resolves anew
+    assert tt.exp(x)._handle.tolist() == [2.0]
+    assert tt.explain("exp", ["probe:float32"]).steps()[0]["reason"].endswith(", by libfast")

@@ -1,0 +1,106 @@
+"""Arguments of `backward` and `grad`, and what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+
+
+def x() -> tt.Tensor:
+    return tt.ones(3, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: tt.ones(2).backward(),
+            "tensor 0 has no history to differentiate",
+        ),
+        (lambda: (x() * 1).backward(), "needs a gradient to start from; only one of one element"),
+        (
+            lambda: (x() * 1j).sum().backward(),
+            "needs a gradient to start from; only a real one",
+        ),
+        (lambda: x().sum().backward(tt.ones(2)), r"gradient 0 has shape \[2\], and its output \[\]"),
+        (
+            lambda: tt.autograd.grad(x().sum(), x()),
+            "do not depend on input",
+        ),
+        (lambda: tt.autograd.grad(x().sum(), []), r"grad\(\): inputs is empty"),
+        (
+            lambda: tt.autograd.backward(x().sum(), inputs=[]),
+            r"backward\(\): inputs is empty",
+        ),
+        (
+            lambda: tt.autograd.grad(x().sum(), tt.ones(3)),
+            "one of the inputs does not require a gradient",
+        ),
+        (
+            lambda: (x() * 1).requires_grad_(False),
+            "requires_grad is changed on leaves only",
+        ),
+        (lambda: tt.zeros(1).retain_grad(), "retain_grad\\(\\): the tensor does not require a gradient"),
+        (
+            lambda: tt.zeros(1).register_hook(print),
+            "a hook is for a tensor that requires a gradient",
+        ),
+        (lambda: setattr(x(), "grad", tt.zeros(2)), "has the same shape, not \\[2\\]"),
+        (
+            lambda: setattr(x(), "grad", tt.zeros(3, dtype=tt.float64)),
+            "has the same dtype, not",
+        ),
+    ],
+)
+def test_wrong_calls_get_the_errors_of_torch(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        call()
+
+
+def test_a_gradient_must_be_a_tensor() -> None:
+    with pytest.raises(TypeError, match=r"\.grad is a tensor or None, not int"):
+        x().grad = 3
+
+
+def test_grad_returns_none_or_zeros_for_unused_inputs() -> None:
+    a, b = x(), x()
+    assert tt.autograd.grad(a.sum(), [a, b], allow_unused=True)[1] is None
+    found = tt.autograd.grad(a.sum(), [a, b], materialize_grads=True)[1]
+    assert found is not None and found.tolist() == [0.0, 0.0, 0.0]
+    assert a.grad is None
+
+
+def test_grad_of_an_intermediate_tensor_stops_there() -> None:
+    a = x()
+    b = a * 2
+    c = (b * b).sum()
+    (gradient,) = tt.autograd.grad(c, b)
+    assert gradient is not None and gradient.tolist() == [4.0, 4.0, 4.0]
+    assert a.grad is None
+
+
+def test_many_vectors_at_once() -> None:
+    a = x()
+    (jacobian,) = tt.autograd.grad(a * a, a, tt.eye(3), is_grads_batched=True)
+    assert jacobian is not None and jacobian.tolist() == (2 * np.eye(3)).tolist()
+
+
+def test_create_graph_records_the_gradient() -> None:
+    a = tt.tensor(2.0, requires_grad=True)
+    (a**3).backward(create_graph=True)
+    first = a.grad
+    assert first is not None and first.requires_grad
+    a.grad = None
+    first.backward()
+    assert a.grad is not None and a.grad.item() == 12.0
+
+
+def test_gradients_are_not_recorded_otherwise() -> None:
+    a = x()
+    (a * a).sum().backward()
+    assert a.grad is not None and not a.grad.requires_grad
+    assert tt.is_grad_enabled()

@@ -1,0 +1,189 @@
+"""`tt.func`: Jacobians, Hessians and products with them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tests.plugins.autograd.features.test_jacobians import close, mixing, scalar
+from tt.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+
+# torch compiles something of its own the first time that it makes a dual number, and warns itself of that.
+pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+POINT = np.array([0.3, -0.7, 1.2])
+
+
+@pytest.mark.torch
+def test_jacobians_are_those_of_torch(torch: Any) -> None:
+    x, x_torch = tt.tensor(POINT), torch.tensor(POINT)
+    expected = torch.func.jacrev(mixing(torch))(x_torch)
+    close(jacrev(mixing(tt))(x), expected)
+    close(jacfwd(mixing(tt))(x), expected)
+    close(jacrev(mixing(tt), chunk_size=2)(x), expected)
+    close(jacfwd(mixing(tt), chunk_size=1)(x), expected)
+    close(hessian(scalar(tt))(x), torch.func.hessian(scalar(torch))(x_torch))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("names", list(product(["jacrev", "jacfwd"], repeat=2)), ids="-".join)
+def test_second_derivatives_in_every_order(torch: Any, names: tuple[str, str]) -> None:
+    outer, inner = names
+    found = getattr(tt.func, outer)(getattr(tt.func, inner)(mixing(tt)))(tt.tensor(POINT))
+    close(found, torch.func.jacrev(torch.func.jacrev(mixing(torch)))(torch.tensor(POINT)))
+
+
+@pytest.mark.parametrize("names", list(product(["jacrev", "jacfwd"], repeat=3)), ids="-".join)
+def test_third_derivatives_in_every_order(names: tuple[str, str, str]) -> None:
+    x = tt.tensor(POINT)
+    found = scalar(tt)
+    for name in names:
+        found = getattr(tt.func, name)(found)
+    # The third derivatives of a sum over independent functions of one number are known.
+    cubes = lambda v: (v**4).sum()  # noqa: E731 - a formula
+    known = cubes
+    for name in names:
+        known = getattr(tt.func, name)(known)
+    expected = tt.zeros(3, 3, 3, dtype=tt.float64)
+    for i in range(3):
+        expected[i, i, i] = 24 * x[i]
+    close(known(x), expected)
+    close(found(x), jacrev(jacrev(jacrev(scalar(tt))))(x))
+
+
+@pytest.mark.torch
+def test_transforms_nest_with_vmap_in_any_order(torch: Any) -> None:
+    batch = np.stack([POINT, 2 * POINT])
+    x, x_torch = tt.tensor(batch), torch.tensor(batch)
+    close(vmap(hessian(scalar(tt)))(x), torch.func.vmap(torch.func.hessian(scalar(torch)))(x_torch))
+    close(vmap(jacfwd(mixing(tt)))(x), torch.func.vmap(torch.func.jacfwd(mixing(torch)))(x_torch))
+
+    def nested(module: Any) -> Any:
+        func = module.func
+        return func.vmap(func.grad(lambda v: func.vmap(lambda s: (s * v).sin().sum())(v).sum()))
+
+    close(nested(tt)(x), nested(torch)(x_torch))
+    tangents = np.ones_like(batch)
+
+    def through(module: Any, point: Any, moved: Any) -> Any:
+        return module.func.jvp(module.func.vmap(module.func.grad(scalar(module))), (point,), (moved,))
+
+    for found, expected in zip(
+        through(tt, x, tt.tensor(tangents)), through(torch, x_torch, torch.tensor(tangents)), strict=True
+    ):
+        close(found, expected)
+
+
+def test_trees_and_several_arguments() -> None:
+    def function(a: Any, b: Any) -> Any:
+        return {"sum": a + b["inner"], "product": a * b["inner"]}
+
+    a, b = tt.tensor([1.0, 2.0]), {"inner": tt.tensor([3.0, 4.0])}
+    for transform in (jacrev, jacfwd):
+        by_a, by_b = transform(function, argnums=(0, 1))(a, b)["product"]
+        assert by_a.tolist() == [[3.0, 0.0], [0.0, 4.0]]
+        assert by_b["inner"].tolist() == [[1.0, 0.0], [0.0, 2.0]]
+    value, multiply = vjp(function, a, b)
+    found_a, found_b = multiply({"sum": tt.ones(2), "product": tt.ones(2)})
+    assert value["sum"].tolist() == [4.0, 6.0]
+    assert found_a.tolist() == [4.0, 5.0] and found_b["inner"].tolist() == [2.0, 3.0]
+
+
+def test_aux_is_handed_on() -> None:
+    def function(x: Any) -> Any:
+        return x**2, x + 1
+
+    x = tt.tensor([1.0, 2.0])
+    for found in (
+        jacrev(function, has_aux=True)(x)[1],
+        jacfwd(function, has_aux=True)(x)[1],
+        vjp(function, x, has_aux=True)[2],
+        jvp(function, (x,), (x,), has_aux=True)[2],
+    ):
+        assert found.tolist() == [2.0, 3.0]
+
+
+def test_jvp_and_linearize() -> None:
+    x, t = tt.tensor(POINT), tt.tensor([1.0, 0.5, -2.0], dtype=tt.float64)
+    value, tangent = jvp(mixing(tt), (x,), (t,))
+    close(value, mixing(tt)(x))
+    close(tangent, jacrev(mixing(tt))(x) @ t)
+    _, derivative = linearize(mixing(tt), x)
+    close(derivative(t), tangent)
+    assert jvp(lambda x: tt.ones(2), (x,), (t,))[1].tolist() == [0.0, 0.0]
+
+
+def test_linearize_runs_the_function_once_and_nests() -> None:
+    x = tt.tensor(POINT)
+    runs = []
+
+    def two_results(v: Any) -> Any:
+        runs.append(v)
+        return {"mixed": mixing(tt)(v), "constant": tt.ones(2, dtype=tt.float64)}, v.exp().sum()
+
+    (value, _), derivative = linearize(two_results, x)
+    for direction in (tt.tensor([1.0, 0.5, -2.0], dtype=tt.float64), x):
+        found = derivative(direction)
+        expected = jvp(two_results, (x,), (direction,))[1]
+        close(found[0]["mixed"], expected[0]["mixed"])
+        close(found[0]["constant"], tt.zeros(2, dtype=tt.float64))
+        close(found[1], expected[1])
+    assert len(runs) == 3  # one for linearize, two for jvp
+    close(value["mixed"], mixing(tt)(x))
+    close(vmap(derivative)(tt.eye(3, dtype=tt.float64))[0]["mixed"].mT, jacrev(mixing(tt))(x))
+
+    def along(v: Any) -> Any:
+        return linearize(scalar(tt), v)[1](tt.ones(3, dtype=tt.float64))
+
+    rows = tt.stack([x, x * 2])
+    close(grad(along)(x), hessian(scalar(tt))(x).sum(0))
+    close(vmap(along)(rows), tt.stack([grad(scalar(tt))(row).sum() for row in rows]))
+    close(jvp(along, (x,), (x,))[1], hessian(scalar(tt))(x).sum(0) @ x)
+    leaf = x.clone().requires_grad_()
+    close(tt.autograd.grad(along(leaf), leaf)[0], hessian(scalar(tt))(x).sum(0))
+    for wrong, message in [((x, x), "structure"), ((tt.ones(3),), "float32 of shape"), ((x[:2],), "shape")]:
+        with pytest.raises(RuntimeError, match=message):
+            derivative(*wrong)
+
+
+def test_what_is_wrong_is_said() -> None:
+    x = tt.ones(2)
+    with pytest.raises(TypeError, match="tuples"):
+        jvp(tt.sin, x, x)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="structure"):
+        jvp(tt.sin, (x,), (x, x))
+    with pytest.raises(RuntimeError, match="shape"):
+        jvp(tt.sin, (x,), (tt.ones(3),))
+    with pytest.raises(RuntimeError, match="strict"):
+        jvp(lambda x: tt.ones(2), (x,), (x,), strict=True)
+    with pytest.raises(RuntimeError, match="structure"):
+        vjp(tt.sin, x)[1]((x, x))
+    with pytest.raises(RuntimeError, match="shape"):
+        vjp(tt.sin, x)[1](tt.ones(3))
+    with pytest.raises(TypeError, match="argnums"):
+        jacrev(tt.sin, argnums=1)(x)
+    with pytest.raises(TypeError, match="must be tensors"):
+        jacfwd(tt.sin)(1.0)
+    with pytest.raises(RuntimeError, match="must return a Tensor"):
+        grad(lambda x: 1.0)(x)
+
+
+@pytest.mark.torch
+def test_an_outer_derivative_sees_through(torch: Any) -> None:
+    def outer(module: Any, x: Any) -> Any:
+        return module.autograd.grad(module.func.grad(scalar(module))(x).sum(), x)[0]
+
+    close(
+        outer(tt, tt.tensor(POINT, requires_grad=True)),
+        outer(torch, torch.tensor(POINT, requires_grad=True)),
+    )
