@@ -1,0 +1,29 @@
+"""Operators by attribute."""
+
+from __future__ import annotations
+
+import pytest
+
+import tt
+from tt.core.dispatch.registry.namespace import Operators
+from tt.core.library import REGISTRY, ops
+from tt.errors import UnknownOpError
+
+
+def test_operators_overloads_and_namespaces_are_attributes():
+    assert ops.exp is ops.exp and callable(ops.max.dim)
+    assert "exp" in dir(ops) and not any("::" in name or "." in name for name in dir(ops))
+    assert repr(ops) == "<operators of tt>"
+
+
+def test_an_unknown_operator_is_told_with_the_nearest():
+    with pytest.raises(UnknownOpError, match="did you mean"):
+        ops.expp  # noqa: B018
+    assert not hasattr(ops, "__no_such_protocol__")
+
+
+def test_what_was_found_is_forgotten_with_its_operator():
+    found = Operators(REGISTRY)
+    assert found.exp is tt.ops.exp and "exp" in vars(found)
+    found.forget()
+    assert "exp" not in vars(found)

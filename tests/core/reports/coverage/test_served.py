@@ -1,0 +1,39 @@
+"""What is believed of a backend whose library is missing, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+import tt
+from tt.core.reports.coverage.served import _holds
+from tt.errors import DeviceError, DtypeError
+
+
+class Lacking:
+    """A backend that raises when it is asked for a dtype."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def native_dtype(self, dtype: tt.dtype) -> object:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [ImportError("no cupy"), OSError("libcuda"), DeviceError("no driver")], ids=repr
+)
+def test_a_backend_without_its_library_may_hold_any_dtype(error):
+    assert _holds(Lacking(error), tt.float32)
+
+
+@pytest.mark.parametrize("error", [DtypeError("no float16"), KeyError("float16")], ids=repr)
+def test_a_dtype_that_a_backend_refuses_is_not_held(error):
+    assert not _holds(Lacking(error), tt.float16)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), AttributeError("a mistake"), TypeError("a mistake")], ids=repr
+)
+def test_a_mistake_of_a_backend_is_shown(error):
+    with pytest.raises(type(error)):
+        _holds(Lacking(error), tt.float32)

@@ -1,0 +1,39 @@
+"""Hooks on the gradients of several tensors together."""
+
+from __future__ import annotations
+
+import pytest
+
+import tt
+from tt.autograd.graph import register_multi_grad_hook
+
+
+def leaves(count: int) -> list[tt.Tensor]:
+    return [tt.ones(2, requires_grad=True) for _ in range(count)]
+
+
+def test_a_hook_runs_once_with_all_gradients_of_a_pass():
+    x, y, unused = leaves(3)
+    seen = []
+    handle = register_multi_grad_hook((x, y, unused), seen.append)
+    (x * 2 + y * 3).sum().backward()
+    (found,) = seen
+    assert [g if g is None else g.tolist() for g in found] == [[2, 2], [3, 3], None]
+    handle.remove()
+    (x * 2).sum().backward()
+    assert len(seen) == 1
+
+
+def test_a_hook_for_any_gets_the_first_gradient_of_each_pass():
+    x, y = leaves(2)
+    seen = []
+    with register_multi_grad_hook((x, y), lambda gradient: seen.append(gradient.tolist()), mode="any"):
+        for factor in (2, 3):
+            (x * factor).sum().backward()
+    (y * 5).sum().backward()
+    assert seen == [[2, 2], [3, 3]]
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(ValueError, match="mode"):
+        register_multi_grad_hook(leaves(1), print, mode="some")

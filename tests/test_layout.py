@@ -1,0 +1,132 @@
+"""Tests mirror the tree: `core/dispatch/resolve/fallback.py` has `tests/core/dispatch/resolve/test_fallback.py`.
+
+A test of several modules is a `test_*.py` of the folder that holds them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+PRODUCT: Final = ("core", "backends", "plugins", "cli")  # `api/` re-exports what these hold
+
+TESTED_ELSEWHERE: Final = {
+    "backends/array_api/*": "tests/backends/cpu, whose fixture `same` also runs its programs on this backend",
+    "backends/cpu/{backend,copies,plugin,selection,tables}.py": "the programs of tests/backends/cpu",
+    "backends/cpu/{optimizer,threads}.py": "tests/backends/cpu/native, with the C kernels",
+    "backends/cpu/native/*": "tests/backends/cpu/native: these register C kernels and check their arguments",
+    "backends/cuda/{activation,backend,selecting,views,windows}.py": "the families in tests/backends/cuda",
+    "backends/cuda/launch/*": "the kernels that they launch, in tests/backends/cuda",
+    "backends/cuda/libraries/plans.py": "tests/backends/cuda/libraries/test_cudnn.py",
+    "backends/cuda/memory/memory.py": "tests/backends/cuda/memory/test_allocator.py",
+    "backends/cuda/runtime/{device_asserts,graph_random}.py": "tests/backends/cuda/test_indexing.py",
+    "backends/cuda/runtime/{profiling,settings}.py": "tests/backends/cuda/test_plugin.py",
+    "cli/*/{app,options,facts}.py": "groups, options and rows of the commands that tests/cli runs",
+    "cli/options.py": "the commands that tests/cli runs",
+    "core/compiled.py": "tests/packaging/test_compiled.py, which compiles",
+    "core/hooks.py": "names for plugins, which every plugin of tests/core/host imports",
+    "core/composites/*": "tests/opinfo and the samples of every operator, with kernels masked",
+    "core/dispatch/call/*": "the path of every call: tests/core/dispatch/call by what a call does",
+    "core/dispatch/intercept/tt_function.py": "tests/core/layers/test_tt_function_api.py",
+    "core/dispatch/registry/tables.py": "what plugins fill: tests/core/dispatch/resolve/test_kernels.py",
+    "core/dispatch/resolve/{dtypes,resolution}.py": "tests/core/dispatch/resolve/test_kernels.py",
+    "core/extension/*": "extensions that are built and called: tests/core/extension",
+    "core/host/startup.py": "the first call of a process: tests/core/test_import.py",
+    "core/layers/derived_kernels.py": "tests/core/layers/test_functionalise.py",
+    "core/methods/{foreign,nested,pinning}.py": "tests/core/methods/test_creation.py",
+    "core/reports/pages.py": "tests/docs/test_operator_pages.py",
+    "core/schema/*": "the whole of ops.yaml: tests/core/schema",
+    "core/shapes/*": "tests/core/shapes, tests/opinfo and the samples of every operator without data",
+    "core/tensor/{backend,base,blank,tensor}.py": "the tensors of every test; tests/core/methods",
+    "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",
+    "plugins/autograd/{members,plugin}.py": "what they bring to tensors: tests/plugins/autograd",
+    "plugins/autograd/formulas/*": "tests/plugins/autograd/formulas/test_formulas.py, for every operator",
+    "plugins/autograd/record/{layer,mutating,plans,refcount,rules,views}.py": "tests/plugins/autograd/record",
+    "plugins/autograd/transforms/{function,layer,levels,randomness,unwrap}.py": "tests/plugins/autograd/transforms",
+    "plugins/autograd/transforms/batching/*": "tests/plugins/autograd/transforms/batching/test_batching.py",
+    "plugins/sparse/{backend,functions,members,parts,plugin,shapes}.py": "tensors of tests/plugins/sparse",
+    "plugins/sparse/compute/{elements,library,solve,tables,whole}.py": "tests/plugins/sparse/compute",
+    "plugins/sparse/cpu/{convert,kernels,library,native,sorting}.py": "conversions of tests/plugins/sparse",
+    "plugins/sparse/cuda/*": "tests/plugins/sparse/cuda/test_cuda.py",
+    "plugins/sparse/structure/{compressed,coo,making,tables}.py": "tests/plugins/sparse/structure",
+}
+"""Modules without a test at their path -> what tests them; {a,b} stands for several names, * for any."""
+
+WITHOUT_MODULES: Final = {
+    "tests/backends/cuda/emulated": "run by tests/backends/cuda/test_emulated.py with an emulated device",
+    "tests/core/testing/faults": "faults that the conformance check must find, and the check itself",
+    "tests/fuzz": "random programs against the whole",
+    "tests/opinfo": "PyTorch's database of operators against the whole",
+    "tests/packaging": "the build hook, wheels and editable installs",
+    "tests/thirdparty": "packages that are built and installed",
+}
+"""Folders of tests for which the product has no folder -> what they test."""
+
+
+def product() -> list[str]:
+    """Return the modules of the product that could have a test of their own."""
+    found = [path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")]
+    return sorted(p.relative_to(ROOT).as_posix() for p in found if not p.name.startswith("_"))
+
+
+def test_of(module: str) -> str:
+    """Return the path of the test of a module."""
+    folder, _, name = module.rpartition("/")
+    return f"tests/{folder}/test_{name}"
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]
+
+
+def globs(pattern: str) -> Iterator[str]:
+    """Yield the patterns that one with braces stands for."""
+    several = re.search(r"\{([^}]*)\}", pattern)
+    if several is None:
+        yield pattern
+        return
+    for name in several[1].split(","):
+        yield from globs(pattern[: several.start()] + name + pattern[several.end() :])
+
+
+EXCEPTIONS: Final = [glob for pattern in TESTED_ELSEWHERE for glob in globs(pattern)]
+UNTESTED: Final = [module for module in product() if not (ROOT / test_of(module)).is_file()]
+
+
+def test_every_module_has_a_test_at_its_path():
+    missing = [m for m in UNTESTED if not any(fnmatchcase(m, glob) for glob in EXCEPTIONS)]
+    assert missing == [], f"write {test_of(missing[0])}, or say in TESTED_ELSEWHERE what tests the module"
+
+
+@pytest.mark.parametrize("glob", EXCEPTIONS)
+def test_every_exception_is_needed(glob):
+    assert any(fnmatchcase(module, glob) for module in UNTESTED)
+
+
+def test_exceptions_are_few_and_have_reasons():
+    assert len(TESTED_ELSEWHERE) <= 40
+    for pattern, reason in {**TESTED_ELSEWHERE, **WITHOUT_MODULES}.items():
+        assert len(reason) > 10, pattern
+        for path in re.findall(r"tests/[\w/.]+\w", reason):
+            assert (ROOT / path).exists(), path
+
+
+def test_every_test_lies_at_the_path_of_a_module_or_of_a_folder():
+    stray = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        folder = path.relative_to(ROOT).parent.as_posix()
+        exempt = any(folder == known or folder.startswith(f"{known}/") for known in WITHOUT_MODULES)
+        if not exempt and not (ROOT / folder.removeprefix("tests").lstrip("/")).is_dir():
+            stray.append(path.relative_to(ROOT).as_posix())
+    assert stray == []
+
+
+@pytest.mark.parametrize("folder", WITHOUT_MODULES)
+def test_every_folder_without_modules_is_there_and_has_none(folder):
+    assert any((ROOT / folder).rglob("test_*.py"))
+    assert not (ROOT / folder.removeprefix("tests/")).exists()
