@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tt
-from tt.core.host.namespaces import names_of, namespace
+from tt.core.methods.namespaces import names_of, namespace
 from tt.errors import UnknownOpError
 
 
