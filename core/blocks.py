@@ -11,7 +11,11 @@ interrupted: `_end` has to do the same when it is called twice.
 Interpreted, this module leaves one gap: the first instruction of `__exit__`.
 """
 
+from __future__ import annotations
+
 from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any
 
 __all__ = ["Block", "swapped", "together"]
 
@@ -19,17 +23,19 @@ __all__ = ["Block", "swapped", "together"]
 class Block:
     """A context manager that a subclass describes by three methods: how it was, what changes, and how to go back."""
 
-    def _look(self):
+    _befores: list[Any]
+
+    def _look(self) -> Any:
         """Return what is needed to go back; changes nothing."""
 
-    def _begin(self):
+    def _begin(self) -> Any:
         """Do what the block is for; what it returns is the target of `with`."""
         return self
 
-    def _end(self, before):
+    def _end(self, before: Any) -> None:
         """Go back to what `_look` returned, also from half of the way, and also when this was done already."""
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         before = self._look()
         stack = getattr(self, "_befores", None)
         if stack is None:
@@ -48,7 +54,9 @@ class Block:
                 del stack[depth:]
             raise
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         stack = self._befores
         try:
             self._end(stack[-1])
@@ -83,34 +91,34 @@ class swapped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: wi
     80
     """
 
-    def __init__(self, owner, name, value):
+    def __init__(self, owner: Any, name: str, value: Any) -> None:
         self._owner = owner
         self._name = name
         self._value = value
 
-    def _look(self):
+    def _look(self) -> Any:
         return getattr(self._owner, self._name)
 
-    def _begin(self):
+    def _begin(self) -> None:
         setattr(self._owner, self._name, self._value)
 
-    def _end(self, before):
+    def _end(self, before: Any) -> None:
         setattr(self._owner, self._name, before)
 
 
 class together(Block):  # noqa: N801 - reads as a statement: with together(first, second)
     """Enters several blocks as one, and leaves them in the reverse order."""
 
-    def __init__(self, *blocks):
+    def __init__(self, *blocks: Block) -> None:
         self._blocks = blocks
 
-    def _look(self):
+    def _look(self) -> list[Any]:
         return [block._look() for block in self._blocks]
 
-    def _begin(self):
+    def _begin(self) -> None:
         for block in self._blocks:
             block._begin()
 
-    def _end(self, before):
+    def _end(self, before: list[Any]) -> None:
         for block, its in zip(reversed(self._blocks), reversed(before), strict=True):
             block._end(its)

@@ -4,11 +4,18 @@ This is a hot module: plain Python that Cython compiles with the C types of its 
 modes and subclasses are left to `core.indexing`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.dispatch.registry.registry import ops
 from tt.core.methods import indexing
 from tt.core.types.keys import FUNCTION
 from tt.core.types.state import STATE
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 # The bit of tensors whose class has `__tt_function__`.
 OVERRIDDEN = FUNCTION
@@ -16,7 +23,7 @@ OVERRIDDEN = FUNCTION
 WHOLE = slice(None)
 
 
-def getitem(self, index, /):
+def getitem(self: Tensor, index: Any, /) -> Any:
     """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
 
     Parameters
@@ -51,7 +58,7 @@ def getitem(self, index, /):
     return indexing.getitem(self, index, getitem)
 
 
-def fast_path(tensor, index):
+def fast_path(tensor: Tensor, index: Any) -> Any:
     """Return the view, or FALL_THROUGH for an index that has something else than integers and slices in it."""
     kind = type(index)
     if kind is int:
@@ -77,7 +84,7 @@ def fast_path(tensor, index):
     return FALL_THROUGH if view is tensor else view
 
 
-def part(tensor, dim, bounds):
+def part(tensor: Tensor, dim: int, bounds: slice) -> Any:
     """Return the view of a slice of one dimension, or FALL_THROUGH."""
     start = bounds.start
     stop = bounds.stop

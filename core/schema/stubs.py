@@ -1,7 +1,7 @@
 """Type stubs from the schema, so that an editor knows every function and method with its signature and description.
 
-The build makes core/tensor/tensor.pyi, api/__init__.pyi, one stub for each namespace with operators and that of `ops`,
-and so does `python -m tt.core.schema.stubs`; git ignores them.  What is no operator is read from the modules
+The build makes core/tensor/tensor_methods.pyi, api/__init__.pyi, one stub for each namespace with operators and that
+of `ops`, and so does `python -m tt.core.schema.stubs`; git ignores them.  What is no operator is read from the modules
 themselves; the few members whose Python signatures say too little are written by hand in `stub_templates`.
 
 This is a tool that looks at the finished package from outside, so it imports what it describes by name.
@@ -12,11 +12,9 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import json
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +47,7 @@ _NOTICE: Final = (
 def stubs() -> dict[str, str]:
     """Return all stubs: path below the project -> text."""
     found = {
-        os.path.join("core", "tensor", "tensor.pyi"): tensor_stub(),
+        os.path.join("core", "tensor", "tensor_methods.pyi"): methods_stub(),
         os.path.join("api", "__init__.pyi"): api_stub(),
         os.path.join("core", "dispatch", "registry", "typed_ops.pyi"): ops_stub(_NOTICE, namespaces()),
     }
@@ -82,26 +80,29 @@ def grouped(chosen: Iterable[OpDefinition]) -> dict[str, list[OpDefinition]]:
     return groups
 
 
-# --- core/tensor/tensor.pyi ------------------------------------------------------------------------------------
+# --- core/tensor/tensor_methods.pyi ----------------------------------------------------------------------------
 
 _UNARY: Final = ("__neg__", "__pos__", "__abs__", "__invert__")
 
 
-def tensor_stub() -> str:
-    """Return the stub of `tt.core.tensor.tensor`: the class with all its methods, and the results with names."""
-    tensor = importlib.import_module("tt.core.tensor.tensor")
+def methods_stub() -> str:
+    """Return the stub of `tt.core.tensor.tensor_methods`: the methods of `Tensor`, and the results with names.
+
+    No such module runs: for type checkers and editors `TensorMethods` is the base class of `Tensor`.
+    """
     dunders = importlib.import_module("tt.core.methods.methods").DUNDERS
     by_hand = template("tensor")
     written = set(re.findall(r"^    (?:def )?(\w+)", by_hand, re.MULTILINE))
     members = {name: member for name, member in plain_members().items() if name not in written}
-    lines = [_NOTICE, HEADER_TYPES, "from tt.core.tensor.base import TensorBase, TensorSpec\n"]
-    lines += [f"__all__ = {json.dumps(sorted(tensor.__all__))}\n", ALIASES]
+    lines = [_NOTICE, HEADER_TYPES, "from tt.core.tensor.base import TensorBase"]
+    lines += ["from tt.core.tensor.tensor import Tensor\n", '__all__ = ["TensorMethods"]\n', ALIASES]
     results = dict(filter(None, map(result_class, definitions().values())))
     for name, fields in results.items():
         lines += [f"class {name}(NamedTuple):", *(f"    {field}: Tensor" for field in fields), ""]
-    # Python 3.13 takes the indentation away, and those before leave it.
-    doc = textwrap.indent(inspect.cleandoc(tensor.Tensor.__doc__ or ""), "    ").lstrip()
-    lines += ["class Tensor(TensorBase):", f'    """{doc}', '    """']
+    lines += [
+        "class TensorMethods(TensorBase):",
+        '    """What `Tensor` has from ops.yaml and from plugins."""',
+    ]
     lines += ["    # --- members that are no operators ---", by_hand.rstrip("\n")]
     for name, member in members.items():
         lines += render_member(name, member, "    ")
@@ -125,13 +126,6 @@ def tensor_stub() -> str:
         inplace = [d for d in overloads if d.has_inplace and (d.has_method or not d.module)]
         if inplace and f"{name}_" not in known:
             lines += render_operator(f"{name}_", inplace, "inplace", "    ")
-    lines += ["", "def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = ...) -> Tensor: ..."]
-    lines += ["def alias(tensor: TensorBase, clear: _int = 0) -> Tensor: ..."]
-    lines += ["def sibling(tensor: Any, clear: _int = 0) -> Tensor: ..."]
-    lines += ["def slots_of(tensor: Any) -> dict[str, Any]: ..."]
-    lines += [
-        "def disabled_tt_function_impl(func: Any, types: Any, args: Any = ..., kwargs: Any = ...) -> Any: ..."
-    ]
     return "\n".join(lines) + "\n"
 
 
@@ -161,7 +155,7 @@ def api_stub() -> str:
         tree = ast.parse(file.read())
     lines = [_NOTICE, HEADER_TYPES, ALIASES]
     results = dict(filter(None, map(result_class, definitions().values())))
-    lines += [f"from tt.core.tensor.tensor import {', '.join(sorted(results))}"]
+    lines += [f"from tt.core.tensor.tensor_methods import {', '.join(sorted(results))}"]
     taken: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module not in (None, "__future__", "typing"):
@@ -197,7 +191,7 @@ def namespace_stub(module: str) -> str:
     lines = [_NOTICE, HEADER_TYPES, ALIASES, "from tt.core.tensor.tensor import Tensor as Tensor"]
     lines += _BESIDES.get(module, ())
     results = dict(filter(None, map(result_class, definitions().values())))
-    lines += [f"from tt.core.tensor.tensor import {', '.join(sorted(results))}"]
+    lines += [f"from tt.core.tensor.tensor_methods import {', '.join(sorted(results))}"]
     taken: set[str] = set()
     for name, value in vars(found).items():
         if (

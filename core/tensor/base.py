@@ -1,12 +1,24 @@
 """TensorBase: the data and the keys of a tensor, without operators.
 
-This is a hot module: plain Python that Cython compiles with the C types of `tensor_base.pxd` where it can.  It
-therefore stays untyped here (the stub `tensor_base.pyi` types it) and holds nothing that a call does not need.
+This is a hot module: plain Python that Cython compiles with the C types of `base.pxd` where it can.  It holds nothing
+that a call does not need.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tt.core.tensor import blank
 from tt.core.tensor.storage import Storage
 from tt.core.types.size import Size
+
+if TYPE_CHECKING:
+    from tt.core.tensor.backend import Backend
+    from tt.core.types.device import Device
+    from tt.core.types.dtype import dtype as Dtype
+    from tt.core.types.layout import layout as Layout
+
+Kind = TypeVar("Kind", bound="TensorBase")
 
 
 class TensorSpec:
@@ -38,7 +50,16 @@ class TensorSpec:
         "zero_dim_bit",
     )
 
-    def __init__(self, dtype, device, layout, backend, keys):
+    dtype: Dtype
+    device: Device
+    layout: Layout
+    backend: Backend
+    keys: int
+    dim_bit: int
+    zero_dim_bit: int
+    code: int
+
+    def __init__(self, dtype: Dtype, device: Device, layout: Layout, backend: Backend, keys: int) -> None:
         self.dtype = dtype
         self.device = device
         self.layout = layout
@@ -48,7 +69,7 @@ class TensorSpec:
         self.dim_bit = 1 << (2 * dtype.code)
         self.zero_dim_bit = 2 << (2 * dtype.code)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TensorSpec({self.dtype}, {self.device}, {self.layout})"
 
 
@@ -75,38 +96,49 @@ class TensorBase:
 
     __slots__ = ("__weakref__", "_handle", "_keys", "_promotion", "_record", "_root", "_spec", "_storage")
 
+    _handle: Any
+    _keys: int
+    _promotion: int
+    _record: Any
+    # A tensor; Any, because the class of tensors with operators is not known here.
+    _root: Any
+    _spec: TensorSpec
+    # A Storage, or what a layer puts in its place (see core/layers/functionalise.py), or None.
+    _storage: Any
+
     @property
-    def shape(self):
+    def shape(self) -> Size:
         """The shape of the tensor."""
         return Size(self._handle.shape)
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """The number of dimensions."""
-        return self._handle.ndim
+        ndim: int = self._handle.ndim
+        return ndim
 
     @property
-    def dtype(self):
+    def dtype(self) -> Dtype:
         """The type of the elements."""
         return self._spec.dtype
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """Where the data is."""
         return self._spec.device
 
     @property
-    def layout(self):
+    def layout(self) -> Layout:
         """How the data is laid out."""
         return self._spec.layout
 
     @property
-    def _version(self):
+    def _version(self) -> int:
         """How often the memory was changed in place."""
         storage = self._storage
         return 0 if storage is None else storage.version
 
-    def _ensure_storage(self):
+    def _ensure_storage(self) -> Any:
         """Return the storage, making it if the tensor has none yet."""
         storage = self._storage
         if storage is None:
@@ -115,14 +147,14 @@ class TensorBase:
             self._storage = storage
         return storage
 
-    def _bump_version(self):
+    def _bump_version(self) -> None:
         """Note that the memory was changed in place."""
         storage = self._storage
         if storage is None:
             storage = self._ensure_storage()
         storage.version += 1
 
-    def _set_data(self, handle, spec):
+    def _set_data(self, handle: Any, spec: TensorSpec) -> None:
         """Point the tensor to another handle, keeping its layer bits (for metadata ops and `data`)."""
         layers = self._keys & ~self._spec.keys
         self._handle = handle
@@ -131,7 +163,7 @@ class TensorBase:
         self._promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
 
 
-def wrap_handle(kind, handle, spec, keys, promotion):
+def wrap_handle(kind: type[Kind], handle: Any, spec: TensorSpec, keys: int, promotion: int) -> Kind:
     """Return a tensor that shares its memory with no other one: the one place where tensors are made.
 
     Parameters

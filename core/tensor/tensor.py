@@ -7,10 +7,18 @@ manifests.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from tt.core.tensor.base import TensorBase, TensorSpec, wrap_handle
 from tt.core.types.keys import FUNCTION, PYTHON
+
+if TYPE_CHECKING:
+    # A stub without a module: the methods that `methods` and the manifests of plugins add, written by
+    # `python -m tt.core.schema.stubs`.
+    from tt.core.tensor.tensor_methods import TensorMethods
+    from tt.core.types.device import Device
+else:
+    TensorMethods = TensorBase
 
 __all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of", "wrap"]
 
@@ -29,7 +37,7 @@ def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any
     return NotImplemented
 
 
-class Tensor(TensorBase):
+class Tensor(TensorMethods):
     """A multi-dimensional array of one dtype on one device.
 
     Make one with `tt.tensor`, `tt.zeros`, `tt.from_numpy` and the other factories.  Called itself, the class makes
@@ -49,7 +57,13 @@ class Tensor(TensorBase):
     # The key bits of the instances of a subclass: whether it has `__tt_function__`, and `__tt_dispatch__`.
     _class_keys = 0
 
-    def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Tensor:
+    @overload
+    def __new__(cls, *size: int, device: Device | str | int | None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, data: Any, *, device: Device | str | int | None = None) -> Self: ...
+
+    def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Any:
         """Make a tensor of sizes or data; see `construct`."""
         from tt.core.methods.legacy_constructor import construct
 
@@ -134,7 +148,9 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
 
 def sibling(tensor: Any, clear: int = 0) -> Tensor:
     """Return an alias of a tensor whose class has `__tt_dispatch__`: of the same class, with the same attributes."""
-    new = wrap_handle(type(tensor), tensor._handle, tensor._spec, tensor._keys & ~clear, tensor._promotion)
+    new: Tensor = wrap_handle(
+        type(tensor), tensor._handle, tensor._spec, tensor._keys & ~clear, tensor._promotion
+    )
     new._storage = tensor._ensure_storage()
     new.__dict__ = tensor.__dict__
     for name, value in slots_of(tensor).items():

@@ -9,13 +9,20 @@ otherwise, so that a single comparison answers "is this entry still right, and i
 earlier settings goes back to their epoch: a `with default_dtype(...)` in a loop does not empty the tables.
 """
 
+from __future__ import annotations
+
 from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from tt.core.blocks import Block
 from tt.core.forks import fork_safe_lock
 from tt.core.types.device import DEFAULT, Device
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import float32
 from tt.core.types.thread_state import THREAD
+
+M = TypeVar("M")
 
 
 class DispatchState:
@@ -35,7 +42,15 @@ class DispatchState:
 
     __slots__ = ("_epochs", "_lock", "epoch", "guard", "modes", "placed", "settings")
 
-    def __init__(self):
+    guard: int
+    epoch: int
+    modes: int
+    placed: int
+    settings: dict[Any, Any]
+    _epochs: dict[frozenset[tuple[Any, Any]], int]
+    _lock: Any
+
+    def __init__(self) -> None:
         self.guard = 0
         self.epoch = 0
         self.modes = 0
@@ -44,7 +59,7 @@ class DispatchState:
         self._epochs = {frozenset(self.settings.items()): 0}
         self._lock = fork_safe_lock()
 
-    def change(self, name, value):
+    def change(self, name: Any, value: Any) -> None:
         """Change a setting (None removes it) and go to the epoch of the new settings."""
         with self._lock:
             settings = dict(self.settings)
@@ -57,31 +72,32 @@ class DispatchState:
             self.epoch = self._epochs.setdefault(key, len(self._epochs))
             self.guard = -1 if self.modes else self.epoch
 
-    def get(self, name, default=None):
+    def get(self, name: Any, default: Any = None) -> Any:
         """Return the value of a setting."""
         return self.settings.get(name, default)
 
     @property
-    def default_dtype(self):
+    def default_dtype(self) -> Dtype:
         """The dtype that Python floats take."""
-        return self.settings["default_dtype"]
+        found: Dtype = self.settings["default_dtype"]
+        return found
 
-    def set_default_dtype(self, dtype):
+    def set_default_dtype(self, dtype: Dtype) -> None:
         """Change the dtype that Python floats take."""
         self.change("default_dtype", dtype)
 
-    def count_placed(self, change):
+    def count_placed(self, change: int) -> None:
         """Note that a default device was chosen (1) or that one was given up (-1)."""
         with self._lock:
             self.placed += change
 
-    def mode_entered(self):
+    def mode_entered(self) -> None:
         """Count one more active mode."""
         with self._lock:
             self.modes += 1
             self.guard = -1
 
-    def mode_left(self):
+    def mode_left(self) -> None:
         """Count one active mode less."""
         with self._lock:
             self.modes -= 1
@@ -105,23 +121,23 @@ class changed(Block, ContextDecorator):  # noqa: N801 - reads as a statement: wi
         Whether the value, a tuple, comes behind the one before.
     """
 
-    def __init__(self, name, value, adds=False):
+    def __init__(self, name: Any, value: Any, adds: bool = False) -> None:
         self._name = name
         self._value = value
         self._adds = adds
 
-    def _look(self):
+    def _look(self) -> Any:
         return STATE.get(self._name)
 
-    def _begin(self):
+    def _begin(self) -> None:
         value = (*(STATE.get(self._name) or ()), *self._value) if self._adds else self._value
         STATE.change(self._name, value)
 
-    def _end(self, before):
+    def _end(self, before: Any) -> None:
         STATE.change(self._name, before)
 
 
-def enter_device(self):
+def enter_device(self: Device) -> Device:
     """Make a device the default one of this thread, for the length of a block."""
     before = DEFAULT.stack
     counted = STATE.placed
@@ -135,15 +151,15 @@ def enter_device(self):
     return self
 
 
-def leave_device(self, *exception):
+def leave_device(self: Device, *exception: object) -> None:
     """Give up the default device of a block."""
     DEFAULT.stack = DEFAULT.stack[:-1]
     STATE.count_placed(-1)
 
 
 # Devices are defined below the dispatcher, in a module that is not compiled; see Note [Blocks and interrupts].
-Device.__enter__ = enter_device
-Device.__exit__ = leave_device
+for name, method in (("__enter__", enter_device), ("__exit__", leave_device)):
+    setattr(Device, name, method)
 
 
 class Stacked:
@@ -152,11 +168,12 @@ class Stacked:
     Blocks may end in another order than they began.
     """
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         before = THREAD.modes
         counted = STATE.modes
+        mode: Any = self  # a Mode, which is defined above the state
         try:
-            THREAD.modes = [*before, self]
+            THREAD.modes = [*before, mode]
             STATE.mode_entered()
         except BaseException:
             THREAD.modes = before
@@ -165,15 +182,18 @@ class Stacked:
             raise
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         modes = THREAD.modes
-        kept = without(modes, self)
+        mode: Any = self  # as above
+        kept = without(modes, mode)
         if len(kept) != len(modes):
             THREAD.modes = kept
             STATE.mode_left()
 
 
-def without(modes, mode):
+def without(modes: list[M], mode: M) -> list[M]:
     """Return a stack of modes without the innermost place of one of them."""
     kept = list(modes)
     for place in range(len(kept) - 1, -1, -1):

@@ -7,6 +7,7 @@ from tt.core.tensor.base cimport TensorBase, TensorSpec
 cdef DispatchState STATE
 cdef dict SCALARS
 cdef object FALL_THROUGH
+cdef CachedCall EMPTY
 cdef object NO_DEFAULT
 cdef type Dtype
 cdef long long OVERRIDDEN

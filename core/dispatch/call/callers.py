@@ -27,7 +27,10 @@ table, and stay there.  Where two threads resolve a combination at the same time
 what was resolved while something was registered retires at once.
 """
 
+from __future__ import annotations
+
 from types import MethodType
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call.argument_kinds import FALL_THROUGH, NO_DEFAULT
 from tt.core.dispatch.call.entry import EMPTY
@@ -40,6 +43,12 @@ from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import FUNCTION
 from tt.core.types.promotion import SCALAR_BITS
 from tt.core.types.state import STATE
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.binding import Binder
+    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.schema.model import OpDefinition, Signature
 
 SCALARS = SCALAR_BITS
 
@@ -55,14 +64,14 @@ OVERRIDDEN = FUNCTION
 NOT_OVERRIDDEN = ~FUNCTION
 
 # How an argument contributes to the keys and to the level-2 bits.
-GROUP_TENSOR = 0
-GROUP_LIST = 1
-OTHER_TENSOR = 2
-OTHER_LIST = 3
-DTYPE = 4
-DEVICE = 5
-LAYOUT = 6
-SCALAR_IN_GROUP = 7
+GROUP_TENSOR: Final = 0
+GROUP_LIST: Final = 1
+OTHER_TENSOR: Final = 2
+OTHER_LIST: Final = 3
+DTYPE: Final = 4
+DEVICE: Final = 5
+LAYOUT: Final = 6
+SCALAR_IN_GROUP: Final = 7
 
 
 class OpOverload:
@@ -114,7 +123,38 @@ class OpOverload:
         The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
     """
 
-    def __init__(self, operator, form, plan, tail, name):
+    operator: Operator
+    form: str
+    last: CachedCall
+    tables: dict[int, dict[int, dict[int, CachedCall]]]
+    generation: int
+    plan: tuple[tuple[int, int, int], ...]
+    tail: tuple[Any, ...]
+    binder: Binder | None
+    name: str
+    kinds: bytes | None
+    shifts: tuple[int, ...]
+    lengths: tuple[int, ...]
+    required: int
+    positional: int
+    variadic: int
+    defaults: tuple[Any, ...]
+    tails: tuple[tuple[Any, ...], ...]
+    names: dict[str, int]
+    looks_at_all: bool
+    target_shift: int
+    home: int
+    functional: bool
+    out_caller: OpOverload | None
+
+    def __init__(
+        self,
+        operator: Operator,
+        form: str,
+        plan: tuple[tuple[int, int, int], ...],
+        tail: tuple[Any, ...],
+        name: str,
+    ) -> None:
         self.operator = operator
         self.form = form
         self.plan = plan
@@ -139,27 +179,37 @@ class OpOverload:
         self.functional = form == "functional"
         self.out_caller = None
 
-    def __get__(self, instance, owner):
+    @property
+    def definition(self) -> OpDefinition:
+        """The operator's entry of ops.yaml."""
+        return self.operator.definition
+
+    @property
+    def schema(self) -> Signature:
+        """The signature of this form."""
+        return self.operator.signature(self.form)
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def find(self, keys, bits):
-        """Return the entry of a combination met before in these settings, or None."""
+    def find(self, keys: int, bits: int) -> CachedCall:
+        """Return the entry of a combination met before in these settings, or EMPTY."""
         epoch = STATE.guard
         if epoch < 0:
-            return None
-        table = self.tables.get(epoch)
+            return EMPTY
+        tables = self.tables.get(epoch)
+        if tables is None:
+            return EMPTY
+        table = tables.get(keys)
         if table is None:
-            return None
-        table = table.get(keys)
-        if table is None:
-            return None
+            return EMPTY
         entry = table.get(bits)
         if entry is None or entry.epoch != epoch:
-            return None
+            return EMPTY
         self.last = entry
         return entry
 
-    def invalidate(self):
+    def invalidate(self) -> None:
         """Forget all entries, because something that they depend on was registered or unregistered.
 
         Other threads may hold entries at this moment, or be resolving one: those that are known retire, and a thread
@@ -175,16 +225,16 @@ class OpOverload:
                     for entry in entries.values():
                         entry.epoch = RETIRED
 
-    def entry(self, keys, bits, args):
+    def entry(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
         """Return the entry of a combination, resolving it if it is new."""
         keys &= NOT_OVERRIDDEN
         epoch = STATE.epoch
-        entry = self.last
-        if entry.keys == keys and entry.bits == bits and entry.epoch == epoch:
-            return entry
-        table = self.tables.get(epoch)
-        if table is not None:
-            table = table.get(keys)
+        last = self.last
+        if last.keys == keys and last.bits == bits and last.epoch == epoch:
+            return last
+        tables = self.tables.get(epoch)
+        if tables is not None:
+            table = tables.get(keys)
             if table is not None:
                 entry = table.get(bits)
                 if entry is not None and entry.epoch == epoch:
@@ -193,7 +243,7 @@ class OpOverload:
         generation = self.generation
         return self.enter(self.operator.resolve(self.form, keys, bits, args), epoch, generation)
 
-    def enter(self, entry, epoch, generation):
+    def enter(self, entry: CachedCall, epoch: int, generation: int) -> CachedCall:
         """Return the entry that serves a combination: a new one, or another thread's.
 
         See Note [One entry of a combination].
@@ -214,7 +264,7 @@ class OpOverload:
             self.last = entry
         return entry
 
-    def scan(self, args):
+    def scan(self, args: tuple[Any, ...]) -> tuple[int, int]:
         """Return the keys and the level-2 bits of a full argument tuple."""
         keys = 0
         bits = 0
@@ -258,7 +308,7 @@ class OpOverload:
             keys = self.operator.place(keys, args)
         return keys, bits
 
-    def execute(self, args):
+    def execute(self, args: tuple[Any, ...]) -> Any:
         """Dispatch a full argument tuple for what stands above the layers already: plain modes do not see it."""
         if STATE.modes != 0:
             return entry_with_modes(self, args).run(args)
@@ -266,18 +316,19 @@ class OpOverload:
         entry = self.entry(keys, bits, args)
         return entry.run(args)
 
-    def dispatch(self, args):
+    def dispatch(self, args: tuple[Any, ...]) -> Any:
         """Dispatch a full argument tuple for code of tt's own: only a user's calls are seen by `__tt_function__`."""
         if STATE.modes != 0:
             return call_with_modes(self, args)
         return self.execute(args)
 
-    def fast_path(self, args, kwargs):
+    def fast_path(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Dispatch a call whose arguments need no conversion, else FALL_THROUGH; see Note [The fast path]."""
         if STATE.guard < 0:
             return FALL_THROUGH
-        if self.kinds is None:
-            self.operator.describe_parameters(self)
+        kinds = self.kinds
+        if kinds is None:
+            kinds = self.operator.describe_parameters(self)
         count = len(args)
         variadic = self.variadic
         if variadic >= 0 and count > variadic and type(args[variadic]) is int:
@@ -287,9 +338,10 @@ class OpOverload:
         if kwargs:
             if "out" in kwargs:
                 return self.fast_path_out(args, kwargs)
-            args = self.placed(args, kwargs)
-            if args is None:
+            placed = self.placed(args, kwargs)
+            if placed is None:
                 return FALL_THROUGH
+            args = placed
             count = len(args)
         else:
             if count < self.required or count > self.positional:
@@ -300,8 +352,7 @@ class OpOverload:
                     count = len(args)
         keys = 0
         bits = 0
-        kinds = self.kinds
-        changed = None
+        changed: list[Any] | None = None
         for place in range(count):
             value = args[place]
             kind = kinds[place]
@@ -414,11 +465,11 @@ class OpOverload:
         entry = self.last
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
             entry = self.find(keys, bits)
-            if entry is None:
+            if entry is EMPTY:
                 return FALL_THROUGH
         return entry.run(args)
 
-    def of_one(self, args):
+    def of_one(self, args: tuple[Any, ...]) -> Any:
         """Dispatch a full argument tuple whose first item is the only tensor, or FALL_THROUGH as in `fast_path`."""
         tensor = args[0]
         keys = tensor._keys
@@ -432,11 +483,11 @@ class OpOverload:
         entry = self.last
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
             entry = self.find(keys, bits)
-            if entry is None:
+            if entry is EMPTY:
                 return FALL_THROUGH
         return entry.run(args)
 
-    def placed(self, args, kwargs):
+    def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """Return all arguments in order, defaults in the place of what is not given; None if they do not fit."""
         count = len(args)
         if count > self.positional:
@@ -462,7 +513,7 @@ class OpOverload:
                 return None
         return tuple(placed)
 
-    def fast_path_out(self, args, kwargs):
+    def fast_path_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Dispatch a call with `out=`, or return FALL_THROUGH."""
         out = kwargs["out"]
         caller = self.out_caller
@@ -479,13 +530,14 @@ class OpOverload:
                 return FALL_THROUGH
             args = args + self.tails[count]
         else:
-            args = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
-            if args is None:
+            placed = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
+            if placed is None:
                 return FALL_THROUGH
+            args = placed
         # Concatenated, because unpacking would make a list first.
         return caller.fast_path(args + (out,), None)  # noqa: RUF005
 
-    def general(self, args, kwargs):
+    def general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """Bind a user's arguments and dispatch them."""
         if kwargs and ("out" in kwargs or "requires_grad" in kwargs or "pin_memory" in kwargs):
             return self.operator.call_with_options(self, args, kwargs)
@@ -501,7 +553,9 @@ class OpOverload:
             return call_refused(self, refused, args, kwargs)
         return self.called(bound, self, args, kwargs)
 
-    def called(self, bound, function, args, kwargs):
+    def called(
+        self, bound: tuple[Any, ...], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+    ) -> Any:
         """Dispatch the full argument tuple of what a user called `function` with."""
         if STATE.modes != 0:
             return call_with_modes(self, bound, function, args, kwargs)
@@ -511,15 +565,15 @@ class OpOverload:
         entry = self.entry(keys, bits, bound)
         return entry.run(bound)
 
-    def one(self, value):
+    def one(self, value: Any) -> Any:
         """Call with one argument."""
         return self.general((value,), None)
 
-    def two(self, left, right):
+    def two(self, left: Any, right: Any) -> Any:
         """Call with two arguments."""
         return self.general((left, right), None)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator with what its signature takes."""
         result = self.fast_path(args, kwargs)
         return self.general(args, kwargs) if result is FALL_THROUGH else result

@@ -4,6 +4,11 @@ An entry is made once, slowly, by `resolve`; every later call with the same comb
 module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
 from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
 from tt.core.dispatch.call.results import verify
 from tt.core.dispatch.mutate.mutation import give_own, hand_back, refuse_written, with_targets, write_new
@@ -14,20 +19,29 @@ from tt.core.tensor.tensor import Tensor, alias
 from tt.core.types.device import HOME
 from tt.core.types.state import STATE
 
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.resolve.resolution import Resolution
+    from tt.core.tensor.backend import Backend
+    from tt.core.tensor.base import TensorSpec
+
 # What an entry does.
-KERNEL = 0
-COMPOSITE = 1
-LAYER = 2
-REROUTE = 3
-MUTATE = 4
-PYTHON = 5
-OUT = 6
+KERNEL: Final = 0
+COMPOSITE: Final = 1
+LAYER: Final = 2
+REROUTE: Final = 3
+MUTATE: Final = 4
+PYTHON: Final = 5
+OUT: Final = 6
 
 # What a kernel returns.
-ONE = 0
-SEVERAL = 1
-LIST = 2
-RAW = 3
+ONE: Final = 0
+SEVERAL: Final = 1
+LIST: Final = 2
+RAW: Final = 3
+
+# In a field that only calls of another kind have.  Any: the fields have the types that those kinds see.
+ABSENT: Final[Any] = None
 
 
 class BoundKernel:
@@ -47,14 +61,26 @@ class BoundKernel:
 
     __slots__ = ("function", "leading", "omitted", "registration", "takes")
 
-    def __init__(self, function, takes, omitted, registration):
+    function: Callable[..., Any]
+    takes: tuple[int, ...]
+    omitted: tuple[tuple[int, Any], ...]
+    registration: Any
+    leading: int
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        takes: tuple[int, ...],
+        omitted: tuple[tuple[int, Any], ...],
+        registration: Any,
+    ) -> None:
         self.function = function
         self.takes = takes
         self.omitted = omitted
         self.registration = registration
         self.leading = len(takes) if takes == tuple(range(len(takes))) else -1
 
-    def accepts(self, args):
+    def accepts(self, args: tuple[Any, ...]) -> bool:
         """Tell whether a call with these arguments leaves all omitted ones at their defaults."""
         for position, default in self.omitted:
             value = args[position]
@@ -72,7 +98,7 @@ class LayerRule:
 
     __slots__ = ()
 
-    def call(self, entry, args):
+    def call(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call; `entry.call_below(args)` runs what lies below the layer.
 
         Parameters
@@ -84,7 +110,7 @@ class LayerRule:
         """
         raise NotImplementedError(f"{type(self).__name__}.call")
 
-    def __call__(self, entry, args):
+    def __call__(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
         return self.call(entry, args)
 
@@ -149,8 +175,45 @@ class CachedCall:
         "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
     )  # fmt: skip
 
-    def __init__(self, operator, form, keys, bits, epoch, kind):
-        self.operator = operator
+    keys: int
+    bits: int
+    epoch: int
+    operator: Operator
+    form: str
+    kind: int
+    functional: bool
+    dtype_at: int
+    native: Any
+    device_at: int
+    like_at: int
+    operands: tuple[int, ...]
+    direct: bool
+    verified: bool
+    plain: Callable[..., Any]
+    choices: tuple[BoundKernel, ...]
+    compute_code: int
+    compute_native: Any
+    group: tuple[int, ...]
+    result: int
+    spec: TensorSpec
+    specs: tuple[TensorSpec | None, ...]
+    result_bits: int
+    downcast: Any
+    shares: int
+    backend: Backend
+    handle_type: type
+    writes_target: int
+    below: CachedCall
+    rule: Callable[[CachedCall, tuple[Any, ...]], Any]
+    clear: int
+    function: Callable[..., Any]
+    rest: CachedCall | None
+    resolution: Resolution
+
+    def __init__(
+        self, operator: Operator | None, form: str, keys: int, bits: int, epoch: int, kind: int
+    ) -> None:
+        self.operator = ABSENT if operator is None else operator
         self.form = form
         self.keys = keys
         self.bits = bits
@@ -166,29 +229,29 @@ class CachedCall:
             self.like_at = operator.tensor_at
         self.direct = False
         self.verified = False
-        self.plain = None
+        self.plain = ABSENT
         self.choices = ()
         self.compute_code = -1
         self.compute_native = None
         self.group = ()
         self.operands = ()
         self.result = 0
-        self.spec = None
+        self.spec = ABSENT
         self.specs = ()
         self.result_bits = 0
         self.downcast = None
         self.shares = -1
-        self.backend = None
-        self.handle_type = None
+        self.backend = ABSENT
+        self.handle_type = ABSENT
         self.writes_target = 0
-        self.below = None
-        self.rule = None
+        self.below = ABSENT
+        self.rule = ABSENT
         self.clear = 0
-        self.function = None
+        self.function = ABSENT
         self.rest = None
-        self.resolution = None
+        self.resolution = ABSENT
 
-    def with_bits(self, bits):
+    def with_bits(self, bits: int) -> CachedCall:
         """Return an entry that does the same for other level-2 bits."""
         new = CachedCall(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
         new.plain = self.plain
@@ -214,7 +277,7 @@ class CachedCall:
 
     # --- the general path --------------------------------------------------------------------------------------
 
-    def run(self, args):
+    def run(self, args: tuple[Any, ...]) -> Any:
         """Run the call; `args` holds all arguments of the schema (and the out tensors for form "out")."""
         kind = self.kind
         if kind == 0:
@@ -235,7 +298,7 @@ class CachedCall:
             return self.run_out(args)
         return self.function(self, args)
 
-    def call_below(self, args):
+    def call_below(self, args: tuple[Any, ...]) -> Any:
         """Run what lies below the layer, for the layer's rule.
 
         Kernels see bare handles, and Python code the tensors that the user knows, so these go down as they are;
@@ -251,7 +314,7 @@ class CachedCall:
             return result
         return hand_back(self, args, aliases, result)
 
-    def strip(self, args):
+    def strip(self, args: Sequence[Any]) -> Any:
         """Return the arguments with aliases in the place of tensors that the layer holds."""
         clear = self.clear
         stripped = []
@@ -264,7 +327,7 @@ class CachedCall:
             stripped.append(value)
         return stripped if type(args) is list else tuple(stripped)
 
-    def strip_to(self, args):
+    def strip_to(self, args: Sequence[Any]) -> Any:
         """Return the arguments as what is below the layers of a call sees them: kernels do not look, composites do."""
         stripped = []
         for value in args:
@@ -277,7 +340,7 @@ class CachedCall:
             stripped.append(value)
         return stripped if type(args) is list else tuple(stripped)
 
-    def prepare(self, value, position):
+    def prepare(self, value: Any, position: int) -> Any:
         """Return one argument as the kernel gets it."""
         if isinstance(value, TensorBase):
             tensor = value
@@ -294,14 +357,14 @@ class CachedCall:
             return self.native
         return value
 
-    def cast(self, handle, position):
+    def cast(self, handle: Any, position: int) -> Any:
         """Return the handle of an argument of the promotion group in the dtype that all of the group have."""
         try:
             return self.backend.cast(handle, self.compute_native)
         except Exception as error:
             cast_failed(self, error, handle, position)
 
-    def call_kernel(self, choice, args):
+    def call_kernel(self, choice: BoundKernel, args: tuple[Any, ...]) -> Any:
         """Return what the kernel returns."""
         takes = choice.takes
         count = len(takes)
@@ -312,7 +375,9 @@ class CachedCall:
             except Exception as error:
                 return failed(self, choice, error, args, prepared)
         # Written out, because packing the arguments of short calls would cost more than many kernels.
-        second = third = fourth = None
+        second: Any = None
+        third: Any = None
+        fourth: Any = None
         position = takes[0] if count > 0 else 0
         first = self.prepare(args[position], position) if count > 0 else None
         if count > 1:
@@ -337,21 +402,21 @@ class CachedCall:
         except Exception as error:
             return failed(self, choice, error, args, [first, second, third, fourth][:count])
 
-    def choose(self, args):
+    def choose(self, args: tuple[Any, ...]) -> BoundKernel | None:
         """Return the narrowest kernel that accepts the call, or None."""
         for choice in self.choices:
             if choice.accepts(args):
                 return choice
         return None
 
-    def handles(self, choice, args):
+    def handles(self, choice: BoundKernel, args: tuple[Any, ...]) -> list[Any]:
         """Return the kernel's arguments: handles in the place of tensors, cast where the group needs it."""
         prepared = []
         for position in choice.takes:
             prepared.append(self.prepare(args[position], position))
         return prepared
 
-    def handle_list(self, values, position):
+    def handle_list(self, values: list[Any], position: int) -> list[Any]:
         """Return the handles of a list of tensors; None and numbers stay."""
         code = self.compute_code
         prepared = []
@@ -366,7 +431,7 @@ class CachedCall:
                 prepared.append(value)
         return prepared
 
-    def run_kernel(self, args):
+    def run_kernel(self, args: tuple[Any, ...]) -> Any:
         """Run a kernel and wrap its results."""
         choice = self.choose(args)
         if choice is None:
@@ -378,7 +443,7 @@ class CachedCall:
             return self.wrap_one(handles, 0, args)
         return self.wrap_all(handles, args)
 
-    def wrap_all(self, handles, args):
+    def wrap_all(self, handles: Any, args: tuple[Any, ...]) -> Any:
         """Return the tensors of all results."""
         result = self.result
         if result == 0:
@@ -395,7 +460,7 @@ class CachedCall:
             return tuple(several)
         return handles
 
-    def as_handle(self, found, spec, args):
+    def as_handle(self, found: Any, spec: TensorSpec | None, args: tuple[Any, ...] | None) -> Any:
         """Return what a kernel returned as a handle, in the dtype of a spec where one is given."""
         try:
             if type(found) is not self.handle_type:
@@ -406,7 +471,7 @@ class CachedCall:
                 method_failed(error, self.backend, "normalise", self.operator.name, found)
             method_escaped(self, error, args)
 
-    def wrap_direct(self, handle):
+    def wrap_direct(self, handle: Any) -> Tensor:
         """Return the tensor of the one result of a direct kernel."""
         spec = self.spec
         bits = self.result_bits
@@ -416,7 +481,7 @@ class CachedCall:
             bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
         return wrap_handle(Tensor, handle, spec, spec.keys, bits)
 
-    def wrap_one(self, handle, index, args):
+    def wrap_one(self, handle: Any, index: int, args: tuple[Any, ...]) -> Any:
         """Return the tensor of one result."""
         spec = self.specs[index]
         if spec is None:
@@ -437,7 +502,7 @@ class CachedCall:
             new._storage = args[0]._ensure_storage()
         return new
 
-    def spec_at(self, spec, args):
+    def spec_at(self, spec: TensorSpec, args: tuple[Any, ...]) -> TensorSpec:
         """Return the spec for the device of a factory's result."""
         if self.like_at >= 0:
             source = args[self.like_at]
@@ -453,7 +518,7 @@ class CachedCall:
             return spec
         return self.operator.spec_at(spec, args)
 
-    def run_out(self, args):
+    def run_out(self, args: tuple[Any, ...]) -> Any:
         """Let the kernel write its result into the tensor at the end of the arguments, if that is all to be done."""
         choice = self.choose(args)
         count = len(args) - 1
@@ -479,7 +544,7 @@ class CachedCall:
                     and tensor._storage is target._storage
                 ):
                     plain = False
-        if not filled or not plain:
+        if not filled or not plain or choice is None:
             return self.function(self, args)
         prepared = self.handles(choice, args)
         prepared.append(target._handle)
@@ -493,7 +558,7 @@ class CachedCall:
         target._bump_version()
         return target
 
-    def run_inplace(self, args):
+    def run_inplace(self, args: tuple[Any, ...]) -> Any:
         """Change the first argument and return it."""
         choice = self.choose(args)
         if choice is None:
@@ -540,7 +605,7 @@ class CachedCall:
         target._bump_version()
         return target
 
-    def all_apart(self, args):
+    def all_apart(self, args: tuple[Any, ...]) -> bool:
         """Tell whether no two tensors can have memory in common, as far as a look at each says: lists may be long."""
         seen = set()
         count = 0
@@ -560,7 +625,7 @@ class CachedCall:
                     count += 1
         return len(seen) == count
 
-    def run_mutating(self, args):
+    def run_mutating(self, args: tuple[Any, ...]) -> Any:
         """Run the kernel of an operator that changes arguments, and note what changed."""
         choice = self.choose(args)
         if choice is None:
@@ -607,5 +672,5 @@ class CachedCall:
         return self.wrap_all(handles, args)
 
 
-EMPTY = CachedCall(None, "functional", -1, -1, -2, 3)
+EMPTY: Final = CachedCall(None, "functional", -1, -1, -2, 3)
 """Matches no call: what a caller has before its first one."""

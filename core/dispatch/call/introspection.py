@@ -11,7 +11,6 @@ from typing import Any
 
 from tt.core.dispatch.call.callers import OpOverload
 from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
-from tt.core.schema.model import OpDefinition, Signature
 
 __all__ = ["BinaryOp", "GeneralOp", "UnaryOp"]
 
@@ -38,16 +37,6 @@ class _Described:
     @property
     def __signature__(self) -> inspect.Signature:
         signature: inspect.Signature = self.operator.python_signature(self)
-        return signature
-
-    @property
-    def definition(self) -> OpDefinition:
-        definition: OpDefinition = self.operator.definition
-        return definition
-
-    @property
-    def schema(self) -> Signature:
-        signature: Signature = self.operator.signature(self.form)
         return signature
 
     @property

@@ -224,9 +224,9 @@ class Operator:
         """How many tensors `out=` takes."""
         return len(self.definition.signature.returns)
 
-    def describe_parameters(self, caller: OpOverload) -> None:
+    def describe_parameters(self, caller: OpOverload) -> bytes:
         """Tell a caller at its first call what it needs to know of the parameters."""
-        describe_parameters(caller)
+        return describe_parameters(caller)
 
     def binder(self, caller: OpOverload) -> Binder:
         """Return (and keep) the function that binds a user's arguments for a caller."""

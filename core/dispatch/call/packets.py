@@ -4,10 +4,16 @@ This is a hot module: plain Python that Cython compiles with the C types of `pac
 arguments of new types, messages and `out=` are `PacketOp`'s, which is the class that users see.
 """
 
+from __future__ import annotations
+
 from types import MethodType
+from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.callers import OpOverload
 
 
 class OpOverloadPacket:
@@ -23,22 +29,26 @@ class OpOverloadPacket:
         The types of the last call without keywords, and what took them.
     """
 
-    def __init__(self, unary):
+    choices: dict[Any, OpOverload]
+    unary: OpOverload | None
+    recent: tuple[tuple[type, ...], OpOverload | None]
+
+    def __init__(self, unary: OpOverload | None) -> None:
         self.choices = {}
         self.unary = unary
         self.recent = ((), None)
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the overload that takes the arguments."""
         return self.call(args, kwargs)
 
-    def call(self, args, kwargs):
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the overload that takes the arguments; apart from `__call__`, which has no C form."""
         if kwargs:
-            key = (*[type(value) for value in args], *kwargs)
+            key: tuple[Any, ...] = (*[type(value) for value in args], *kwargs)
             caller = self.choices.get(key)
         else:
             count = len(args)
@@ -63,6 +73,6 @@ class OpOverloadPacket:
                 return result
         return self.choose(args, kwargs, key)
 
-    def choose(self, args, kwargs, key):
+    def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
         """Call the first overload that takes the arguments, and note it for arguments of these types."""
         raise NotImplementedError

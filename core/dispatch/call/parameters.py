@@ -24,8 +24,8 @@ _PLAIN: Final = {
 }
 
 
-def describe_parameters(caller: OpOverload) -> None:
-    """Fill in the fields of a caller that `fast_path` reads."""
+def describe_parameters(caller: OpOverload) -> bytes:
+    """Fill in the fields of a caller that `fast_path` reads, and return its kinds."""
     operator = caller.operator
     arguments = operator.arguments
     outs = operator.out_count if caller.form == "out" else 0
@@ -50,7 +50,8 @@ def describe_parameters(caller: OpOverload) -> None:
         for shift, default in zip(shifts, defaults, strict=True)
     )
     # Last: another thread takes a caller with kinds as one that is described.
-    caller.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
+    kinds = caller.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
+    return kinds
 
 
 def _shift(how: int, shift: int) -> int:

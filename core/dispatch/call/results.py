@@ -27,7 +27,7 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     KernelContractError
         When the number, kind or dtype of the results is wrong; the message names who brought the kernel.
     """
-    from tt.core.dispatch.call.entry import LIST, ONE, RAW
+    from tt.core.dispatch.call.entry import ABSENT, LIST, ONE, RAW
 
     if entry.result == ONE:
         verify_one(entry, choice, handles, entry.specs[0])
@@ -43,7 +43,7 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     if type(handles) is not entry.handle_type:
         entry.result_bits = 0  # so that every result is looked at before it is wrapped
     entry.verified = True
-    entry.direct = entry.plain is not None and choice is entry.choices[0]
+    entry.direct = entry.plain is not ABSENT and choice is entry.choices[0]
 
 
 def verify_one(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:

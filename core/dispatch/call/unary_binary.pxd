@@ -8,6 +8,7 @@ from tt.core.tensor.base cimport TensorBase
 cdef DispatchState STATE
 cdef dict SCALARS
 cdef object FALL_THROUGH
+cdef CachedCall EMPTY
 
 cdef class UnaryOverload(OpOverload):
     @cython.locals(tensor=TensorBase, entry=CachedCall)

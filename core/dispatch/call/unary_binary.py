@@ -4,8 +4,13 @@ They do what `OpOverload.fast_path` does, written out for these calls: no tuple 
 hot module: plain Python that Cython compiles with the C types of `unary_binary.pxd`.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.entry import EMPTY
 from tt.core.dispatch.call.kernel_errors import failed_direct
 from tt.core.tensor.base import TensorBase
 from tt.core.types.promotion import SCALAR_BITS
@@ -17,25 +22,26 @@ SCALARS = SCALAR_BITS
 class UnaryOverload(OpOverload):
     """An operator whose arguments behind the first tensor all have defaults: `exp(x)`, `x.sum()`."""
 
-    def one(self, value):
+    def one(self, value: Any) -> Any:
         """Call with the tensor alone."""
         if isinstance(value, TensorBase):
             tensor = value
             entry = self.last
             if entry.keys != tensor._keys or entry.bits != tensor._promotion or entry.epoch != STATE.guard:
                 entry = self.find(tensor._keys, tensor._promotion)
-            if entry is not None:
-                if entry.direct:
-                    try:
-                        handle = entry.plain(tensor._handle)
-                    except Exception as error:
-                        handle = failed_direct(entry, error, (value,), self.tail)
-                    return entry.wrap_direct(handle)
-                # Concatenated, because unpacking would make a list first.
-                return entry.run((value,) + self.tail)  # noqa: RUF005
+                if entry is EMPTY:
+                    return self.general((value,), None)
+            if entry.direct:
+                try:
+                    handle = entry.plain(tensor._handle)
+                except Exception as error:
+                    handle = failed_direct(entry, error, (value,), self.tail)
+                return entry.wrap_direct(handle)
+            # Concatenated, because unpacking would make a list first.
+            return entry.run((value,) + self.tail)  # noqa: RUF005
         return self.general((value,), None)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator with what its signature takes."""
         if len(args) == 1 and not kwargs:
             return self.one(args[0])
@@ -46,10 +52,10 @@ class UnaryOverload(OpOverload):
 class BinaryOverload(OpOverload):
     """An operator on two tensors, or a tensor and a number, whose further arguments have defaults."""
 
-    def two(self, left, right):
+    def two(self, left: Any, right: Any) -> Any:
         """Call with the two operands alone."""
         try:
-            first = left
+            first: TensorBase = left
             keys = first._keys
             bits = first._promotion
         except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
@@ -68,17 +74,17 @@ class BinaryOverload(OpOverload):
         entry = self.last
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
             entry = self.find(keys, bits)
-        if entry is not None:
-            if entry.direct:
-                try:
-                    handle = entry.plain(first._handle, operand)
-                except Exception as error:
-                    handle = failed_direct(entry, error, (left, right), self.tail)
-                return entry.wrap_direct(handle)
-            return entry.run((left, right) + self.tail)  # noqa: RUF005  # as in UnaryOverload
-        return self.general((left, right), None)
+            if entry is EMPTY:
+                return self.general((left, right), None)
+        if entry.direct:
+            try:
+                handle = entry.plain(first._handle, operand)
+            except Exception as error:
+                handle = failed_direct(entry, error, (left, right), self.tail)
+            return entry.wrap_direct(handle)
+        return entry.run((left, right) + self.tail)  # noqa: RUF005  # as in UnaryOverload
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator with what its signature takes."""
         if len(args) == 2 and not kwargs:
             return self.two(args[0], args[1])

@@ -147,7 +147,7 @@ def _write_values(entry: CachedCall, targets: Sequence[Any], values: Sequence[An
 # --- results that are arguments --------------------------------------------------------------------------------
 
 
-def with_targets(entry: CachedCall, choice: BoundKernel, args: Sequence[Any], handles: Any) -> Any:
+def with_targets(entry: CachedCall, choice: BoundKernel, args: tuple[Any, ...], handles: Any) -> Any:
     """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
 
     A kernel returns the others, or all; what it returns in the place of an argument does not count.

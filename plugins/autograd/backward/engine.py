@@ -17,11 +17,15 @@ In a chain the node that gets a gradient is the next one to run.  Where its sequ
 runs at once, and its gradients never enter the heap.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 from tt.core.tensor.base import TensorBase
 from tt.plugins.autograd.backward import validate_grads as fitting
-from tt.plugins.autograd.record.graph import STATE, AccumulateGrad
+from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node
 from tt.plugins.autograd.record.refcount import ALONE, references
 
 
@@ -40,7 +44,11 @@ class Buffers:
 
     __slots__ = ("gradients", "node", "owned")
 
-    def __init__(self, node):
+    node: Node
+    gradients: list[Any]
+    owned: int
+
+    def __init__(self, node: Node) -> None:
         self.node = node
         self.gradients = [None] * node.outputs
         self.owned = 0
@@ -66,7 +74,24 @@ class Pass:
         "waiting",
     )  # fmt: skip
 
-    def __init__(self, keep_graph, create_graph, captures, needed, count):
+    keep_graph: bool
+    create_graph: bool
+    captures: dict[tuple[Node, int], Sequence[int]] | None
+    needed: set[Node] | None
+    results: list[Any]
+    heap: list[int]
+    waiting: dict[int, Buffers]
+    following: Node | None
+    following_gradients: list[Any] | None
+
+    def __init__(
+        self,
+        keep_graph: bool,
+        create_graph: bool,
+        captures: dict[tuple[Node, int], Sequence[int]] | None,
+        needed: set[Node] | None,
+        count: int,
+    ) -> None:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.captures = captures
@@ -77,7 +102,7 @@ class Pass:
         self.following = None
         self.following_gradients = None
 
-    def send(self, node, number, gradient):
+    def send(self, node: Node, number: int, gradient: Any) -> None:
         """Add a gradient to those that wait for a node's turn."""
         buffers = self.waiting.get(node.sequence)
         if buffers is None:
@@ -93,12 +118,13 @@ class Pass:
             buffers.gradients[number] = fitting.add(held, gradient)
             buffers.owned |= 1 << number
 
-    def run(self):
+    def run(self) -> list[Any]:
         """Run until no gradient waits."""
         heap = self.heap
         waiting = self.waiting
         while True:
-            node = self.following
+            node: Node | None = self.following
+            gradients: Any  # a list; None lets go of it
             if node is not None:
                 gradients = self.following_gradients
                 self.following = self.following_gradients = None
@@ -106,7 +132,7 @@ class Pass:
                 buffers = waiting.pop(-heappop(heap))
                 node = buffers.node
                 gradients = buffers.gradients
-                buffers = None
+                del buffers
             else:
                 return self.results
             if node.extras is not None:
@@ -123,24 +149,27 @@ class Pass:
             self.step(node, gradients)
             gradients = node = None
 
-    def capture(self, node, gradients):
+    def capture(self, node: Node, gradients: list[Any]) -> bool:
         """Keep the gradients that were asked for; tell whether the node need not run."""
         captures = self.captures
+        needed = self.needed
+        if captures is None or needed is None:
+            return False
         for number in range(len(gradients)):
             places = captures.get((node, number))
             if places is not None:
                 for place in places:
                     self.results[place] = gradients[number]
-        return node not in self.needed
+        return node not in needed
 
-    def step(self, node, gradients):
+    def step(self, node: Node, gradients: list[Any]) -> None:
         """Run one node and send its results on."""
         next_nodes = node.next_nodes
         next_numbers = node.next_numbers
         needed = self.needed
         wanted = None
         if needed is not None:
-            captures = self.captures
+            captures = self.captures or {}
             wanted = tuple(
                 [
                     target is not None and (target in needed or (target, number) in captures)
@@ -195,7 +224,7 @@ class Pass:
         self.following_gradients = gradients
 
 
-def accumulate(node, gradients, create_graph):
+def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -> None:
     """Add the gradient in `gradients[0]` to `.grad` of a leaf; see Note [Who owns a gradient]."""
     if gradients[0] is None:
         return
@@ -217,7 +246,7 @@ def accumulate(node, gradients, create_graph):
         fitting.call_accumulated_hooks(node)
 
 
-def alone(tensor):
+def alone(tensor: TensorBase) -> bool:
     """Tell whether nobody but a tensor holds its storage and its array, and the array is dense."""
     if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
         return False
@@ -226,7 +255,7 @@ def alone(tensor):
     return fitting.is_dense(tensor)
 
 
-def find_needed(roots, captures):
+def find_needed(roots: list[Node], captures: list[tuple[Node, int]]) -> set[Node]:
     """Return the nodes that lead from the roots to the captures."""
     targets = {node for node, _ in captures}
     seen = set(roots)
@@ -236,7 +265,7 @@ def find_needed(roots, captures):
             if node is not None and node not in seen:
                 seen.add(node)
                 stack.append(node)
-    needed = set()
+    needed: set[Node] = set()
     for node in sorted(seen, key=lambda n: n.sequence):
         for following in node.next_nodes:
             if following is not None and (following in needed or following in targets):
@@ -245,7 +274,14 @@ def find_needed(roots, captures):
     return needed
 
 
-def run(roots, gradients, keep_graph, create_graph, captures, accumulating):
+def run(
+    roots: list[tuple[Node, int]],
+    gradients: list[Any],
+    keep_graph: bool,
+    create_graph: bool,
+    captures: list[tuple[Node, int]] | None,
+    accumulating: bool,
+) -> list[Any]:
     """Run a backward pass.
 
     Parameters
@@ -266,7 +302,7 @@ def run(roots, gradients, keep_graph, create_graph, captures, accumulating):
     list of (Tensor or None)
         The gradients of the captures.
     """
-    wanted = None
+    wanted: dict[tuple[Node, int], Any] | None = None
     needed = None
     if captures is not None:
         needed = find_needed([node for node, _ in roots], captures)
@@ -285,12 +321,12 @@ def run(roots, gradients, keep_graph, create_graph, captures, accumulating):
         return drive(task, roots, gradients, create_graph)
     from tt.plugins.autograd.backward.multi_hooks import entered
 
-    reached = None if needed is None else needed.union([node for node, _ in captures])
+    reached = None if needed is None or captures is None else needed.union([node for node, _ in captures])
     with entered([node for node, _ in roots], reached):
         return drive(task, roots, gradients, create_graph)
 
 
-def drive(task, roots, gradients, create_graph):
+def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], create_graph: bool) -> list[Any]:
     """Send the first gradients and run the pass, recording as `create_graph` says."""
     before = STATE.enable(create_graph)
     try:

@@ -15,12 +15,22 @@ An argument that a formula needs is saved as it is, with its version: no alias i
 which the edges keep anyway.  A result is saved as an alias without a record, since the record leads back to the node.
 """
 
+from __future__ import annotations
+
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from itertools import count
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tt.core.library import DTYPES, KEYS, fork_safe_lock
-from tt.core.tensor.base import TensorBase
+from tt.core.tensor.base import TensorBase, TensorSpec
+
+if TYPE_CHECKING:
+    from tt.core.library import Tensor
+
+NodeKind = TypeVar("NodeKind", bound="Node")
 
 
 class GradState:
@@ -51,7 +61,18 @@ class GradState:
         "watching",
     )  # fmt: skip
 
-    def __init__(self):
+    switched_off: int
+    packing: int
+    anomaly: int
+    watching: int
+    inference_bit: int
+    bit: int
+    floating: int
+    tick: Callable[[], int]
+    _local: threading.local
+    _lock: Any
+
+    def __init__(self) -> None:
         self.switched_off = 0
         self.packing = 0
         self.anomaly = 0
@@ -63,22 +84,23 @@ class GradState:
         self._local = threading.local()
         self._lock = fork_safe_lock()
 
-    def enabled(self):
+    def enabled(self) -> bool:
         """Tell whether this thread records."""
         if self.switched_off == 0:
             return True
-        return getattr(self._local, "enabled", True)
+        enabled: bool = getattr(self._local, "enabled", True)
+        return enabled
 
-    def enable(self, enabled):
+    def enable(self, enabled: bool) -> bool:
         """Switch recording on or off in this thread; return how it was."""
-        before = getattr(self._local, "enabled", True)
+        before: bool = getattr(self._local, "enabled", True)
         if before is not enabled:
             with self._lock:
                 self.switched_off += 1 if before else -1
             self._local.enabled = enabled
         return before
 
-    def count_packing(self, change):
+    def count_packing(self, change: int) -> None:
         """Note that hooks on saved tensors came (1) or went (-1)."""
         with self._lock:
             self.packing += change
@@ -98,7 +120,10 @@ class Switching:
 
     __slots__ = ()
 
-    def __enter__(self):
+    _enabled: bool
+    _before: Any
+
+    def __enter__(self) -> None:
         before = getattr(STATE._local, "enabled", True)
         self._before = before, self._before
         try:
@@ -108,7 +133,9 @@ class Switching:
             self._before = self._before[1]
             raise
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         before, outer = self._before
         try:
             STATE.enable(before)
@@ -138,7 +165,14 @@ class AutogradMeta:
 
     __slots__ = ("leaf", "node", "number", "retained", "view")
 
-    def __init__(self, node=None, number=0, leaf=False):
+    # Any: a record of a tensor that requires a gradient has one, and few others are looked at.
+    node: Any
+    number: int
+    leaf: bool
+    view: ViewMeta | None
+    retained: Retained | None
+
+    def __init__(self, node: Node | None = None, number: int = 0, leaf: bool = False) -> None:
         self.node = node
         self.number = number
         self.leaf = leaf
@@ -165,7 +199,13 @@ class ViewMeta:
 
     __slots__ = ("args", "index", "operator", "root", "version")
 
-    def __init__(self, root, operator, args, index, version):
+    root: Any
+    operator: Any
+    args: tuple[Any, ...]
+    index: int
+    version: int
+
+    def __init__(self, root: Any, operator: Any, args: tuple[Any, ...], index: int, version: int) -> None:
         self.root = root
         self.operator = operator
         self.args = args
@@ -178,7 +218,9 @@ class Retained:
 
     __slots__ = ("gradient",)
 
-    def __init__(self):
+    gradient: Tensor | None
+
+    def __init__(self) -> None:
         self.gradient = None
 
 
@@ -199,7 +241,13 @@ class NodeHooks:
 
     __slots__ = ("after", "before", "metadata", "retained", "tensor_hooks")
 
-    def __init__(self):
+    after: dict[int, Callable[..., Any]]
+    before: dict[int, Callable[..., Any]]
+    metadata: dict[Any, Any]
+    retained: dict[int, Retained]
+    tensor_hooks: dict[int, dict[int, Callable[..., Any]]]
+
+    def __init__(self) -> None:
         self.tensor_hooks = {}
         self.retained = {}
         self.before = {}
@@ -237,7 +285,16 @@ class Node:
         "spec",
     )
 
-    def apply(self, gradients, wanted):
+    # Any: those who look at hooks know that there are some.
+    extras: Any
+    next_nodes: tuple[Node | None, ...]
+    next_numbers: tuple[int, ...]
+    outputs: int
+    sequence: int
+    shape: tuple[Any, ...]
+    spec: Any
+
+    def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
         """Return the gradients of the arguments.
 
         Parameters
@@ -254,73 +311,75 @@ class Node:
         """
         raise NotImplementedError(f"{type(self).__name__}.apply")
 
-    def release(self):
+    def release(self) -> None:
         """Drop what was saved, after a backward pass that does not keep the graph."""
 
-    def shape_of(self, number):
+    def shape_of(self, number: int) -> tuple[int, ...]:
         """Return the shape of a result."""
-        return self.shape if self.outputs == 1 else self.shape[number]
+        shape: tuple[int, ...] = self.shape if self.outputs == 1 else self.shape[number]
+        return shape
 
-    def spec_of(self, number):
+    def spec_of(self, number: int) -> TensorSpec:
         """Return the spec of a result."""
-        return self.spec if self.outputs == 1 else self.spec[number]
+        spec: TensorSpec = self.spec if self.outputs == 1 else self.spec[number]
+        return spec
 
-    def ensure_extras(self):
+    def ensure_extras(self) -> NodeHooks:
         """Return the extras, making them if there are none yet."""
-        extras = self.extras
+        extras: NodeHooks | None = self.extras
         if extras is None:
             extras = NodeHooks()
             self.extras = extras
         return extras
 
-    def name(self):
+    def name(self) -> str:
         """Return the name, as PyTorch gives it: MulBackward0."""
         return type(self).__name__
 
     @property
-    def next_functions(self):
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges as ((node, number), ...); (None, 0) where an argument needs no gradient."""
         return tuple(zip(self.next_nodes, self.next_numbers, strict=True))
 
     @property
-    def metadata(self):
+    def metadata(self) -> dict[Any, Any]:
         """A dict of the user's."""
         return self.ensure_extras().metadata
 
-    def register_hook(self, hook):
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after the node; what it returns replaces grad_inputs."""
         return add_hook(self.ensure_extras().after, hook)
 
-    def register_prehook(self, hook):
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_outputs)` before the node; what it returns replaces grad_outputs."""
         return add_hook(self.ensure_extras().before, hook)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
 class RemovableHandle:
     """Removes a hook; also usable in a `with` statement."""
 
-    def __init__(self, hooks, key):
+    def __init__(self, hooks: dict[int, Callable[..., Any]], key: int) -> None:
         self._hooks = hooks
         self._key = key
 
-    def remove(self):
+    def remove(self) -> None:
         """Remove the hook; doing it twice does nothing."""
         self._hooks.pop(self._key, None)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.remove()
 
 
 _hook_keys = count()
 
 
-def add_hook(hooks, hook):
+def add_hook(hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
     """Add a hook to a dict of hooks and return the handle that removes it."""
     key = next(_hook_keys)
     hooks[key] = hook
@@ -338,7 +397,10 @@ class AccumulateGrad(Node):
 
     __slots__ = ("_variable", "gradient")
 
-    def __init__(self, tensor):
+    gradient: Tensor | None
+    _variable: weakref.ref[Tensor]
+
+    def __init__(self, tensor: Any) -> None:
         self.next_nodes = ()
         self.next_numbers = ()
         self.outputs = 1
@@ -350,7 +412,7 @@ class AccumulateGrad(Node):
         self._variable = weakref.ref(tensor)
 
     @property
-    def variable(self):
+    def variable(self) -> Tensor | None:
         """The leaf, or None when it is gone."""
         return self._variable()
 
@@ -366,18 +428,20 @@ class Graphless(Node):
 
     __slots__ = ("reason",)
 
-    def apply(self, gradients, wanted):
+    reason: str
+
+    def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
         """Refuse."""
         from tt.core.library import errors
 
         raise errors.GradientError(self.reason)
 
-    def name(self):
+    def name(self) -> str:
         """Return the name that PyTorch gives such nodes."""
         return "NotImplemented"
 
 
-def start(node, next_nodes, next_numbers):
+def start(node: NodeKind, next_nodes: tuple[Node | None, ...], next_numbers: tuple[int, ...]) -> NodeKind:
     """Give a new node its edges and its place in the order."""
     node.next_nodes = next_nodes
     node.next_numbers = next_numbers
@@ -391,7 +455,7 @@ def start(node, next_nodes, next_numbers):
     return node
 
 
-def attach(tensor, node, number):
+def attach(tensor: TensorBase, node: Node, number: int) -> AutogradMeta:
     """Make a tensor a result of a node."""
     record = AutogradMeta.__new__(AutogradMeta)
     record.node = node
@@ -404,9 +468,9 @@ def attach(tensor, node, number):
     return record
 
 
-def leaf_record(tensor):
+def leaf_record(tensor: TensorBase) -> AutogradMeta:
     """Return the record of a leaf, making it if there is none."""
-    record = tensor._record
+    record: AutogradMeta | None = tensor._record
     if record is None:
         record = AutogradMeta(None, 0, True)
         tensor._record = record
@@ -416,6 +480,6 @@ def leaf_record(tensor):
     return record
 
 
-def is_tensor(value):
+def is_tensor(value: object) -> bool:
     """Tell whether a value is a tensor."""
     return isinstance(value, TensorBase)

@@ -5,21 +5,29 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 `rules.pxd` where it can.
 """
 
-from tt.core.dispatch.call.entry import LayerRule
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.dispatch.call.entry import CachedCall, LayerRule
 from tt.core.library import OVERRIDDEN, Tensor, alias
 from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.plugins.autograd.record import saved as saved_tensors
 from tt.plugins.autograd.record import views
-from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
+from tt.plugins.autograd.record.graph import STATE, AutogradMeta, Node, ViewMeta, attach, start
+
+if TYPE_CHECKING:
+    from tt.core.library import Operator
 
 # What a slot of a plan holds.
-PLAIN = 0
-TENSOR = 1
-TENSORS = 2
-RESULT = 3
-FACT = 4
+PLAIN: Final = 0
+TENSOR: Final = 1
+TENSORS: Final = 2
+RESULT: Final = 3
+FACT: Final = 4
 
-NO_NUMBERS = ((), (0,), (0, 0))
+NO_NUMBERS: Final[tuple[tuple[int, ...], ...]] = ((), (0,), (0, 0))
 
 
 class SavePlan:
@@ -39,7 +47,16 @@ class SavePlan:
 
     __slots__ = ("calls", "keeps_tensors", "saves_self", "slots")
 
-    def __init__(self, slots, calls):
+    slots: tuple[tuple[int, int, Any], ...]
+    calls: tuple[tuple[int, Callable[..., Any], tuple[int, ...]], ...]
+    keeps_tensors: bool
+    saves_self: bool
+
+    def __init__(
+        self,
+        slots: tuple[tuple[int, int, Any], ...],
+        calls: tuple[tuple[int, Callable[..., Any], tuple[int, ...]], ...],
+    ) -> None:
         self.slots = slots
         self.calls = calls
         self.keeps_tensors = any(kind in (TENSOR, TENSORS, RESULT) for kind, _, _ in slots)
@@ -65,11 +82,17 @@ class OpNode(Node):
 
     __slots__ = ("plan", "rule", "saved", "starts", "versions")
 
-    def name(self):
+    plan: SavePlan
+    rule: GradientRule
+    saved: tuple[Any, ...] | None
+    starts: tuple[int, ...] | None
+    versions: tuple[int, ...] | None
+
+    def name(self) -> str:
         """Return the name that PyTorch gives such nodes."""
         return self.rule.node_name
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         """Return what was saved of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
         if name.startswith("_saved_"):
             return saved_tensors.attribute(self, name[7:])
@@ -77,16 +100,16 @@ class OpNode(Node):
             return saved_tensors.raw_attribute(self, name[11:])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         """Name the attributes, with those of what was saved."""
         return [*object.__dir__(self), *saved_tensors.attribute_names(self)]
 
-    def release(self):
+    def release(self) -> None:
         """Drop what was saved; nodes that saved no tensors can be used again."""
         if self.plan.keeps_tensors:
             self.saved = None
 
-    def unpack(self):
+    def unpack(self) -> tuple[Any, ...]:
         """Return what was saved, after a look at the versions."""
         saved = self.saved
         plan = self.plan
@@ -127,18 +150,18 @@ class OpNode(Node):
             unpacked.append(value)
         return tuple(unpacked)
 
-    def apply(self, gradients, wanted):
+    def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
         """Run the formulas of the wanted edges."""
         values = self.unpack()
-        results = [None] * len(self.next_nodes)
+        results: list[Any] = [None] * len(self.next_nodes)
         first = gradients if self.rule.takes_all else gradients[0]
         if first is None:
             return results
         if self.rule.joint is not None:
-            return self.apply_joint(results, first, values)
+            return self.apply_joint(self.rule.joint, results, first, values)
         for place, function, slots in self.plan.calls:
             if self.starts is not None:
-                self.apply_listed(results, wanted, first, values, place, function, slots)
+                self.apply_listed(self.starts, results, wanted, first, values, place, function, slots)
                 continue
             if wanted is not None and not wanted[place]:
                 continue
@@ -153,10 +176,16 @@ class OpNode(Node):
                 results[place] = function(first, *[values[slot] for slot in slots])
         return results
 
-    def apply_joint(self, results, first, values):
+    def apply_joint(
+        self,
+        joint: Callable[[Any], Sequence[Any]],
+        results: list[Any],
+        first: Any,
+        values: tuple[Any, ...],
+    ) -> list[Any]:
         """Run the one formula of all arguments."""
         _, function, slots = self.plan.calls[0]
-        found = self.rule.joint(function(first, *[values[slot] for slot in slots]))
+        found = joint(function(first, *[values[slot] for slot in slots]))
         for place, value in enumerate(found):
             if self.starts is None:
                 results[place] = value
@@ -168,10 +197,20 @@ class OpNode(Node):
                 results[begin : self.starts[place + 1]] = value
         return results
 
-    def apply_listed(self, results, wanted, first, values, place, function, slots):
+    def apply_listed(
+        self,
+        starts: tuple[int, ...],
+        results: list[Any],
+        wanted: Sequence[bool] | None,
+        first: Any,
+        values: tuple[Any, ...],
+        place: int,
+        function: Callable[..., Any],
+        slots: tuple[int, ...],
+    ) -> None:
         """Run one formula of a node some of whose arguments are lists."""
-        begin = self.starts[place]
-        end = self.starts[place + 1]
+        begin = starts[place]
+        end = starts[place + 1]
         if wanted is not None and not any(wanted[begin:end]):
             return
         found = function(first, *[values[slot] for slot in slots])
@@ -203,7 +242,26 @@ class GradientRule(LayerRule):
         "second", "takes_all",
     )  # fmt: skip
 
-    def __init__(self, operator, differentiable, make_plan, takes_all, joint=None):
+    operator: Operator
+    differentiable: tuple[int, ...]
+    make_plan: Callable[[int], SavePlan]
+    takes_all: bool
+    joint: Callable[[Any], Sequence[Any]] | None
+    plans: list[SavePlan | None]
+    list_places: frozenset[int]
+    first: int
+    second: int
+    is_view: bool
+    node_name: str
+
+    def __init__(
+        self,
+        operator: Operator,
+        differentiable: tuple[int, ...],
+        make_plan: Callable[[int], SavePlan],
+        takes_all: bool,
+        joint: Callable[[Any], Sequence[Any]] | None = None,
+    ) -> None:
         self.operator = operator
         self.differentiable = differentiable
         self.make_plan = make_plan
@@ -221,16 +279,16 @@ class GradientRule(LayerRule):
         self.is_view = operator.definition.kind == "view"
         self.node_name = node_name(operator.name)
 
-    def call(self, entry, args):
+    def call(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
         if STATE.switched_off != 0 and not STATE.enabled():
             return views.unrecorded(entry, args) if self.is_view else run_below(entry, args)
         first = self.first
         second = self.second
         needs = 0
-        one = None
-        other = None
-        numbers = NO_NUMBERS[1]
+        one: Node | None = None
+        other: Node | None = None
+        numbers: tuple[int, ...] | None = NO_NUMBERS[1]
         if first < 0:
             return self.call_many(entry, args)
         value = args[first]
@@ -261,7 +319,7 @@ class GradientRule(LayerRule):
             numbers = self.numbers(args)
         return self.finish(args, result, needs, (one,) if second < 0 else (one, other), numbers, None)
 
-    def call_many(self, entry, args):
+    def call_many(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call with more than two differentiable arguments, or lists of them."""
         if self.list_places:
             needs, nodes, numbers, starts = self.edges(args)
@@ -290,7 +348,7 @@ class GradientRule(LayerRule):
         numbers = self.numbers(args) if far != 0 else (0,) * len(found)
         return self.finish(args, result, needs, tuple(found), numbers, None)
 
-    def numbers(self, args):
+    def numbers(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Return, for each differentiable argument, which result of its node it is."""
         found = []
         for position in self.differentiable:
@@ -301,12 +359,14 @@ class GradientRule(LayerRule):
                 found.append(0)
         return tuple(found)
 
-    def edges(self, args):
+    def edges(
+        self, args: Sequence[Any]
+    ) -> tuple[int, tuple[Node | None, ...], tuple[int, ...], tuple[int, ...]]:
         """Return the needy arguments as a bit set, and the nodes, numbers and starts of all edges."""
         needs = 0
-        nodes = []
-        numbers = []
-        starts = []
+        nodes: list[Node | None] = []
+        numbers: list[int] = []
+        starts: list[int] = []
         for place, position in enumerate(self.differentiable):
             starts.append(len(nodes))
             value = args[position]
@@ -321,7 +381,7 @@ class GradientRule(LayerRule):
         starts.append(len(nodes))
         return needs, tuple(nodes), tuple(numbers), tuple(starts)
 
-    def plan(self, needs):
+    def plan(self, needs: int) -> SavePlan:
         """Return the plan for a set of needy arguments."""
         plan = self.plans[needs]
         if plan is None:
@@ -329,7 +389,15 @@ class GradientRule(LayerRule):
             self.plans[needs] = plan
         return plan
 
-    def finish(self, args, result, needs, nodes, numbers, starts):
+    def finish(
+        self,
+        args: tuple[Any, ...],
+        result: Any,
+        needs: int,
+        nodes: tuple[Node | None, ...],
+        numbers: tuple[int, ...],
+        starts: tuple[int, ...] | None,
+    ) -> Any:
         """Attach a new node to the result of a call and return the result."""
         if isinstance(result, TensorBase):
             single = result
@@ -349,7 +417,15 @@ class GradientRule(LayerRule):
             return result
         return self.finish_several(args, result, needs, nodes, numbers, starts)
 
-    def finish_several(self, args, results, needs, nodes, numbers, starts):
+    def finish_several(
+        self,
+        args: tuple[Any, ...],
+        results: Any,
+        needs: int,
+        nodes: tuple[Node | None, ...],
+        numbers: tuple[int, ...],
+        starts: tuple[int, ...] | None,
+    ) -> Any:
         """Attach a new node to several results."""
         tensors = [t for t in results if isinstance(t, TensorBase)]
         if not tensors:
@@ -373,7 +449,7 @@ class GradientRule(LayerRule):
                     self.note_view(tensor, record, args, number)
         return results
 
-    def note_view(self, result, record, args, index):
+    def note_view(self, result: TensorBase, record: AutogradMeta, args: tuple[Any, ...], index: int) -> None:
         """Note that a result shares the memory of the first argument."""
         source = args[0]
         root = source if source._root is None else source._root
@@ -382,9 +458,9 @@ class GradientRule(LayerRule):
         record.view = ViewMeta(root, self.operator, args, index, 0 if storage is None else storage.version)
 
 
-def current(tensor):
+def current(tensor: TensorBase) -> AutogradMeta:
     """Return the record of a tensor that requires a gradient, after a look at whether it is still right."""
-    record = tensor._record
+    record: AutogradMeta = tensor._record
     if record.view is not None:
         views.refresh(tensor, record)
     if record.leaf and (record.node.spec is not tensor._spec or record.node.shape != tensor._handle.shape):
@@ -392,13 +468,13 @@ def current(tensor):
     return record
 
 
-def node_name(op):
+def node_name(op: str) -> str:
     """Return what a node of an operator is called: "log_softmax" gives LogSoftmaxBackward0."""
     base = op.rsplit("::", 1)[-1].split(".")[0]
     return "".join(word[:1].upper() + word[1:] for word in base.split("_")) + "Backward0"
 
 
-def run_below(entry, args):
+def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Return what `entry.call_below` does, by the shortest way where one kernel takes bare handles."""
     below = entry.below
     if not below.direct:
@@ -421,7 +497,7 @@ def run_below(entry, args):
     return below.wrap_direct(handle)
 
 
-def bare_alias(tensor):
+def bare_alias(tensor: TensorBase) -> Tensor:
     """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
     if tensor._keys & OVERRIDDEN:
         return alias(tensor, STATE.bit)
@@ -430,7 +506,7 @@ def bare_alias(tensor):
     return new
 
 
-def save(node, args, result):
+def save(node: OpNode, args: Sequence[Any], result: Any) -> None:
     """Fill the slots of a node."""
     slots = node.plan.slots
     node.versions = None
