@@ -114,7 +114,7 @@ bench: $(STAMP) ## everything that is measured, as tables and a picture in build
 
 clean: ## remove all that these commands made
 	rm -rf $(VENV) .editable build dist htmlcov .coverage .coverage.* coverage.xml
-	rm -rf core/schema/_snapshot.py core/tensor/tensor.pyi core/dispatch/registry/typed_ops.pyi docs/operators
+	rm -rf core/schema/_snapshot.py core/tensor/tensor_methods.pyi core/dispatch/registry/typed_ops.pyi docs/operators
 	rm -rf api/__init__.pyi api/*/__init__.pyi api/nn/functional.pyi
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find api core backends plugins cli examples tests benchmarks \

@@ -47,7 +47,7 @@ def ops_stub(notice: str, namespaces: Mapping[str, Iterable[OpDefinition]]) -> s
     for namespace, found in namespaces.items():
         results = dict(filter(None, map(result_class, found)))
         if namespace == "tt":
-            lines.append(f"from tt.core.tensor.tensor import {', '.join(sorted(results))}")
+            lines.append(f"from tt.core.tensor.tensor_methods import {', '.join(sorted(results))}")
         else:
             for name, fields in results.items():
                 lines += [f"class {name}(NamedTuple):", *(f"    {field}: _Tensor" for field in fields)]

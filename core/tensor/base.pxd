@@ -8,15 +8,15 @@ cdef class TensorSpec:
     cdef public object layout
     cdef public object backend
     cdef public long long keys
-    cdef public long long dim_bit
-    cdef public long long zero_dim_bit
+    cdef public unsigned long long dim_bit
+    cdef public unsigned long long zero_dim_bit
     cdef public int code
     cdef object __weakref__
 
 cdef class TensorBase:
     cdef public object _handle
     cdef public long long _keys
-    cdef public long long _promotion
+    cdef public unsigned long long _promotion
     cdef public object _record
     cdef public object _root
     cdef public TensorSpec _spec
@@ -27,4 +27,4 @@ cdef class TensorBase:
     cpdef _set_data(self, handle, TensorSpec spec)
 
 @cython.locals(new=TensorBase)
-cpdef TensorBase wrap_handle(kind, handle, TensorSpec spec, long long keys, long long promotion)
+cpdef TensorBase wrap_handle(kind, handle, TensorSpec spec, long long keys, unsigned long long promotion)

@@ -6,6 +6,12 @@ Every argument of a promotion group sets one bit: each dtype has two (a tensor w
 one) and each kind of Python scalar has one.  PyTorch's result depends only on which of these occur, so it is a
 function of the OR, and one dictionary look-up finds it after the first call.
 
+The bits of a call make two words.  The first holds the dtypes of a promotion group, two bits for each of at most 32.  The
+second holds the Python scalars of the group, and then one position for each dtype that counts by itself: of other
+tensors, of a target, of `dtype=`.  Where the positions of a long signature do not fit, their dtypes together have a
+number, and the second word is that number, below zero.  To Python code the bits are one integer without a limit;
+`split_bits` and `join_bits` convert.
+
 The rule has three ranks: tensors with dimensions, zero-dimensional tensors, Python scalars.  A lower rank counts
 only when its category (bool, integral, floating, complex) is higher than what the ranks above it gave.
 """
@@ -18,6 +24,7 @@ from functools import cache, lru_cache, reduce
 from typing import Any, Final
 
 from tt.core.errors import DtypeError, PromotionError
+from tt.core.forks import fork_safe_lock
 from tt.core.types import dtype as dt
 from tt.core.types.dtype import DTYPES, dtype, to_dtype
 from tt.core.types.state import STATE, changed
@@ -40,18 +47,70 @@ __all__ = [
 
 DIM_BITS: Final = tuple(1 << (2 * code) for code in range(len(DTYPES)))
 ZERO_DIM_BITS: Final = tuple(2 << (2 * code) for code in range(len(DTYPES)))
-_SCALAR_SHIFT: Final = 2 * len(DTYPES)
+MAX_DTYPES: Final = 32
+WORD: Final = 2 * MAX_DTYPES
+"""Width of the first word of the bits of a call."""
 SCALAR_BITS: Final[dict[type, int]] = {
-    bool: 1 << _SCALAR_SHIFT,
-    int: 2 << _SCALAR_SHIFT,
-    float: 4 << _SCALAR_SHIFT,
-    complex: 8 << _SCALAR_SHIFT,
+    bool: 1 << WORD,
+    int: 2 << WORD,
+    float: 4 << WORD,
+    complex: 8 << WORD,
 }
-GROUP_BITS: Final = _SCALAR_SHIFT + 4
-"""Width of the bit set of a promotion group; what stands beside the group in a level-2 key starts here."""
+SCALAR_WORDS: Final = {kind: bit >> WORD for kind, bit in SCALAR_BITS.items()}
+"""What numbers of Python are in the second word."""
+GROUP_BITS: Final = WORD + len(SCALAR_BITS)
+"""Width of the bit set of a promotion group; the positions start here."""
+POSITION_BITS: Final = 6
+"""Width of a position: one of `MAX_DTYPES` dtypes, or none."""
+LAST_SHIFT: Final = 62 - POSITION_BITS
+"""Where the last position stands that fits into the second word."""
 SCALAR_MASK: Final = sum(SCALAR_BITS.values())
 _DIM_MASK: Final = sum(DIM_BITS)
 _ZERO_DIM_MASK: Final = sum(ZERO_DIM_BITS)
+
+# --- the two words ---------------------------------------------------------------------------------------------
+
+_numbers: dict[int, int] = {}
+_numbered: list[int] = []
+_numbering = fork_safe_lock()
+
+
+def split_bits(bits: int) -> tuple[int, int]:
+    """Return the two words of the bits of a call.
+
+    Examples
+    --------
+    >>> from tt.core.types.promotion import SCALAR_BITS, split_bits
+    >>> split_bits(5 | SCALAR_BITS[float])
+    (5, 4)
+    """
+    positions = bits >> WORD
+    if positions >> 62:
+        with _numbering:
+            number = _numbers.get(positions)
+            if number is None:
+                _numbered.append(positions)
+                number = _numbers[positions] = -len(_numbered)
+        positions = number
+    return bits & ((1 << WORD) - 1), positions
+
+
+def join_bits(bits: int, positions: int) -> int:
+    """Return the bits of a call from their two words."""
+    return bits | (positions if positions >= 0 else _numbered[-positions - 1]) << WORD
+
+
+def position_at(bits: int, shift: int) -> int:
+    """Return what stands at one position of the bits of a call: the code of a dtype plus 1, or 0."""
+    return bits >> shift & ((1 << POSITION_BITS) - 1)
+
+
+def numbered(positions: int, beyond: list[tuple[int, int]]) -> int:
+    """Return the second word of a long signature, from what fits and (code, shift) of what does not."""
+    for code, shift in beyond:
+        positions |= code << shift
+    return split_bits(positions << WORD)[1]
+
 
 # --- two dtypes ------------------------------------------------------------------------------------------------
 

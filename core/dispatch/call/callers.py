@@ -41,7 +41,7 @@ from tt.core.forks import fork_safe_lock
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import FUNCTION
-from tt.core.types.promotion import SCALAR_BITS
+from tt.core.types.promotion import LAST_SHIFT, SCALAR_WORDS, join_bits, numbered, split_bits
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition, Signature
 
-SCALARS = SCALAR_BITS
+SCALARS = SCALAR_WORDS
 
 # The epoch of entries that serve no further call.
 RETIRED = -3
@@ -74,6 +74,13 @@ LAYOUT: Final = 6
 SCALAR_IN_GROUP: Final = 7
 
 
+def table_key(bits: int, positions: int) -> Any:
+    """Return what stands for the bits of a call in a table: a number where both words are small."""
+    if bits >> 40 == 0 and positions >> 22 == 0:
+        return bits | positions << 40
+    return bits, positions
+
+
 class OpOverload:
     """One form of one operator; calling it dispatches.
 
@@ -86,11 +93,11 @@ class OpOverload:
     last : CachedCall
         The entry of the previous call.
     tables : dict
-        epoch -> keys -> bits -> CachedCall.
+        epoch -> keys -> `table_key` of the bits -> CachedCall.
     generation : int
         Counts how often the entries were forgotten.
     plan : tuple of (position, how, shift)
-        How the arguments make the keys and bits.
+        How the arguments make the keys and bits; shifts are those in the second word.
     tail : tuple
         Defaults of the arguments behind the leading tensors.
     binder : callable or None
@@ -98,7 +105,7 @@ class OpOverload:
     kinds : bytes or None
         What each parameter takes as it is; None before the first call.
     shifts : tuple of int
-        Where the dtype of each tensor stands in the bits; 0: it promotes; -1: it does not count.
+        Where the dtype of each tensor stands in the second word; 0: it promotes; -1: it does not count.
     lengths : tuple of int
         N for each parameter `int[N]`, which takes one number for all, else 0.
     required, positional : int
@@ -114,7 +121,9 @@ class OpOverload:
     looks_at_all : bool
         Whether some default promotes with the tensors.
     target_shift : int
-        Where the dtype of the target stands in the bits; 0 for other forms than the in-place one.
+        Where the dtype of the target stands in the second word; 0 for other forms than the in-place one.
+    wide : bool
+        Whether the positions of the signature do not all fit into the second word: then `scan` makes it.
     functional : bool
         Whether the form is the functional one.
     out_caller : OpOverload or None
@@ -126,7 +135,7 @@ class OpOverload:
     operator: Operator
     form: str
     last: CachedCall
-    tables: dict[int, dict[int, dict[int, CachedCall]]]
+    tables: dict[int, dict[int, dict[Any, CachedCall]]]
     generation: int
     plan: tuple[tuple[int, int, int], ...]
     tail: tuple[Any, ...]
@@ -143,6 +152,7 @@ class OpOverload:
     names: dict[str, int]
     looks_at_all: bool
     target_shift: int
+    wide: bool
     home: int
     functional: bool
     out_caller: OpOverload | None
@@ -175,6 +185,7 @@ class OpOverload:
         self.names = {}
         self.looks_at_all = False
         self.target_shift = 0
+        self.wide = any(shift > LAST_SHIFT for _, _, shift in plan)
         self.home = 0
         self.functional = form == "functional"
         self.out_caller = None
@@ -192,7 +203,7 @@ class OpOverload:
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def find(self, keys: int, bits: int) -> CachedCall:
+    def find(self, keys: int, bits: int, positions: int) -> CachedCall:
         """Return the entry of a combination met before in these settings, or EMPTY."""
         epoch = STATE.guard
         if epoch < 0:
@@ -203,7 +214,7 @@ class OpOverload:
         table = tables.get(keys)
         if table is None:
             return EMPTY
-        entry = table.get(bits)
+        entry = table.get(table_key(bits, positions))
         if entry is None or entry.epoch != epoch:
             return EMPTY
         self.last = entry
@@ -225,23 +236,34 @@ class OpOverload:
                     for entry in entries.values():
                         entry.epoch = RETIRED
 
-    def entry(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
+    def entry(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
         """Return the entry of a combination, resolving it if it is new."""
         keys &= NOT_OVERRIDDEN
         epoch = STATE.epoch
         last = self.last
-        if last.keys == keys and last.bits == bits and last.epoch == epoch:
+        if (
+            last.keys == keys
+            and last.promotion == bits
+            and last.positions == positions
+            and last.epoch == epoch
+        ):
             return last
         tables = self.tables.get(epoch)
         if tables is not None:
             table = tables.get(keys)
             if table is not None:
-                entry = table.get(bits)
+                entry = table.get(table_key(bits, positions))
                 if entry is not None and entry.epoch == epoch:
                     self.last = entry
                     return entry
         generation = self.generation
-        return self.enter(self.operator.resolve(self.form, keys, bits, args), epoch, generation)
+        found = self.operator.resolve(self.form, keys, join_bits(bits, positions), args)
+        return self.enter(found, epoch, generation)
+
+    def entry_of(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
+        """Return the entry of a combination whose bits are one integer."""
+        promotion, positions = split_bits(bits)
+        return self.entry(keys, promotion, positions, args)
 
     def enter(self, entry: CachedCall, epoch: int, generation: int) -> CachedCall:
         """Return the entry that serves a combination: a new one, or another thread's.
@@ -253,24 +275,28 @@ class OpOverload:
                 entry.epoch = RETIRED  # right for this call, which began before; for no later one
                 return entry
             table = self.tables.setdefault(epoch, {}).setdefault(entry.keys, {})
-            known = table.get(entry.bits)
+            key = table_key(entry.promotion, entry.positions)
+            known = table.get(key)
             if known is not None:
                 entry = known
             else:
-                table[entry.bits] = entry
+                table[key] = entry
                 for bits in self.operator.short_bits(entry):
-                    if bits not in table:
-                        table[bits] = entry.with_bits(bits)
+                    key = table_key(bits, 0)
+                    if key not in table:
+                        table[key] = entry.with_bits(bits)
             self.last = entry
         return entry
 
-    def scan(self, args: tuple[Any, ...]) -> tuple[int, int]:
-        """Return the keys and the level-2 bits of a full argument tuple."""
+    def scan(self, args: tuple[Any, ...]) -> tuple[int, int, int]:
+        """Return the keys and the two words of level-2 bits of a full argument tuple."""
         keys = 0
         bits = 0
+        positions = 0
         place = 0
-        for position, how, shift in self.plan:
-            value = args[position]
+        beyond: Any = [] if self.wide else None
+        for at, how, shift in self.plan:
+            value = args[at]
             if value is None:
                 continue
             if how == 0:  # GROUP_TENSOR
@@ -279,13 +305,16 @@ class OpOverload:
                     keys |= tensor._keys
                     bits |= tensor._promotion
                 else:
-                    bits |= SCALARS[type(value)]
+                    positions |= SCALARS[type(value)]
             elif how == 2:  # OTHER_TENSOR
                 if isinstance(value, TensorBase):
                     tensor = value
                     keys |= tensor._keys
                     code = tensor._spec.code + 1
-                    bits |= code << shift
+                    if shift > LAST_SHIFT:
+                        beyond.append((code, shift))
+                    else:
+                        positions |= code << shift
             elif how == 1 or how == 3:  # GROUP_LIST, OTHER_LIST
                 for item in value:
                     if isinstance(item, TensorBase):
@@ -295,25 +324,33 @@ class OpOverload:
                             bits |= tensor._promotion
                         elif shift != 0:  # the first one of the list tells
                             code = tensor._spec.code + 1
-                            bits |= code << shift
+                            if shift > LAST_SHIFT:
+                                beyond.append((code, shift))
+                            else:
+                                positions |= code << shift
                             shift = 0
             elif how == 7:  # SCALAR_IN_GROUP
-                bits |= SCALARS[type(value)]
+                positions |= SCALARS[type(value)]
             elif how == 4:  # DTYPE
                 code = value.code + 1
-                bits |= code << shift
+                if shift > LAST_SHIFT:
+                    beyond.append((code, shift))
+                else:
+                    positions |= code << shift
             else:  # DEVICE, LAYOUT
                 place = 1
         if place or keys == 0:
             keys = self.operator.place(keys, args)
-        return keys, bits
+        if beyond:
+            positions = numbered(positions, beyond)
+        return keys, bits, positions
 
     def execute(self, args: tuple[Any, ...]) -> Any:
         """Dispatch a full argument tuple for what stands above the layers already: plain modes do not see it."""
         if STATE.modes != 0:
             return entry_with_modes(self, args).run(args)
-        keys, bits = self.scan(args)
-        entry = self.entry(keys, bits, args)
+        keys, bits, positions = self.scan(args)
+        entry = self.entry(keys, bits, positions, args)
         return entry.run(args)
 
     def dispatch(self, args: tuple[Any, ...]) -> Any:
@@ -352,6 +389,7 @@ class OpOverload:
                     count = len(args)
         keys = 0
         bits = 0
+        positions = 0
         changed: list[Any] | None = None
         for place in range(count):
             value = args[place]
@@ -372,7 +410,7 @@ class OpOverload:
                         bits |= tensor._promotion
                     elif shift > 0:
                         code = tensor._spec.code + 1
-                        bits |= code << shift
+                        positions |= code << shift
                     continue
                 if kind != 2:
                     if kind == 1 or value is not self.defaults[place]:
@@ -382,7 +420,7 @@ class OpOverload:
                 if bit is None:
                     return FALL_THROUGH
                 if self.shifts[place] == 0:
-                    bits |= bit
+                    positions |= bit
             elif kind == 4:  # INT
                 if type(value) is not int:
                     return FALL_THROUGH
@@ -421,7 +459,7 @@ class OpOverload:
                         bits |= tensor._promotion
                     elif shift > 0:  # the first one tells
                         code = tensor._spec.code + 1
-                        bits |= code << shift
+                        positions |= code << shift
                         shift = -1
                 if changed is None:
                     changed = list(args)
@@ -431,7 +469,7 @@ class OpOverload:
                 if bit is None:
                     return FALL_THROUGH
                 if self.shifts[place] == 0:
-                    bits |= bit
+                    positions |= bit
             elif kind == 8:  # FLOAT
                 if type(value) is int:
                     if changed is None:
@@ -444,7 +482,7 @@ class OpOverload:
                     return FALL_THROUGH
                 if self.shifts[place] > 0:
                     code = value.code + 1
-                    bits |= code << self.shifts[place]
+                    positions |= code << self.shifts[place]
             elif type(value) is not str:  # STRING
                 return FALL_THROUGH
         if changed is not None:
@@ -461,10 +499,17 @@ class OpOverload:
         if self.target_shift != 0:
             tensor = args[0]
             code = tensor._spec.code + 1
-            bits |= code << self.target_shift
+            positions |= code << self.target_shift
+        if self.wide:
+            keys, bits, positions = self.scan(args)
         entry = self.last
-        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
-            entry = self.find(keys, bits)
+        if (
+            entry.keys != keys
+            or entry.promotion != bits
+            or entry.positions != positions
+            or entry.epoch != STATE.guard
+        ):
+            entry = self.find(keys, bits, positions)
             if entry is EMPTY:
                 return FALL_THROUGH
         return entry.run(args)
@@ -474,15 +519,22 @@ class OpOverload:
         tensor = args[0]
         keys = tensor._keys
         bits = tensor._promotion
+        positions = 0
         if self.kinds is None:
             self.operator.describe_parameters(self)
         shift = self.shifts[0]
         if shift > 0:
-            bits = tensor._spec.code + 1
-            bits = bits << shift
+            bits = 0
+            positions = tensor._spec.code + 1
+            positions = positions << shift
         entry = self.last
-        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
-            entry = self.find(keys, bits)
+        if (
+            entry.keys != keys
+            or entry.promotion != bits
+            or entry.positions != positions
+            or entry.epoch != STATE.guard
+        ):
+            entry = self.find(keys, bits, positions)
             if entry is EMPTY:
                 return FALL_THROUGH
         return entry.run(args)
@@ -559,10 +611,10 @@ class OpOverload:
         """Dispatch the full argument tuple of what a user called `function` with."""
         if STATE.modes != 0:
             return call_with_modes(self, bound, function, args, kwargs)
-        keys, bits = self.scan(bound)
+        keys, bits, positions = self.scan(bound)
         if keys & OVERRIDDEN:
             return call_with_overrides(self, bound, function, args, kwargs)
-        entry = self.entry(keys, bits, bound)
+        entry = self.entry(keys, bits, positions, bound)
         return entry.run(bound)
 
     def one(self, value: Any) -> Any:

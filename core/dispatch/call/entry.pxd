@@ -21,7 +21,8 @@ cdef class LayerRule:
 
 cdef class CachedCall:
     cdef public long long keys
-    cdef public long long bits
+    cdef public unsigned long long promotion
+    cdef public long long positions
     cdef public long long epoch
     cdef public object operator
     cdef public str form
@@ -42,7 +43,7 @@ cdef class CachedCall:
     cdef public int result
     cdef public TensorSpec spec
     cdef public tuple specs
-    cdef public long long result_bits
+    cdef public unsigned long long result_bits
     cdef public object downcast
     cdef public int shares
     cdef public object backend
@@ -76,9 +77,9 @@ cdef class CachedCall:
     cpdef list handle_list(self, list values, int position)
     @cython.locals(choice=BoundKernel)
     cpdef run_kernel(self, tuple args)
-    @cython.locals(spec=TensorSpec, bits="long long")
+    @cython.locals(spec=TensorSpec, bits="unsigned long long")
     cpdef TensorBase wrap_direct(self, handle)
-    @cython.locals(spec=TensorSpec, new=TensorBase, source=TensorBase, bits="long long")
+    @cython.locals(spec=TensorSpec, new=TensorBase, source=TensorBase, bits="unsigned long long")
     cpdef wrap_one(self, handle, int index, tuple args)
     @cython.locals(choice=BoundKernel, target=TensorBase, other=TensorBase, how=int, shared=bint)
     cpdef run_inplace(self, tuple args)

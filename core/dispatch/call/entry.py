@@ -17,6 +17,7 @@ from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias
 from tt.core.types.device import HOME
+from tt.core.types.promotion import join_bits, split_bits
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
@@ -120,8 +121,10 @@ class CachedCall:
 
     Attributes
     ----------
-    keys, bits, epoch : int
+    keys, epoch : int
         For which calls it is right.
+    promotion, positions : int
+        The two words of the level-2 bits of these calls; see Note [Level 2] in `promotion`.
     operator, form : Operator, str
         What is called: form is "functional", "inplace" or "out".
         Form "out" is an OUT, or a REROUTE that runs the functional form and writes the result.
@@ -169,14 +172,15 @@ class CachedCall:
     """
 
     __slots__ = (
-        "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native",
+        "__weakref__", "backend", "below", "choices", "clear", "compute_code", "compute_native",
         "device_at", "direct", "downcast", "dtype_at", "epoch", "form", "function", "functional", "group",
-        "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "resolution", "rest",
+        "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "positions", "promotion", "resolution", "rest",
         "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
     )  # fmt: skip
 
     keys: int
-    bits: int
+    promotion: int
+    positions: int
     epoch: int
     operator: Operator
     form: str
@@ -216,7 +220,7 @@ class CachedCall:
         self.operator = ABSENT if operator is None else operator
         self.form = form
         self.keys = keys
-        self.bits = bits
+        self.promotion, self.positions = split_bits(bits)
         self.epoch = epoch
         self.kind = kind
         self.functional = form == "functional"
@@ -250,6 +254,11 @@ class CachedCall:
         self.function = ABSENT
         self.rest = None
         self.resolution = ABSENT
+
+    @property
+    def bits(self) -> int:
+        """The level-2 bits as one integer."""
+        return join_bits(self.promotion, self.positions)
 
     def with_bits(self, bits: int) -> CachedCall:
         """Return an entry that does the same for other level-2 bits."""
@@ -672,5 +681,5 @@ class CachedCall:
         return self.wrap_all(handles, args)
 
 
-EMPTY: Final = CachedCall(None, "functional", -1, -1, -2, 3)
+EMPTY: Final = CachedCall(None, "functional", -1, 0, -2, 3)
 """Matches no call: what a caller has before its first one."""

@@ -20,7 +20,14 @@ from tt.core.types.device import get_default_device, to_device
 from tt.core.types.dtype import to_dtype
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import strided, to_layout
-from tt.core.types.promotion import DIM_BITS, GROUP_BITS, ZERO_DIM_BITS
+from tt.core.types.promotion import (
+    DIM_BITS,
+    GROUP_BITS,
+    POSITION_BITS,
+    WORD,
+    ZERO_DIM_BITS,
+    position_at,
+)
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.callers import OpOverload
@@ -28,8 +35,6 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Operator"]
-
-_POSITION_BITS = 4  # 15 dtypes and "absent"
 
 
 def _default(argument: Argument) -> Any:
@@ -116,7 +121,7 @@ class Operator:
             elif type_.is_tensor:
                 plan.append((position, c.OTHER_TENSOR, shift))
                 others.append((position, shift))
-                shift += _POSITION_BITS
+                shift += POSITION_BITS
             elif type_.base == "Scalar" and grouped:
                 plan.append((position, c.SCALAR_IN_GROUP, 0))
         listed = self._deciding_list()
@@ -124,11 +129,11 @@ class Operator:
             at = next(i for i, step in enumerate(plan) if step[0] == listed)
             plan[at] = (listed, c.OTHER_LIST, shift)
             others = sorted([*others, (listed, shift)])
-            shift += _POSITION_BITS
+            shift += POSITION_BITS
         dtype_shift = shift
         if self.dtype_at >= 0:
             plan.append((self.dtype_at, c.DTYPE, dtype_shift))
-            shift += _POSITION_BITS
+            shift += POSITION_BITS
         # A composite of tensors hands its device on to an operator that moves them.
         if self.device_at >= 0 and (self.definition.kind != "composite" or self.tensor_at < 0):
             plan.append((self.device_at, c.DEVICE, 0))
@@ -187,7 +192,9 @@ class Operator:
             plan, name = (*plan, (0, c.OTHER_TENSOR, self.target_shift)), name + "_"
         if form == "out":
             count = len(self.arguments)
-            plan = (*plan, *((count + i, c.OTHER_TENSOR, self.target_shift) for i in range(self.out_count)))
+            plan = (*plan, *((count + i, c.OTHER_TENSOR, shift) for i, shift in enumerate(self.out_shifts)))
+        # From here on the shifts are those in the second word of the bits.
+        plan = tuple((at, how, max(shift - WORD, 0)) for at, how, shift in plan)
         leading = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
         rest = self.defaults
         kind: type[OpOverload] = GeneralOp
@@ -223,6 +230,11 @@ class Operator:
     def out_count(self) -> int:
         """How many tensors `out=` takes."""
         return len(self.definition.signature.returns)
+
+    @property
+    def out_shifts(self) -> tuple[int, ...]:
+        """Where the dtypes of the tensors of `out=` stand in the bits."""
+        return tuple(self.target_shift + i * POSITION_BITS for i in range(self.out_count))
 
     def describe_parameters(self, caller: OpOverload) -> bytes:
         """Tell a caller at its first call what it needs to know of the parameters."""
@@ -353,8 +365,9 @@ class Operator:
         if entry.form != "functional" or not self.leading:
             return ()
         shifts = [shift for _, shift in self.others[: self.leading]]
-        code = ((entry.bits >> shifts[0]) & 15) - 1
-        if code < 0 or entry.bits != sum((code + 1) << shift for shift in shifts):
+        bits = entry.bits
+        code = position_at(bits, shifts[0]) - 1
+        if code < 0 or bits != sum((code + 1) << shift for shift in shifts):
             return ()
         dim, zero_dim = DIM_BITS[code], ZERO_DIM_BITS[code]
         return dim, zero_dim, dim | zero_dim

@@ -8,6 +8,7 @@ from tt.core.dispatch.call import argument_kinds as q
 from tt.core.dispatch.call import callers as c
 from tt.core.dispatch.call.binding import takes_variadic_sizes
 from tt.core.schema.model import MISSING, Argument, Type
+from tt.core.types.promotion import WORD
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.callers import OpOverload
@@ -32,7 +33,9 @@ def describe_parameters(caller: OpOverload) -> bytes:
     steps = {position: (how, shift) for position, how, shift in operator.plan}
     shifts = [_shift(*steps[i]) if i in steps else -1 for i in range(len(arguments))]
     defaults = [q.NO_DEFAULT if d is MISSING else d for d in operator.defaults]
-    caller.shifts = (*shifts, *[operator.target_shift] * outs)
+    shifts += [shift - WORD for shift in operator.out_shifts[:outs]]
+    # In a wide signature `scan` makes the second word, so that no position counts here.
+    caller.shifts = tuple(-1 if caller.wide and shift else shift for shift in shifts)
     caller.lengths = (*(_length(a.type) for a in arguments), *[0] * outs)
     caller.defaults = (*defaults, *[q.NO_DEFAULT] * outs)
     caller.tails = tuple(caller.defaults[count:] for count in range(len(caller.defaults) + 1))
@@ -43,11 +46,11 @@ def describe_parameters(caller: OpOverload) -> bytes:
     if takes_variadic_sizes(operator.definition.signature):
         caller.variadic = next(i for i, a in enumerate(arguments) if a.type.list)
     caller.names = {a.name: i for i, a in enumerate(arguments)}
-    caller.target_shift = operator.target_shift if caller.form == "inplace" else 0
+    caller.target_shift = operator.target_shift - WORD if caller.form == "inplace" and not caller.wide else 0
     # Defaults that promote with the tensors have to be looked at in every call.
     caller.looks_at_all = any(
         shift == 0 and default is not None and default is not q.NO_DEFAULT
-        for shift, default in zip(shifts, defaults, strict=True)
+        for shift, default in zip(shifts, defaults, strict=False)
     )
     # Last: another thread takes a caller with kinds as one that is described.
     kinds = caller.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
@@ -57,7 +60,7 @@ def describe_parameters(caller: OpOverload) -> bytes:
 def _shift(how: int, shift: int) -> int:
     if how in (c.GROUP_TENSOR, c.GROUP_LIST, c.SCALAR_IN_GROUP):
         return 0
-    return shift or -1
+    return shift - WORD if shift else -1
 
 
 def _length(type_: Type) -> int:

@@ -15,5 +15,5 @@ cdef class UnaryOverload(OpOverload):
     cpdef one(self, value)
 
 cdef class BinaryOverload(OpOverload):
-    @cython.locals(first=TensorBase, second=TensorBase, entry=CachedCall, keys="long long", bits="long long")
+    @cython.locals(first=TensorBase, second=TensorBase, entry=CachedCall, keys="long long", bits="unsigned long long", positions="long long")
     cpdef two(self, left, right)

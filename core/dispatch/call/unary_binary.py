@@ -13,10 +13,10 @@ from tt.core.dispatch.call.callers import OpOverload
 from tt.core.dispatch.call.entry import EMPTY
 from tt.core.dispatch.call.kernel_errors import failed_direct
 from tt.core.tensor.base import TensorBase
-from tt.core.types.promotion import SCALAR_BITS
+from tt.core.types.promotion import SCALAR_WORDS
 from tt.core.types.state import STATE
 
-SCALARS = SCALAR_BITS
+SCALARS = SCALAR_WORDS
 
 
 class UnaryOverload(OpOverload):
@@ -27,8 +27,13 @@ class UnaryOverload(OpOverload):
         if isinstance(value, TensorBase):
             tensor = value
             entry = self.last
-            if entry.keys != tensor._keys or entry.bits != tensor._promotion or entry.epoch != STATE.guard:
-                entry = self.find(tensor._keys, tensor._promotion)
+            if (
+                entry.keys != tensor._keys
+                or entry.promotion != tensor._promotion
+                or entry.positions != 0
+                or entry.epoch != STATE.guard
+            ):
+                entry = self.find(tensor._keys, tensor._promotion, 0)
                 if entry is EMPTY:
                     return self.general((value,), None)
             if entry.direct:
@@ -60,6 +65,7 @@ class BinaryOverload(OpOverload):
             bits = first._promotion
         except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
             return self.general((left, right), None)
+        positions = 0
         if isinstance(right, TensorBase):
             second = right
             keys |= second._keys
@@ -69,11 +75,16 @@ class BinaryOverload(OpOverload):
             bit = SCALARS.get(type(right))
             if bit is None:
                 return self.general((left, right), None)
-            bits |= bit
+            positions = bit
             operand = right
         entry = self.last
-        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
-            entry = self.find(keys, bits)
+        if (
+            entry.keys != keys
+            or entry.promotion != bits
+            or entry.positions != positions
+            or entry.epoch != STATE.guard
+        ):
+            entry = self.find(keys, bits, positions)
             if entry is EMPTY:
                 return self.general((left, right), None)
         if entry.direct:

@@ -119,8 +119,8 @@ def call_with_modes(
 
 def entry_with_modes(caller: OpOverload, bound: tuple[Any, ...]) -> CachedCall:
     """Return the entry of a call, past the layers that are masked and by way of the dispatch modes."""
-    keys, bits = caller.scan(bound)
+    keys, bits, positions = caller.scan(bound)
     keys &= ~THREAD.masked
     if any(mode.sees == "dispatch" for mode in THREAD.modes):
         keys |= PYTHON
-    return caller.entry(keys, bits, bound)
+    return caller.entry(keys, bits, positions, bound)

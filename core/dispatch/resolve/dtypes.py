@@ -15,6 +15,7 @@ from tt.core.types.promotion import (
     SCALAR_MASK,
     ZERO_DIM_BITS,
     describe_bits,
+    position_at,
     promote_bits,
 )
 from tt.core.types.state import STATE
@@ -56,7 +57,7 @@ class CallDtypes:
 
 def decode(bits: int, shift: int) -> Dtype | None:
     """Return the dtype at one position beside the group, or None."""
-    code = (bits >> shift) & 15
+    code = position_at(bits, shift)
     return DTYPES[code - 1] if code else None
 
 

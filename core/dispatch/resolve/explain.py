@@ -18,7 +18,7 @@ from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import to_dtype
 from tt.core.types.keys import KEYS
-from tt.core.types.promotion import SCALAR_BITS
+from tt.core.types.promotion import SCALAR_BITS, position_at
 
 __all__ = ["ArgumentSpec", "Explanation", "explain", "parse_spec"]
 
@@ -226,7 +226,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
     found = Explanation(operator.name, form, str(operator.signature(form)), named)
     try:
-        found.resolution = operator.caller(form).entry(keys, bits, ()).resolution
+        found.resolution = operator.caller(form).entry_of(keys, bits, ()).resolution
         if len(KEYS.names("device", keys)) > 1:
             home = plan(operator, form, operands)
             found.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
@@ -336,7 +336,7 @@ def _keys_and_bits(
             continue
         if how in (c.GROUP_TENSOR, c.GROUP_LIST):
             bits |= (2 if argument.zero_dim else 1) << (2 * argument.dtype.code)
-        elif how == c.OTHER_TENSOR or (shift and not bits >> shift & 15):
+        elif how == c.OTHER_TENSOR or (shift and not position_at(bits, shift)):
             bits |= (argument.dtype.code + 1) << shift
         if index == 0 and form == "inplace":
             bits |= (argument.dtype.code + 1) << operator.target_shift

@@ -149,7 +149,7 @@ def _resolve_layer(
     else:
         resolution.note(who, "(none)", True, "no rule and no composite: the result's use in the layer raises")
         rule = _unsupported(top)
-    below = operator.caller(form).entry(keys & ~top.bit, bits, args)
+    below = operator.caller(form).entry_of(keys & ~top.bit, bits, args)
     resolution.below = below.resolution
     resolution.device, resolution.layout = below.resolution.device, below.resolution.layout
     resolution.compute, resolution.results = below.resolution.compute, below.resolution.results
@@ -166,7 +166,7 @@ def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> Cach
     if operator.definition.kind in ("view", "composite"):
         return entry
     try:
-        below = operator.caller(entry.form).entry(entry.keys & ~layer.bit, entry.bits, args)
+        below = operator.caller(entry.form).entry_of(entry.keys & ~layer.bit, entry.bits, args)
     except NoKernelError:
         return entry  # the composite may still serve what the operator as such does not
     if below.kind != KERNEL:
