@@ -10,21 +10,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from tt.core.custom_op import registrations as parts
-from tt.core.dispatch.call.introspection import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.call.introspection import DescribedOverload
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import Form
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.schema.model import OpDefinition
-
-if TYPE_CHECKING:
-
-    class _Caller(GeneralOp): ...
-else:
-    _Caller = object
 
 __all__ = ["CustomOp", "make_op"]
 
@@ -35,7 +29,7 @@ Rule = TypeVar("Rule", bound="str | Callable[..., Any]")
 # --- the operator ----------------------------------------------------------------------------------------------
 
 
-class CustomOp(_Caller):
+class CustomOp(DescribedOverload):
     """An operator made by `custom_op`: call it, and add kernels, a shape rule and a gradient to it.
 
     Every method that adds something also is a decorator and returns the function; `handle(function)` undoes it.
@@ -439,19 +433,8 @@ class CustomOp(_Caller):
         return lambda function: self._handle_of_gradient(handle)
 
 
-class _UnaryCustomOp(CustomOp, UnaryOp):
-    __doc__: Any = UnaryOp.__doc__  # the property: the operator's
-
-
-class _BinaryCustomOp(CustomOp, BinaryOp):
-    __doc__: Any = BinaryOp.__doc__  # the property: the operator's
-
-
-class _GeneralCustomOp(CustomOp, GeneralOp):
-    __doc__: Any = GeneralOp.__doc__  # the property: the operator's
-
-
-_KINDS: dict[Any, Any] = {UnaryOp: _UnaryCustomOp, BinaryOp: _BinaryCustomOp, GeneralOp: _GeneralCustomOp}
+class _DescribedCustomOp(CustomOp):
+    __doc__: Any = DescribedOverload.__doc__  # the property: that of the operator
 
 
 def _together(handles: Sequence[RegistrationHandle]) -> RegistrationHandle:
@@ -467,10 +450,9 @@ def make_op(definition: OpDefinition) -> CustomOp:
     handle = REGISTRY.add_definitions(definition)
     handle.what = f"operator {definition.name}"
     known = REGISTRY.definition(definition.name) is definition
-    # If another plugin owns the namespace, the definition waits until the namespace is free.
-    made: Any = (REGISTRY.operator(definition.name) if known else Operator(definition, REGISTRY)).adopt(
-        _KINDS
-    )
+    # In a plugin whose namespace another one holds, the definition waits until the namespace is its own.
+    operator = REGISTRY.operator(definition.name) if known else Operator(definition, REGISTRY)
+    made: Any = operator.adopt(_DescribedCustomOp)
     made._begin(handle)
     op: CustomOp = made
     return op

@@ -6,10 +6,10 @@ Every argument of a promotion group sets one bit: each dtype has two (a tensor w
 one) and each kind of Python scalar has one.  PyTorch's result depends only on which of these occur, so it is a
 function of the OR, and one dictionary look-up finds it after the first call.
 
-The bits of a call make two words.  The first holds the dtypes of a promotion group, two bits for each of at most 32.  The
-second holds the Python scalars of the group, and then one position for each dtype that counts by itself: of other
-tensors, of a target, of `dtype=`.  Where the positions of a long signature do not fit, their dtypes together have a
-number, and the second word is that number, below zero.  To Python code the bits are one integer without a limit;
+The bits of a call make two words.  The first holds the dtypes of a promotion group, two bits for each of at most 32.
+The second holds the Python scalars of the group, and then one position for each dtype that counts by itself: of
+other tensors, of a target, of `dtype=`.  Where the positions of a long signature do not fit, their dtypes together
+have a number, and the second word is that number, below zero.  To Python code the bits are one integer without a limit;
 `split_bits` and `join_bits` convert.
 
 The rule has three ranks: tensors with dimensions, zero-dimensional tensors, Python scalars.  A lower rank counts

@@ -1,9 +1,9 @@
 """Callers: what `tt.add` is, and the path of every call.
 
-One caller stands for one form (functional, in-place, out=) of one operator.  The classes differ by the shape of the
-signature, so that a call with plain tensors packs no arguments, binds no signature, touches no thread-local state
-and walks no list.  `described` subclasses them with what makes them good Python objects (names, documentation,
-pickling).  This is a hot module: plain Python that Cython compiles with the C types of `callers.pxd`.
+One caller stands for one form (functional, in-place, out=) of one operator.  A call with one or two tensors and nothing
+else packs no arguments, binds no signature, touches no thread-local state and walks no list: `one` and `two`.
+`introspection` subclasses the class with what makes a good Python object (name, documentation, pickling).  This is a
+hot module: plain Python that Cython compiles with the C types of `callers.pxd`.
 
 Note [The path of a call]
 -------------------------
@@ -18,13 +18,6 @@ Most calls give each parameter a value of the very type that its schema names.  
 defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What needs a conversion, a
 message, a mode or an override it leaves to `general`, by returning FALL_THROUGH.  It accepts only what the binder
 would accept unchanged, so that both ways mean the same.
-
-Note [One entry of a combination]
----------------------------------
-Functions and callers remember entries, and look at nothing but their epoch before they use one again.  So an entry
-that is out of date must retire, and what retires entries finds them in the tables: an entry that serves must be in its
-table, and stay there.  Where two threads resolve a combination at the same time, the second one's entry is dropped, and
-what was resolved while something was registered retires at once.
 """
 
 from __future__ import annotations
@@ -32,36 +25,29 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.dispatch.call.argument_kinds import FALL_THROUGH, NO_DEFAULT
+from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
+from tt.core.dispatch.call.call_cache import CallCache
 from tt.core.dispatch.call.entry import EMPTY
+from tt.core.dispatch.call.kernel_errors import failed_direct
+from tt.core.dispatch.call.signature_plan import SignaturePlan
 from tt.core.dispatch.intercept.modes import call_with_modes, entry_with_modes
 from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides
 from tt.core.errors import ArgumentError
-from tt.core.forks import fork_safe_lock
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import FUNCTION
-from tt.core.types.promotion import LAST_SHIFT, SCALAR_WORDS, join_bits, numbered, split_bits
+from tt.core.types.promotion import LAST_SHIFT, SCALAR_WORDS, WORD, numbered
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.binding import Binder
-    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition, Signature
 
 SCALARS = SCALAR_WORDS
 
-# The epoch of entries that serve no further call.
-RETIRED = -3
-
-# Held by whoever enters or retires entries.  A lock that one thread may take twice: entering may collect garbage, and
-# what is collected may have been registered.
-ENTERING = fork_safe_lock(rank=1)
-
-# The bit of tensors whose class has `__tt_function__`, and all others.
+# The bit of tensors whose class has `__tt_function__`.
 OVERRIDDEN = FUNCTION
-NOT_OVERRIDDEN = ~FUNCTION
 
 # How an argument contributes to the keys and to the level-2 bits.
 GROUP_TENSOR: Final = 0
@@ -74,56 +60,19 @@ LAYOUT: Final = 6
 SCALAR_IN_GROUP: Final = 7
 
 
-def table_key(bits: int, positions: int) -> Any:
-    """Return what stands for the bits of a call in a table: a number where both words are small."""
-    if bits >> 40 == 0 and positions >> 22 == 0:
-        return bits | positions << 40
-    return bits, positions
-
-
-class OpOverload:
+class OpOverload(CallCache):
     """One form of one operator; calling it dispatches.
 
     Attributes
     ----------
-    operator : Operator
-        The operator.
-    form : str
-        "functional", "inplace" or "out".
-    last : CachedCall
-        The entry of the previous call.
-    tables : dict
-        epoch -> keys -> `table_key` of the bits -> CachedCall.
-    generation : int
-        Counts how often the entries were forgotten.
-    plan : tuple of (position, how, shift)
-        How the arguments make the keys and bits; shifts are those in the second word.
-    tail : tuple
-        Defaults of the arguments behind the leading tensors.
+    plan : SignaturePlan
+        What the signature says of the arguments.
+    leading : int
+        With how many tensors a short call may do, as in the plan; 0 for other forms than the functional one.
+    target_shift : int
+        Where the dtype of the target stands in the second word of the bits; 0 for other forms than the in-place one.
     binder : callable or None
         Turns a user's arguments into the full tuple; generated at first use.
-    kinds : bytes or None
-        What each parameter takes as it is; None before the first call.
-    shifts : tuple of int
-        Where the dtype of each tensor stands in the second word; 0: it promotes; -1: it does not count.
-    lengths : tuple of int
-        N for each parameter `int[N]`, which takes one number for all, else 0.
-    required, positional : int
-        How many arguments a call must have, and may give by position.
-    variadic : int
-        Position of the sizes that may be given one by one, or -1.
-    defaults : tuple
-        Of each parameter; NO_DEFAULT where there is none.
-    tails : tuple of tuple
-        The defaults of what a call leaves out, for each number of arguments.
-    names : dict of str to int
-        The positions of the parameters.
-    looks_at_all : bool
-        Whether some default promotes with the tensors.
-    target_shift : int
-        Where the dtype of the target stands in the second word; 0 for other forms than the in-place one.
-    wide : bool
-        Whether the positions of the signature do not all fit into the second word: then `scan` makes it.
     functional : bool
         Whether the form is the functional one.
     out_caller : OpOverload or None
@@ -132,63 +81,29 @@ class OpOverload:
         The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
     """
 
-    operator: Operator
-    form: str
-    last: CachedCall
-    tables: dict[int, dict[int, dict[Any, CachedCall]]]
-    generation: int
-    plan: tuple[tuple[int, int, int], ...]
-    tail: tuple[Any, ...]
-    binder: Binder | None
+    plan: SignaturePlan
     name: str
-    kinds: bytes | None
-    shifts: tuple[int, ...]
-    lengths: tuple[int, ...]
-    required: int
-    positional: int
-    variadic: int
-    defaults: tuple[Any, ...]
-    tails: tuple[tuple[Any, ...], ...]
-    names: dict[str, int]
-    looks_at_all: bool
+    leading: int
     target_shift: int
-    wide: bool
-    home: int
+    binder: Binder | None
     functional: bool
     out_caller: OpOverload | None
+    home: int
 
-    def __init__(
-        self,
-        operator: Operator,
-        form: str,
-        plan: tuple[tuple[int, int, int], ...],
-        tail: tuple[Any, ...],
-        name: str,
-    ) -> None:
+    def __init__(self, operator: Operator, form: str, plan: SignaturePlan, name: str) -> None:
         self.operator = operator
         self.form = form
-        self.plan = plan
-        self.tail = tail
         self.last = EMPTY
         self.tables = {}
         self.generation = 0
-        self.binder = None
+        self.plan = plan
         self.name = name
-        self.kinds = None
-        self.shifts = ()
-        self.lengths = ()
-        self.required = 0
-        self.positional = 0
-        self.variadic = -1
-        self.defaults = ()
-        self.tails = ()
-        self.names = {}
-        self.looks_at_all = False
-        self.target_shift = 0
-        self.wide = any(shift > LAST_SHIFT for _, _, shift in plan)
-        self.home = 0
         self.functional = form == "functional"
+        self.leading = plan.leading if self.functional else 0
+        self.target_shift = operator.target_shift - WORD if form == "inplace" else 0
+        self.binder = None
         self.out_caller = None
+        self.home = 0
 
     @property
     def definition(self) -> OpDefinition:
@@ -203,99 +118,14 @@ class OpOverload:
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def find(self, keys: int, bits: int, positions: int) -> CachedCall:
-        """Return the entry of a combination met before in these settings, or EMPTY."""
-        epoch = STATE.guard
-        if epoch < 0:
-            return EMPTY
-        tables = self.tables.get(epoch)
-        if tables is None:
-            return EMPTY
-        table = tables.get(keys)
-        if table is None:
-            return EMPTY
-        entry = table.get(table_key(bits, positions))
-        if entry is None or entry.epoch != epoch:
-            return EMPTY
-        self.last = entry
-        return entry
-
-    def invalidate(self) -> None:
-        """Forget all entries, because something that they depend on was registered or unregistered.
-
-        Other threads may hold entries at this moment, or be resolving one: those that are known retire, and a thread
-        that resolves sees by the generation that its entry is out of date.
-        """
-        with ENTERING:
-            self.generation += 1
-            tables = self.tables
-            self.tables = {}
-            self.last = EMPTY
-            for table in tables.values():
-                for entries in table.values():
-                    for entry in entries.values():
-                        entry.epoch = RETIRED
-
-    def entry(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
-        """Return the entry of a combination, resolving it if it is new."""
-        keys &= NOT_OVERRIDDEN
-        epoch = STATE.epoch
-        last = self.last
-        if (
-            last.keys == keys
-            and last.promotion == bits
-            and last.positions == positions
-            and last.epoch == epoch
-        ):
-            return last
-        tables = self.tables.get(epoch)
-        if tables is not None:
-            table = tables.get(keys)
-            if table is not None:
-                entry = table.get(table_key(bits, positions))
-                if entry is not None and entry.epoch == epoch:
-                    self.last = entry
-                    return entry
-        generation = self.generation
-        found = self.operator.resolve(self.form, keys, join_bits(bits, positions), args)
-        return self.enter(found, epoch, generation)
-
-    def entry_of(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
-        """Return the entry of a combination whose bits are one integer."""
-        promotion, positions = split_bits(bits)
-        return self.entry(keys, promotion, positions, args)
-
-    def enter(self, entry: CachedCall, epoch: int, generation: int) -> CachedCall:
-        """Return the entry that serves a combination: a new one, or another thread's.
-
-        See Note [One entry of a combination].
-        """
-        with ENTERING:
-            if self.generation != generation or entry.epoch != epoch:
-                entry.epoch = RETIRED  # right for this call, which began before; for no later one
-                return entry
-            table = self.tables.setdefault(epoch, {}).setdefault(entry.keys, {})
-            key = table_key(entry.promotion, entry.positions)
-            known = table.get(key)
-            if known is not None:
-                entry = known
-            else:
-                table[key] = entry
-                for bits in self.operator.short_bits(entry):
-                    key = table_key(bits, 0)
-                    if key not in table:
-                        table[key] = entry.with_bits(bits)
-            self.last = entry
-        return entry
-
     def scan(self, args: tuple[Any, ...]) -> tuple[int, int, int]:
         """Return the keys and the two words of level-2 bits of a full argument tuple."""
         keys = 0
         bits = 0
         positions = 0
         place = 0
-        beyond: Any = [] if self.wide else None
-        for at, how, shift in self.plan:
+        beyond: Any = [] if self.plan.wide else None
+        for at, how, shift in self.plan.steps:
             value = args[at]
             if value is None:
                 continue
@@ -339,6 +169,13 @@ class OpOverload:
                     positions |= code << shift
             else:  # DEVICE, LAYOUT
                 place = 1
+        if self.target_shift != 0:
+            tensor = args[0]
+            code = tensor._spec.code + 1
+            if self.target_shift > LAST_SHIFT:
+                beyond.append((code, self.target_shift))
+            else:
+                positions |= code << self.target_shift
         if place or keys == 0:
             keys = self.operator.place(keys, args)
         if beyond:
@@ -363,11 +200,11 @@ class OpOverload:
         """Dispatch a call whose arguments need no conversion, else FALL_THROUGH; see Note [The fast path]."""
         if STATE.guard < 0:
             return FALL_THROUGH
-        kinds = self.kinds
-        if kinds is None:
-            kinds = self.operator.describe_parameters(self)
+        plan = self.plan
+        kinds = plan.kinds
+        shifts = plan.shifts
         count = len(args)
-        variadic = self.variadic
+        variadic = plan.variadic
         if variadic >= 0 and count > variadic and type(args[variadic]) is int:
             # Concatenated, because unpacking would make a list first.
             args = args[:variadic] + (args[variadic:],)  # noqa: RUF005
@@ -375,17 +212,17 @@ class OpOverload:
         if kwargs:
             if "out" in kwargs:
                 return self.fast_path_out(args, kwargs)
-            placed = self.placed(args, kwargs)
+            placed = plan.placed(args, kwargs)
             if placed is None:
                 return FALL_THROUGH
             args = placed
             count = len(args)
         else:
-            if count < self.required or count > self.positional:
+            if count < plan.required or count > plan.positional:
                 return FALL_THROUGH
-            if count != len(self.defaults):
-                args = args + self.tails[count]
-                if self.looks_at_all:
+            if count != len(plan.defaults):
+                args = args + plan.tails[count]
+                if plan.looks_at_all:
                     count = len(args)
         keys = 0
         bits = 0
@@ -405,7 +242,7 @@ class OpOverload:
                 if isinstance(value, TensorBase) and kind != 0:
                     tensor = value
                     keys |= tensor._keys
-                    shift = self.shifts[place]
+                    shift = shifts[place]
                     if shift == 0:
                         bits |= tensor._promotion
                     elif shift > 0:
@@ -413,24 +250,24 @@ class OpOverload:
                         positions |= code << shift
                     continue
                 if kind != 2:
-                    if kind == 1 or value is not self.defaults[place]:
+                    if kind == 1 or value is not plan.defaults[place]:
                         return FALL_THROUGH
                     continue
                 bit = SCALARS.get(type(value))
                 if bit is None:
                     return FALL_THROUGH
-                if self.shifts[place] == 0:
+                if shifts[place] == 0:
                     positions |= bit
             elif kind == 4:  # INT
                 if type(value) is not int:
                     return FALL_THROUGH
             elif kind == 5:  # SIZES
                 if type(value) is int:
-                    if self.lengths[place] == 0:
+                    if plan.lengths[place] == 0:
                         return FALL_THROUGH
                     if changed is None:
                         changed = list(args)
-                    changed[place] = (value,) * self.lengths[place]
+                    changed[place] = (value,) * plan.lengths[place]
                     continue
                 if type(value) is not tuple and type(value) is not list:
                     return FALL_THROUGH
@@ -447,10 +284,10 @@ class OpOverload:
             elif kind == 3:  # TENSORS
                 if type(value) is not list and type(value) is not tuple:
                     return FALL_THROUGH
-                shift = self.shifts[place]
+                shift = shifts[place]
                 for item in value:
                     if not isinstance(item, TensorBase):
-                        if item is None and self.lengths[place] < 0:
+                        if item is None and plan.lengths[place] < 0:
                             continue
                         return FALL_THROUGH
                     tensor = item
@@ -468,7 +305,7 @@ class OpOverload:
                 bit = SCALARS.get(type(value))
                 if bit is None:
                     return FALL_THROUGH
-                if self.shifts[place] == 0:
+                if shifts[place] == 0:
                     positions |= bit
             elif kind == 8:  # FLOAT
                 if type(value) is int:
@@ -480,9 +317,9 @@ class OpOverload:
             elif kind == 9:  # DTYPE_OBJECT
                 if type(value) is not Dtype:
                     return FALL_THROUGH
-                if self.shifts[place] > 0:
+                if shifts[place] > 0:
                     code = value.code + 1
-                    positions |= code << self.shifts[place]
+                    positions |= code << shifts[place]
             elif type(value) is not str:  # STRING
                 return FALL_THROUGH
         if changed is not None:
@@ -496,12 +333,12 @@ class OpOverload:
                 self.home = keys
         elif keys & OVERRIDDEN:
             return FALL_THROUGH
-        if self.target_shift != 0:
+        if plan.wide:
+            keys, bits, positions = self.scan(args)
+        elif self.target_shift != 0:
             tensor = args[0]
             code = tensor._spec.code + 1
             positions |= code << self.target_shift
-        if self.wide:
-            keys, bits, positions = self.scan(args)
         entry = self.last
         if (
             entry.keys != keys
@@ -520,9 +357,7 @@ class OpOverload:
         keys = tensor._keys
         bits = tensor._promotion
         positions = 0
-        if self.kinds is None:
-            self.operator.describe_parameters(self)
-        shift = self.shifts[0]
+        shift = self.plan.shifts[0]
         if shift > 0:
             bits = 0
             positions = tensor._spec.code + 1
@@ -539,32 +374,6 @@ class OpOverload:
                 return FALL_THROUGH
         return entry.run(args)
 
-    def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-        """Return all arguments in order, defaults in the place of what is not given; None if they do not fit."""
-        count = len(args)
-        if count > self.positional:
-            return None
-        placed = list(args)
-        placed.extend(self.tails[count])
-        names = self.names
-        for name, value in kwargs.items():
-            found = names.get(name)
-            if found is None:
-                return None
-            position = found
-            if position < count:
-                return None
-            placed[position] = value
-        if count < self.required:
-            defaults = self.defaults
-            missing = 0
-            for position in range(count, len(placed)):
-                if defaults[position] is NO_DEFAULT and placed[position] is NO_DEFAULT:
-                    missing = 1
-            if missing != 0:
-                return None
-        return tuple(placed)
-
     def fast_path_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Dispatch a call with `out=`, or return FALL_THROUGH."""
         out = kwargs["out"]
@@ -576,13 +385,14 @@ class OpOverload:
             self.out_caller = caller
         if not isinstance(out, TensorBase):
             return FALL_THROUGH
+        plan = self.plan
         count = len(args)
         if len(kwargs) == 1:
-            if count < self.required or count > self.positional:
+            if count < plan.required or count > plan.positional:
                 return FALL_THROUGH
-            args = args + self.tails[count]
+            args = args + plan.tails[count]
         else:
-            placed = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
+            placed = plan.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
             if placed is None:
                 return FALL_THROUGH
             args = placed
@@ -619,13 +429,72 @@ class OpOverload:
 
     def one(self, value: Any) -> Any:
         """Call with one argument."""
+        if self.leading == 1 and isinstance(value, TensorBase):
+            tensor = value
+            entry = self.last
+            if (
+                entry.keys != tensor._keys
+                or entry.promotion != tensor._promotion
+                or entry.positions != 0
+                or entry.epoch != STATE.guard
+            ):
+                entry = self.find(tensor._keys, tensor._promotion, 0)
+                if entry is EMPTY:
+                    return self.general((value,), None)
+            if entry.direct:
+                try:
+                    handle = entry.plain(tensor._handle)
+                except Exception as error:
+                    handle = failed_direct(entry, error, (value,), self.plan.tail)
+                return entry.wrap_direct(handle)
+            # Concatenated, because unpacking would make a list first.
+            return entry.run((value,) + self.plan.tail)  # noqa: RUF005
         return self.general((value,), None)
 
     def two(self, left: Any, right: Any) -> Any:
         """Call with two arguments."""
-        return self.general((left, right), None)
+        if self.leading != 2:
+            return self.general((left, right), None)
+        try:
+            first: TensorBase = left
+            keys = first._keys
+            bits = first._promotion
+        except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
+            return self.general((left, right), None)
+        positions = 0
+        if isinstance(right, TensorBase):
+            second = right
+            keys |= second._keys
+            bits |= second._promotion
+            operand = second._handle
+        else:
+            bit = SCALARS.get(type(right))
+            if bit is None:
+                return self.general((left, right), None)
+            positions = bit
+            operand = right
+        entry = self.last
+        if (
+            entry.keys != keys
+            or entry.promotion != bits
+            or entry.positions != positions
+            or entry.epoch != STATE.guard
+        ):
+            entry = self.find(keys, bits, positions)
+            if entry is EMPTY:
+                return self.general((left, right), None)
+        if entry.direct:
+            try:
+                handle = entry.plain(first._handle, operand)
+            except Exception as error:
+                handle = failed_direct(entry, error, (left, right), self.plan.tail)
+            return entry.wrap_direct(handle)
+        return entry.run((left, right) + self.plan.tail)  # noqa: RUF005  # as in `one`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the operator with what its signature takes."""
-        result = self.fast_path(args, kwargs)
+        if self.leading != 0 and len(args) == self.leading and not kwargs:
+            # By way of the class: a direct call where this is compiled.
+            return self.one(args[0]) if self.leading == 1 else OpOverload.two(self, args[0], args[1])
+        result = OpOverload.fast_path(self, args, kwargs)
         return self.general(args, kwargs) if result is FALL_THROUGH else result

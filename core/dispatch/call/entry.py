@@ -174,8 +174,9 @@ class CachedCall:
     __slots__ = (
         "__weakref__", "backend", "below", "choices", "clear", "compute_code", "compute_native",
         "device_at", "direct", "downcast", "dtype_at", "epoch", "form", "function", "functional", "group",
-        "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "positions", "promotion", "resolution", "rest",
-        "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
+        "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "positions",
+        "promotion", "resolution", "rest", "result", "result_bits", "rule", "shares", "spec", "specs", "verified",
+        "writes_target",
     )  # fmt: skip
 
     keys: int

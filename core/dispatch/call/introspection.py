@@ -10,16 +10,11 @@ import inspect
 from typing import Any
 
 from tt.core.dispatch.call.callers import OpOverload
-from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
 
-__all__ = ["BinaryOp", "GeneralOp", "UnaryOp"]
+__all__ = ["DescribedOverload"]
 
 
-class _Described:
-    operator: Any
-    form: str
-    name: str
-
+class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the property: that of the operator
     @property
     def __name__(self) -> str:
         return self.name
@@ -65,16 +60,3 @@ def _reload(name: str, form: str) -> Any:
     from tt.core.dispatch.registry.registry import REGISTRY
 
     return REGISTRY.caller(name, form)
-
-
-# The docstring of each is the property: that of the operator.
-class GeneralOp(_Described, OpOverload):  # noqa: D101
-    __doc__ = _Described.__doc__
-
-
-class UnaryOp(_Described, UnaryOverload):  # noqa: D101
-    __doc__ = _Described.__doc__
-
-
-class BinaryOp(_Described, BinaryOverload):  # noqa: D101
-    __doc__ = _Described.__doc__

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call import callers as c
 from tt.core.dispatch.call.binding import Binder, make_binder
 from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
-from tt.core.dispatch.call.introspection import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.call.introspection import DescribedOverload
 from tt.core.dispatch.call.kernel_errors import method_escaped
-from tt.core.dispatch.call.parameters import describe_parameters
+from tt.core.dispatch.call.parameters import make_plan
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
@@ -24,7 +24,6 @@ from tt.core.types.promotion import (
     DIM_BITS,
     GROUP_BITS,
     POSITION_BITS,
-    WORD,
     ZERO_DIM_BITS,
     position_at,
 )
@@ -32,6 +31,7 @@ from tt.core.types.promotion import (
 if TYPE_CHECKING:
     from tt.core.dispatch.call.callers import OpOverload
     from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.signature_plan import SignaturePlan
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Operator"]
@@ -92,8 +92,9 @@ class Operator:
         self.writes_out = definition.has_out and (not self.is_factory or self.tensor_at >= 0)
         self.writes_out = self.writes_out and len(definition.signature.returns) == 1
         self._callers: dict[str, OpOverload] = {}
+        self._plans: dict[str, SignaturePlan] = {}
         self._return_type: Callable[..., Any] | None = None
-        self.plan, self.others, self.dtype_shift, self.target_shift = self._make_plan()
+        self.steps, self.others, self.dtype_shift, self.target_shift = self._make_steps()
         self.leading = self._leading()
 
     def __repr__(self) -> str:
@@ -109,37 +110,37 @@ class Operator:
     def _position_of_type(self, base: str) -> int:
         return next((i for i, a in enumerate(self.arguments) if a.type.base == base and not a.type.list), -1)
 
-    def _make_plan(self) -> tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, int], ...], int, int]:
+    def _make_steps(self) -> tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, int], ...], int, int]:
         """Return how arguments make keys and bits, and where the dtypes outside the group stand in the bits."""
-        plan, others, shift = [], [], GROUP_BITS
+        steps, others, shift = [], [], GROUP_BITS
         for position, argument in enumerate(self.arguments):
             type_, grouped = argument.type, position in self.group
             if type_.is_tensor and type_.list:
-                plan.append((position, c.GROUP_LIST if grouped else c.OTHER_LIST, 0))
+                steps.append((position, c.GROUP_LIST if grouped else c.OTHER_LIST, 0))
             elif type_.is_tensor and grouped:
-                plan.append((position, c.GROUP_TENSOR, 0))
+                steps.append((position, c.GROUP_TENSOR, 0))
             elif type_.is_tensor:
-                plan.append((position, c.OTHER_TENSOR, shift))
+                steps.append((position, c.OTHER_TENSOR, shift))
                 others.append((position, shift))
                 shift += POSITION_BITS
             elif type_.base == "Scalar" and grouped:
-                plan.append((position, c.SCALAR_IN_GROUP, 0))
+                steps.append((position, c.SCALAR_IN_GROUP, 0))
         listed = self._deciding_list()
         if listed >= 0:
-            at = next(i for i, step in enumerate(plan) if step[0] == listed)
-            plan[at] = (listed, c.OTHER_LIST, shift)
+            at = next(i for i, step in enumerate(steps) if step[0] == listed)
+            steps[at] = (listed, c.OTHER_LIST, shift)
             others = sorted([*others, (listed, shift)])
             shift += POSITION_BITS
         dtype_shift = shift
         if self.dtype_at >= 0:
-            plan.append((self.dtype_at, c.DTYPE, dtype_shift))
+            steps.append((self.dtype_at, c.DTYPE, dtype_shift))
             shift += POSITION_BITS
         # A composite of tensors hands its device on to an operator that moves them.
         if self.device_at >= 0 and (self.definition.kind != "composite" or self.tensor_at < 0):
-            plan.append((self.device_at, c.DEVICE, 0))
+            steps.append((self.device_at, c.DEVICE, 0))
         if self.layout_at >= 0:
-            plan.append((self.layout_at, c.LAYOUT, 0))
-        return tuple(plan), tuple(others), dtype_shift, shift
+            steps.append((self.layout_at, c.LAYOUT, 0))
+        return tuple(steps), tuple(others), dtype_shift, shift
 
     def _leading(self) -> int:
         """Return how many tensors a short call has that keep their dtypes: 1, 2, or 0 for other operators."""
@@ -185,38 +186,17 @@ class Operator:
             raise UnknownOpError(definition.inplace_name, self.registry.names())
         if form == "out" and not definition.has_out:
             raise UnknownOpError(f"{self.name} with out=", self.registry.names())
-        plan, name = self.plan, definition.signature.name
+        name = definition.signature.name
         if definition.signature.namespace != "tt":
             name = f"{definition.signature.namespace}::{name}"
         if form == "inplace":
-            plan, name = (*plan, (0, c.OTHER_TENSOR, self.target_shift)), name + "_"
-        if form == "out":
-            count = len(self.arguments)
-            plan = (*plan, *((count + i, c.OTHER_TENSOR, shift) for i, shift in enumerate(self.out_shifts)))
-        # From here on the shifts are those in the second word of the bits.
-        plan = tuple((at, how, max(shift - WORD, 0)) for at, how, shift in plan)
-        leading = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
-        rest = self.defaults
-        kind: type[OpOverload] = GeneralOp
-        if form != "functional" or not leading or not leading[0]:
-            pass
-        elif len(leading) > 1 and leading[1] and all(d is not MISSING for d in rest[2:]):
-            kind, rest = BinaryOp, rest[2:]
-        elif all(d is not MISSING for d in rest[1:]):
-            kind, rest = UnaryOp, rest[1:]
-        return kind(self, form, plan, rest, name)
+            name += "_"
+        return DescribedOverload(self, form, self.plan(form), name)
 
-    def adopt(self, kinds: Mapping[type[OpOverload], type[OpOverload]]) -> OpOverload:
-        """Make the caller of the functional form anew, as an instance of another class, and return it.
-
-        Parameters
-        ----------
-        kinds : mapping
-            The class for each of `GeneralOp`, `UnaryOp` and `BinaryOp`.
-        """
+    def adopt(self, kind: type[OpOverload]) -> OpOverload:
+        """Make the caller of the functional form as an instance of another class, and return it."""
         plain = self._make_caller("functional")
-        made = kinds[type(plain)](self, "functional", plain.plan, plain.tail, plain.name)
-        self._callers["functional"] = made
+        made = self._callers["functional"] = kind(self, "functional", plain.plan, plain.name)
         return made
 
     def signature(self, form: str = "functional") -> Signature:
@@ -231,14 +211,18 @@ class Operator:
         """How many tensors `out=` takes."""
         return len(self.definition.signature.returns)
 
+    def plan(self, form: str) -> SignaturePlan:
+        """Return what the callers of a form have to know of the signature."""
+        kind = "out" if form == "out" else "functional"
+        found = self._plans.get(kind)
+        if found is None:
+            found = self._plans.setdefault(kind, make_plan(self, kind))
+        return found
+
     @property
     def out_shifts(self) -> tuple[int, ...]:
         """Where the dtypes of the tensors of `out=` stand in the bits."""
         return tuple(self.target_shift + i * POSITION_BITS for i in range(self.out_count))
-
-    def describe_parameters(self, caller: OpOverload) -> bytes:
-        """Tell a caller at its first call what it needs to know of the parameters."""
-        return describe_parameters(caller)
 
     def binder(self, caller: OpOverload) -> Binder:
         """Return (and keep) the function that binds a user's arguments for a caller."""

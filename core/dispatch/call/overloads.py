@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.packets import OpOverloadPacket
-from tt.core.dispatch.call.unary_binary import UnaryOverload
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.startup import plugins
@@ -26,9 +25,7 @@ class PacketOp(OpOverloadPacket):
     """
 
     def __init__(self, name: str, callers: dict[str, OpOverload]) -> None:
-        super().__init__(
-            next((caller for caller in callers.values() if isinstance(caller, UnaryOverload)), None)
-        )
+        super().__init__(next((caller for caller in callers.values() if caller.leading == 1), None))
         self.__name__ = self.__qualname__ = self.name = name
         self.callers = callers
         # A tensor of one integer could be a dim, too: who asks for a tensor goes first.

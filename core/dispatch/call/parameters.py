@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.call import argument_kinds as q
 from tt.core.dispatch.call import callers as c
 from tt.core.dispatch.call.binding import takes_variadic_sizes
+from tt.core.dispatch.call.signature_plan import SignaturePlan
 from tt.core.schema.model import MISSING, Argument, Type
-from tt.core.types.promotion import WORD
+from tt.core.types.promotion import LAST_SHIFT, WORD
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.operator import Operator
 
-__all__ = ["describe_parameters"]
+__all__ = ["make_plan"]
 
 _PLAIN: Final = {
     "int": q.INT,
@@ -25,36 +26,48 @@ _PLAIN: Final = {
 }
 
 
-def describe_parameters(caller: OpOverload) -> bytes:
-    """Fill in the fields of a caller that `fast_path` reads, and return its kinds."""
-    operator = caller.operator
+def make_plan(operator: Operator, form: str) -> SignaturePlan:
+    """Return the plan of a form: "out", or "functional" for that and the in-place form."""
+    plan = SignaturePlan()
     arguments = operator.arguments
-    outs = operator.out_count if caller.form == "out" else 0
-    steps = {position: (how, shift) for position, how, shift in operator.plan}
+    outs = operator.out_count if form == "out" else 0
+    steps = {position: (how, shift) for position, how, shift in operator.steps}
     shifts = [_shift(*steps[i]) if i in steps else -1 for i in range(len(arguments))]
     defaults = [q.NO_DEFAULT if d is MISSING else d for d in operator.defaults]
-    shifts += [shift - WORD for shift in operator.out_shifts[:outs]]
-    # In a wide signature `scan` makes the second word, so that no position counts here.
-    caller.shifts = tuple(-1 if caller.wide and shift else shift for shift in shifts)
-    caller.lengths = (*(_length(a.type) for a in arguments), *[0] * outs)
-    caller.defaults = (*defaults, *[q.NO_DEFAULT] * outs)
-    caller.tails = tuple(caller.defaults[count:] for count in range(len(caller.defaults) + 1))
-    caller.required = outs + sum(a.default is MISSING for a in arguments)
-    caller.positional = len(arguments) if outs else sum(not a.keyword_only for a in arguments)
-    caller.positional += outs
-    caller.variadic = -1
-    if takes_variadic_sizes(operator.definition.signature):
-        caller.variadic = next(i for i, a in enumerate(arguments) if a.type.list)
-    caller.names = {a.name: i for i, a in enumerate(arguments)}
-    caller.target_shift = operator.target_shift - WORD if caller.form == "inplace" and not caller.wide else 0
     # Defaults that promote with the tensors have to be looked at in every call.
-    caller.looks_at_all = any(
+    plan.looks_at_all = any(
         shift == 0 and default is not None and default is not q.NO_DEFAULT
-        for shift, default in zip(shifts, defaults, strict=False)
+        for shift, default in zip(shifts, defaults, strict=True)
     )
-    # Last: another thread takes a caller with kinds as one that is described.
-    kinds = caller.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
-    return kinds
+    shifts += [shift - WORD for shift in operator.out_shifts[:outs]]
+    plan.steps = tuple((at, how, max(shift - WORD, 0)) for at, how, shift in operator.steps)
+    plan.steps += tuple((len(arguments) + i, c.OTHER_TENSOR, shifts[len(arguments) + i]) for i in range(outs))
+    plan.wide = max([*shifts, operator.target_shift - WORD]) > LAST_SHIFT
+    # In a wide signature `scan` makes the second word, so that no position counts here.
+    plan.shifts = tuple(-1 if plan.wide and shift else shift for shift in shifts)
+    plan.lengths = (*(_length(a.type) for a in arguments), *[0] * outs)
+    plan.defaults = (*defaults, *[q.NO_DEFAULT] * outs)
+    plan.tails = tuple(plan.defaults[count:] for count in range(len(plan.defaults) + 1))
+    plan.required = outs + sum(a.default is MISSING for a in arguments)
+    plan.positional = len(arguments) if outs else sum(not a.keyword_only for a in arguments)
+    plan.positional += outs
+    plan.variadic = -1
+    if takes_variadic_sizes(operator.definition.signature):
+        plan.variadic = next(i for i, a in enumerate(arguments) if a.type.list)
+    plan.names = {a.name: i for i, a in enumerate(arguments)}
+    plan.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
+    plan.leading = _leading(operator)
+    plan.tail = operator.defaults[plan.leading :]
+    return plan
+
+
+def _leading(operator: Operator) -> int:
+    """Return with how many tensors a call may do: 1 or 2, if all arguments behind have defaults; else 0."""
+    tensors = [a.type.is_tensor and not a.type.list and not a.type.optional for a in operator.arguments]
+    count = 2 if tensors[:2] == [True, True] else int(tensors[:1] == [True])
+    while count and any(default is MISSING for default in operator.defaults[count:]):
+        count -= 1
+    return count
 
 
 def _shift(how: int, shift: int) -> int:

@@ -243,7 +243,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
 def _slots(operator: Operator) -> list[tuple[int, int, int]]:
     """Return the arguments that specs stand for: tensors, and numbers that promote with them."""
     kinds = (c.GROUP_TENSOR, c.GROUP_LIST, c.OTHER_TENSOR, c.OTHER_LIST, c.SCALAR_IN_GROUP)
-    return [slot for slot in operator.plan if slot[1] in kinds]
+    return [slot for slot in operator.steps if slot[1] in kinds]
 
 
 def _missing(operator: Operator, arguments: list[ArgumentSpec]) -> TTError | None:
@@ -307,7 +307,7 @@ def _find(name: str, form: str, count: int) -> tuple[Operator, str]:
     if not overloads:
         return REGISTRY.operator(name), form
     operators = [REGISTRY.operator(o) for o in overloads]
-    fitting = [o for o in operators if sum(p[1] <= c.OTHER_LIST for p in o.plan) == count]
+    fitting = [o for o in operators if sum(p[1] <= c.OTHER_LIST for p in o.steps) == count]
     return (fitting or operators)[0], form
 
 

@@ -335,8 +335,7 @@ def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes
 
 def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:
     """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
-    caller = operator.caller(entry.form)
-    leading = 2 if isinstance(caller, BinaryOverload) else 1 if isinstance(caller, UnaryOverload) else 0
+    leading = operator.caller(entry.form).leading
     choice = entry.choices[0]
     if (
         leading
