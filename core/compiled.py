@@ -29,7 +29,7 @@ SWITCH = "TT_COMPILED"
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(__file__))
 
 SHARED = os.path.join(os.path.dirname(__file__), "tensor", "blank.pxd")
-"""Functions in C that several hot modules take into themselves."""
+"""Functions in C that several hot modules take into themselves.  The constants in `codes.pxd` are those of a folder."""
 
 
 class Status(NamedTuple):
@@ -55,10 +55,11 @@ class SourceFinder:
 
 
 def digest(source: str) -> str:
-    """Return a digest of a hot module's source, of its .pxd and of SHARED, as Python makes them for its own caches."""
+    """Return a digest of a hot module's source, of its .pxd and of what it takes in, as Python makes them."""
     with open(source, "rb") as file:
         content = file.read()
-    for types in (f"{source.removesuffix('.py')}.pxd", SHARED):
+    codes = os.path.join(os.path.dirname(source), "codes.pxd")
+    for types in (f"{source.removesuffix('.py')}.pxd", codes, SHARED):
         try:
             with open(types, "rb") as file:
                 content += b"\0" + file.read()

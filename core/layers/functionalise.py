@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.core.dispatch.call.entry import COMPOSITE
+from tt.core.dispatch.call.codes import COMPOSITE
 from tt.core.dispatch.call.kernel_errors import names_methods
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.entry import KERNEL
+from tt.core.dispatch.call.codes import KERNEL
 from tt.core.dispatch.call.kernel_errors import names_methods
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.errors import DeviceMismatchError

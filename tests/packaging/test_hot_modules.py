@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import tomllib
 from pathlib import Path
 
@@ -28,3 +30,13 @@ def test_mypy_makes_no_exception_for_hot_modules():
     assert "untyped_calls_exclude" not in mypy
     own = [entry for entry in mypy["overrides"] if any(name.startswith("tt.") for name in entry["module"])]
     assert own == []
+
+
+@pytest.mark.parametrize("folder", ["core/dispatch/call", "plugins/autograd/record"])
+def test_the_constants_of_hot_modules_are_the_same_in_c_and_in_python(folder):
+    found = re.findall(
+        r"^    (\w+) = (-?\d+)$", (ROOT / folder / "codes.pxd").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    module = importlib.import_module(f"tt.{folder.replace('/', '.')}.codes")
+    constants = {name: value for name, value in vars(module).items() if name.isupper()}
+    assert {name: int(value) for name, value in found} == constants != {}

@@ -1,5 +1,6 @@
 cimport cython
 
+from tt.core.dispatch.call cimport codes
 from tt.core.dispatch.call.call_cache cimport CallCache
 from tt.core.dispatch.call.entry cimport CachedCall
 from tt.core.dispatch.call.signature_plan cimport SignaturePlan

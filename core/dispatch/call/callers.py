@@ -23,8 +23,9 @@ would accept unchanged, so that both ways mean the same.
 from __future__ import annotations
 
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.dispatch.call.call_cache import CallCache
 from tt.core.dispatch.call.entry import EMPTY
@@ -48,16 +49,6 @@ SCALARS = SCALAR_WORDS
 
 # The bit of tensors whose class has `__tt_function__`.
 OVERRIDDEN = FUNCTION
-
-# How an argument contributes to the keys and to the level-2 bits.
-GROUP_TENSOR: Final = 0
-GROUP_LIST: Final = 1
-OTHER_TENSOR: Final = 2
-OTHER_LIST: Final = 3
-DTYPE: Final = 4
-DEVICE: Final = 5
-LAYOUT: Final = 6
-SCALAR_IN_GROUP: Final = 7
 
 
 class OpOverload(CallCache):
@@ -129,14 +120,14 @@ class OpOverload(CallCache):
             value = args[at]
             if value is None:
                 continue
-            if how == 0:  # GROUP_TENSOR
+            if how == codes.GROUP_TENSOR:
                 if isinstance(value, TensorBase):
                     tensor = value
                     keys |= tensor._keys
                     bits |= tensor._promotion
                 else:
                     positions |= SCALARS[type(value)]
-            elif how == 2:  # OTHER_TENSOR
+            elif how == codes.OTHER_TENSOR:
                 if isinstance(value, TensorBase):
                     tensor = value
                     keys |= tensor._keys
@@ -145,12 +136,12 @@ class OpOverload(CallCache):
                         beyond.append((code, shift))
                     else:
                         positions |= code << shift
-            elif how == 1 or how == 3:  # GROUP_LIST, OTHER_LIST
+            elif how == codes.GROUP_LIST or how == codes.OTHER_LIST:
                 for item in value:
                     if isinstance(item, TensorBase):
                         tensor = item
                         keys |= tensor._keys
-                        if how == 1:
+                        if how == codes.GROUP_LIST:
                             bits |= tensor._promotion
                         elif shift != 0:  # the first one of the list tells
                             code = tensor._spec.code + 1
@@ -159,9 +150,9 @@ class OpOverload(CallCache):
                             else:
                                 positions |= code << shift
                             shift = 0
-            elif how == 7:  # SCALAR_IN_GROUP
+            elif how == codes.SCALAR_IN_GROUP:
                 positions |= SCALARS[type(value)]
-            elif how == 4:  # DTYPE
+            elif how == codes.DTYPE:
                 code = value.code + 1
                 if shift > LAST_SHIFT:
                     beyond.append((code, shift))
@@ -231,15 +222,15 @@ class OpOverload(CallCache):
         for place in range(count):
             value = args[place]
             kind = kinds[place]
-            if kind == 4 and type(value) is int:  # INT, the most frequent after tensors
+            if kind == codes.INT and type(value) is int:  # the most frequent after tensors
                 continue
             if value is None:
-                if kind < 16:  # NONE_TAKEN
+                if kind < codes.NONE_TAKEN:
                     return FALL_THROUGH
                 continue
-            kind &= 15
-            if kind <= 2:  # TENSOR, OPERAND
-                if isinstance(value, TensorBase) and kind != 0:
+            kind &= codes.KIND_MASK
+            if kind <= codes.OPERAND:  # UNUSUAL, TENSOR, OPERAND
+                if isinstance(value, TensorBase) and kind != codes.UNUSUAL:
                     tensor = value
                     keys |= tensor._keys
                     shift = shifts[place]
@@ -249,8 +240,8 @@ class OpOverload(CallCache):
                         code = tensor._spec.code + 1
                         positions |= code << shift
                     continue
-                if kind != 2:
-                    if kind == 1 or value is not plan.defaults[place]:
+                if kind != codes.OPERAND:
+                    if kind == codes.TENSOR or value is not plan.defaults[place]:
                         return FALL_THROUGH
                     continue
                 bit = SCALARS.get(type(value))
@@ -258,10 +249,10 @@ class OpOverload(CallCache):
                     return FALL_THROUGH
                 if shifts[place] == 0:
                     positions |= bit
-            elif kind == 4:  # INT
+            elif kind == codes.INT:
                 if type(value) is not int:
                     return FALL_THROUGH
-            elif kind == 5:  # SIZES
+            elif kind == codes.SIZES:
                 if type(value) is int:
                     if plan.lengths[place] == 0:
                         return FALL_THROUGH
@@ -278,10 +269,10 @@ class OpOverload(CallCache):
                     if changed is None:
                         changed = list(args)
                     changed[place] = tuple(value)
-            elif kind == 6:  # BOOL
+            elif kind == codes.BOOL:
                 if type(value) is not bool:
                     return FALL_THROUGH
-            elif kind == 3:  # TENSORS
+            elif kind == codes.TENSORS:
                 if type(value) is not list and type(value) is not tuple:
                     return FALL_THROUGH
                 shift = shifts[place]
@@ -301,20 +292,20 @@ class OpOverload(CallCache):
                 if changed is None:
                     changed = list(args)
                 changed[place] = list(value)
-            elif kind == 7:  # NUMBER
+            elif kind == codes.NUMBER:
                 bit = SCALARS.get(type(value))
                 if bit is None:
                     return FALL_THROUGH
                 if shifts[place] == 0:
                     positions |= bit
-            elif kind == 8:  # FLOAT
+            elif kind == codes.FLOAT:
                 if type(value) is int:
                     if changed is None:
                         changed = list(args)
                     changed[place] = float(value)
                 elif type(value) is not float:
                     return FALL_THROUGH
-            elif kind == 9:  # DTYPE_OBJECT
+            elif kind == codes.DTYPE_OBJECT:
                 if type(value) is not Dtype:
                     return FALL_THROUGH
                 if shifts[place] > 0:

@@ -1,5 +1,6 @@
 cimport cython
 
+from tt.core.dispatch.call cimport codes
 from tt.core.tensor.base cimport TensorBase, TensorSpec, wrap_handle
 
 from tt.core.types.state cimport DispatchState

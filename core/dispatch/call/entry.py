@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
 from tt.core.dispatch.call.results import verify
 from tt.core.dispatch.mutate.mutation import give_own, hand_back, refuse_written, with_targets, write_new
@@ -25,21 +26,6 @@ if TYPE_CHECKING:
     from tt.core.dispatch.resolve.resolution import Resolution
     from tt.core.tensor.backend import Backend
     from tt.core.tensor.base import TensorSpec
-
-# What an entry does.
-KERNEL: Final = 0
-COMPOSITE: Final = 1
-LAYER: Final = 2
-REROUTE: Final = 3
-MUTATE: Final = 4
-PYTHON: Final = 5
-OUT: Final = 6
-
-# What a kernel returns.
-ONE: Final = 0
-SEVERAL: Final = 1
-LIST: Final = 2
-RAW: Final = 3
 
 # In a field that only calls of another kind have.  Any: the fields have the types that those kinds see.
 ABSENT: Final[Any] = None
@@ -240,15 +226,15 @@ class CachedCall:
         self.compute_native = None
         self.group = ()
         self.operands = ()
-        self.result = 0
+        self.result = codes.ONE
         self.spec = ABSENT
         self.specs = ()
         self.result_bits = 0
         self.downcast = None
-        self.shares = -1
+        self.shares = codes.UNSHARED
         self.backend = ABSENT
         self.handle_type = ABSENT
-        self.writes_target = 0
+        self.writes_target = codes.RETURNS
         self.below = ABSENT
         self.rule = ABSENT
         self.clear = 0
@@ -290,21 +276,21 @@ class CachedCall:
     def run(self, args: tuple[Any, ...]) -> Any:
         """Run the call; `args` holds all arguments of the schema (and the out tensors for form "out")."""
         kind = self.kind
-        if kind == 0:
+        if kind == codes.KERNEL:
             if self.functional:
                 return self.run_kernel(args)
             return self.run_inplace(args)
-        if kind == 2:
+        if kind == codes.LAYER:
             rule = self.rule
             if isinstance(rule, LayerRule):
                 layer_rule = rule
                 return layer_rule.call(self, args)
             return rule(self, args)
-        if kind == 1:
+        if kind == codes.COMPOSITE:
             return self.function(*args)
-        if kind == 4:
+        if kind == codes.MUTATE:
             return self.run_mutating(args)
-        if kind == 6:
+        if kind == codes.OUT:
             return self.run_out(args)
         return self.function(self, args)
 
@@ -316,7 +302,7 @@ class CachedCall:
         the tensors themselves, and where an argument is returned, it is the user's own.
         """
         below = self.below
-        if below.kind == 0 or below.kind >= 4:  # KERNEL, MUTATE, PYTHON, OUT
+        if below.kind == codes.KERNEL or below.kind >= codes.MUTATE:  # MUTATE, PYTHON, OUT
             return below.run(args)
         aliases = self.strip(args)
         result = below.run(aliases)
@@ -449,21 +435,21 @@ class CachedCall:
         handles = self.call_kernel(choice, args)
         if not self.verified:
             verify(self, choice, handles)
-        if self.result == 0:
+        if self.result == codes.ONE:
             return self.wrap_one(handles, 0, args)
         return self.wrap_all(handles, args)
 
     def wrap_all(self, handles: Any, args: tuple[Any, ...]) -> Any:
         """Return the tensors of all results."""
         result = self.result
-        if result == 0:
+        if result == codes.ONE:
             return self.wrap_one(handles, 0, args)
-        if result == 1:
+        if result == codes.SEVERAL:
             several = []
             for index, handle in enumerate(handles):
                 several.append(self.wrap_one(handle, index, args))
             return self.operator.return_type(several)
-        if result == 2:
+        if result == codes.LIST:
             several = []
             for handle in handles:
                 several.append(self.wrap_one(handle, 0, args))
@@ -508,7 +494,7 @@ class CachedCall:
             source = args[self.shares]
             new._storage = source._storage if source._storage is not None else source._ensure_storage()
             new._root = source if source._root is None else source._root
-        elif self.shares == -2:  # the memory of the first argument, which is not viewed
+        elif self.shares == codes.FIRST_MEMORY:
             new._storage = args[0]._ensure_storage()
         return new
 
@@ -575,7 +561,7 @@ class CachedCall:
             return self.operator.resolve_rest(self).run(self.strip_to(args))
         target = args[0]
         how = self.writes_target
-        if target._storage is not None and how != 3:
+        if target._storage is not None and how != codes.CHANGES_METADATA:
             # Seldom more than a look: tensors that were never viewed or changed have no storage.
             storage = target._storage
             shared = target._root is not None or type(storage) is not Storage
@@ -586,9 +572,9 @@ class CachedCall:
                         shared = True
             if shared:
                 refuse_shared(self, target, args)
-        if how == 1:  # the kernel changes its first argument
+        if how == codes.CHANGES_FIRST:
             self.call_kernel(choice, args)
-        elif how == 2:  # the kernel writes into an output
+        elif how == codes.WRITES_OUTPUT:
             prepared = self.handles(choice, args)
             prepared.append(target._handle)
             try:
@@ -602,7 +588,7 @@ class CachedCall:
             handle = self.call_kernel(choice, args)
             if not self.verified:
                 verify(self, choice, handle)
-            if how == 3:  # the tensor changes, not its data
+            if how == codes.CHANGES_METADATA:
                 storage = target._storage
                 if storage is None:
                     target._set_data(handle, target._spec)
@@ -671,7 +657,7 @@ class CachedCall:
             handles = choice.function(*prepared)
         except Exception as error:
             handles = failed(self, choice, error, args, prepared)
-        if self.writes_target == 0:  # the kernel returns the new values, and then the results
+        if self.writes_target == codes.RETURNS:  # the new values, and then the results
             handles = write_new(self, targets, handles, args)
         for target in targets:
             target._bump_version()
@@ -682,5 +668,5 @@ class CachedCall:
         return self.wrap_all(handles, args)
 
 
-EMPTY: Final = CachedCall(None, "functional", -1, 0, -2, 3)
+EMPTY: Final = CachedCall(None, "functional", -1, 0, -2, codes.REROUTE)
 """Matches no call: what a caller has before its first one."""

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call import callers as c
+from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import Binder, make_binder
 from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.introspection import DescribedOverload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call import argument_kinds as q
-from tt.core.dispatch.call import callers as c
+from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import takes_variadic_sizes
 from tt.core.dispatch.call.signature_plan import SignaturePlan
 from tt.core.schema.model import MISSING, Argument, Type

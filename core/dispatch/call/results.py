@@ -27,7 +27,8 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     KernelContractError
         When the number, kind or dtype of the results is wrong; the message names who brought the kernel.
     """
-    from tt.core.dispatch.call.entry import ABSENT, LIST, ONE, RAW
+    from tt.core.dispatch.call.codes import LIST, ONE, RAW
+    from tt.core.dispatch.call.entry import ABSENT
 
     if entry.result == ONE:
         verify_one(entry, choice, handles, entry.specs[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tt.core.dispatch.registry.masking import is_masked
+from tt.core.dispatch.call import codes
 from tt.core.dispatch.registry.preference import Rank, ranks_of
 from tt.core.dispatch.resolve.dtypes import HALF, CallDtypes
 from tt.core.dispatch.resolve.resolution import Resolution
@@ -90,7 +91,7 @@ def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], Eligible
 def choose_form(
     operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[EligibleKernel]
 ) -> tuple[int, list[EligibleKernel]]:
-    """Return how the form is made (see `CachedCall.writes_target`; 4: functional from in-place) and from which kernels.
+    """Return how the form is made (see `codes`) and from which kernels.
 
     The most preferred kernels decide how; others of the same kind serve the calls whose arguments those do not take.
     """
@@ -98,7 +99,7 @@ def choose_form(
     how, chosen = _form_of(operator, form, backend, dtypes, best)
     kind = chosen[0].registration.kernel.form
     rest = [s for s in served[len(best) :] if s.registration.kernel.form == kind]
-    if how == 2 and kind == "functional":
+    if how == codes.WRITES_OUTPUT and kind == "functional":
         rest = [s for s in rest if _takes_output(s.registration.kernel.function) and not s.upcast]
     return how, chosen + rest
 
@@ -116,22 +117,22 @@ def _form_of(
                 "its arguments: the form is 'inplace' or 'functional'"
             )
         if inplace and (backend.mutable or not functional):
-            return 1, inplace
-        return 0, functional
+            return codes.CHANGES_FIRST, inplace
+        return codes.RETURNS, functional
     if form == "functional":
         if functional:
-            return 0, functional
-        return (4, inplace) if inplace else (5, out)
+            return codes.RETURNS, functional
+        return (codes.FROM_INPLACE, inplace) if inplace else (codes.FROM_OUT, out)
     if changes_metadata(operator) and functional:
-        return 3, functional
+        return codes.CHANGES_METADATA, functional
     if inplace and all(s.registration.kernel.tensors for s in inplace):
-        return 1, inplace
+        return codes.CHANGES_FIRST, inplace
     same = dtypes.target is not None and dtypes.results[0] is dtypes.target
     # A kernel that changes its argument must get the target itself, not a copy in another dtype.
     if form == "inplace" and inplace and same and not any(s.upcast for s in inplace):
-        return 1, inplace
+        return codes.CHANGES_FIRST, inplace
     if same and out:
-        return 2, out
+        return codes.WRITES_OUTPUT, out
     ufuncs = [s for s in functional if _takes_output(s.registration.kernel.function) and not s.upcast]
     if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
         return 2, ufuncs

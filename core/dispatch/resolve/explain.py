@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tt.core.dispatch.call import callers as c
+from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.mixed_devices import Operand, plan

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.entry import (
-    KERNEL,
-    LIST,
-    MUTATE,
-    ONE,
-    OUT,
-    RAW,
-    REROUTE,
-    SEVERAL,
-    BoundKernel,
-    CachedCall,
-)
+from tt.core.dispatch.call import codes
+from tt.core.dispatch.call.codes import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL
+from tt.core.dispatch.call.entry import BoundKernel, CachedCall
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
 from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
@@ -94,7 +85,7 @@ def out_entry(
     if not served:
         return None
     how, chosen = choose_form(operator, "out", backend, dtypes, served)
-    if how != 2 or any(s.upcast or s.registration.kernel.tensors for s in chosen):
+    if how != codes.WRITES_OUTPUT or any(s.upcast or s.registration.kernel.tensors for s in chosen):
         return None
     entry = _build(operator, "out", keys, bits, resolution, backend, dtypes, served)
     entry.kind = OUT
@@ -156,7 +147,8 @@ def _build(
         MUTATE if operator.mutates else KERNEL,
         resolution,
         choices=tuple(choices),
-        writes_target=how % 4,
+        # What is functional, however it is made, changes no target.
+        writes_target=how if how <= codes.CHANGES_METADATA else codes.RETURNS,
         backend=backend,
     )
     layout = chosen[0].registration.result
@@ -180,9 +172,9 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
     function = kernel.function
     if kernel.tensors:
         pass  # what it calls does the rest
-    elif how == 4:
+    elif how == codes.FROM_INPLACE:
         function = _functional_of_inplace(function, backend)
-    elif how == 5:
+    elif how == codes.FROM_OUT:
         function = _functional_of_out(function, operator, takes, backend)
     if kernel.check and not kernel.tensors:
         function = _checked(function, operator, takes, backend)
@@ -330,7 +322,9 @@ def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes
     else:
         entry.result = LIST if returns[0].type.list else ONE
     if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
-        entry.shares = -2 if operator.name == "detach" else 0  # what is detached has no part in the history
+        entry.shares = (
+            codes.FIRST_MEMORY if operator.name == "detach" else 0
+        )  # what is detached has no part in the history
 
 
 def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:
@@ -344,7 +338,7 @@ def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> 
         and entry.result == ONE
         and entry.compute_code < 0
         and entry.downcast is None
-        and entry.shares == -1
+        and entry.shares == codes.UNSHARED
         and entry.specs[0] is not None
         and not operator.indexed
     ):
@@ -372,7 +366,9 @@ def _generic_entry(
     choice = BoundKernel(
         function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
     )
-    how = 3 if changes_metadata(operator) and form == "inplace" else 1 if operator.mutates else 0
+    how = codes.CHANGES_FIRST if operator.mutates else codes.RETURNS
+    if changes_metadata(operator) and form == "inplace":
+        how = codes.CHANGES_METADATA
     kind = MUTATE if operator.mutates else KERNEL
     entry = make_entry(
         operator, form, keys, bits, kind, resolution, choices=(choice,), writes_target=how, backend=backend

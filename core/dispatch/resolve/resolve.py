@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.entry import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE, CachedCall
+from tt.core.dispatch.call.codes import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE
+from tt.core.dispatch.call.entry import CachedCall
 from tt.core.dispatch.mutate.mutation import with_targets_of
 from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.mutate.overlap import refuse_shared

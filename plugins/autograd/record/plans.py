@@ -9,8 +9,9 @@ from typing import Any
 from tt.core.library import OpDefinition, Operator, TensorBase, errors
 from tt.plugins.autograd.backward.validate_grads import refuse_unwanted
 from tt.plugins.autograd.formulas.table import Formula, zero
+from tt.plugins.autograd.record.codes import FACT, PLAIN, RESULT, TENSOR, TENSORS
 from tt.plugins.autograd.record.inplace import InplaceRule
-from tt.plugins.autograd.record.rules import FACT, PLAIN, RESULT, TENSOR, TENSORS, GradientRule, SavePlan
+from tt.plugins.autograd.record.rules import GradientRule, SavePlan
 
 __all__ = ["FACTS", "find_slot", "make_rule", "problems"]
 

@@ -1,5 +1,6 @@
 cimport cython
 
+from tt.plugins.autograd.record cimport codes
 from tt.core.dispatch.call.entry cimport BoundKernel, CachedCall, LayerRule
 from tt.core.tensor.base cimport TensorBase, TensorSpec, wrap_handle
 from tt.plugins.autograd.record.graph cimport GradState, Node, AutogradMeta, ViewMeta, attach, start

@@ -13,19 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.call.entry import CachedCall, LayerRule
 from tt.core.library import OVERRIDDEN, Tensor, alias
 from tt.core.tensor.base import TensorBase, wrap_handle
+from tt.plugins.autograd.record import codes, views
 from tt.plugins.autograd.record import saved as saved_tensors
-from tt.plugins.autograd.record import views
 from tt.plugins.autograd.record.graph import STATE, AutogradMeta, Node, ViewMeta, attach, start
 
 if TYPE_CHECKING:
     from tt.core.library import Operator
-
-# What a slot of a plan holds.
-PLAIN: Final = 0
-TENSOR: Final = 1
-TENSORS: Final = 2
-RESULT: Final = 3
-FACT: Final = 4
 
 NO_NUMBERS: Final[tuple[tuple[int, ...], ...]] = ((), (0,), (0, 0))
 
@@ -59,8 +52,8 @@ class SavePlan:
     ) -> None:
         self.slots = slots
         self.calls = calls
-        self.keeps_tensors = any(kind in (TENSOR, TENSORS, RESULT) for kind, _, _ in slots)
-        self.saves_self = any(kind == TENSOR and position == 0 for kind, position, _ in slots)
+        self.keeps_tensors = any(kind in (codes.TENSOR, codes.TENSORS, codes.RESULT) for kind, _, _ in slots)
+        self.saves_self = any(kind == codes.TENSOR and position == 0 for kind, position, _ in slots)
 
 
 class OpNode(Node):
@@ -122,7 +115,7 @@ class OpNode(Node):
         for place in range(len(saved)):
             kind, position, _ = plan.slots[place]
             value = saved[place]
-            if kind == 1 or kind == 3:
+            if kind == codes.TENSOR or kind == codes.RESULT:
                 if isinstance(value, TensorBase):
                     tensor = value
                     version = 0 if tensor._storage is None else tensor._storage.version
@@ -136,7 +129,7 @@ class OpNode(Node):
                     value = value.unpack()
                     if linked:
                         value = saved_tensors.linked(self, value, kind, position)
-            elif kind == 2:
+            elif kind == codes.TENSORS:
                 if isinstance(value, saved_tensors.Packed):
                     value = value.unpack()
                 elif saved_tensors.version_of(value) != (
@@ -516,21 +509,21 @@ def save(node: OpNode, args: Sequence[Any], result: Any) -> None:
     saved = []
     total = 0
     for kind, position, fact in slots:
-        if kind == 3:
+        if kind == codes.RESULT:
             value = bare_alias(result if isinstance(result, TensorBase) else result[position])
-        elif kind == 4:
+        elif kind == codes.FACT:
             value = fact(args[position])
         else:
             value = args[position]
         saved.append(value)
-        if kind == 1 or kind == 3:
+        if kind == codes.TENSOR or kind == codes.RESULT:
             if isinstance(value, TensorBase):
                 tensor = value
                 if tensor._keys & STATE.inference_bit:
                     saved_tensors.raise_inference(node.rule.node_name)
                 if tensor._storage is not None:
                     total += tensor._storage.version
-        elif kind == 2:
+        elif kind == codes.TENSORS:
             total += saved_tensors.version_of(value)
     node.saved = tuple(saved)
     if total != 0:

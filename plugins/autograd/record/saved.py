@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tt.core.library import TensorBase, alias, errors
+from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, attach
 from tt.plugins.autograd.record.modes import recording
 
@@ -72,7 +73,7 @@ def raise_changed(node: str, value: Any, expected: int) -> NoReturn:
 
 def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> TensorBase:
     """Return a saved tensor with its place in the graph, for a backward pass that is recorded itself."""
-    if kind == 3:
+    if kind == codes.RESULT:
         return with_edge(tensor, node, position) if STATE.floating >> tensor._spec.code & 1 else tensor
     places = node.rule.differentiable
     if position not in places:
@@ -294,11 +295,11 @@ def attribute_names(node: OpNode) -> list[str]:
 def _slot_name(node: OpNode, slot: tuple[int, int, Any]) -> str:
     kind, position, fact = slot
     signature = node.rule.operator.definition.signature
-    if kind == 3:
+    if kind == codes.RESULT:
         names = [r.name for r in signature.returns]
         return names[position] or ("result" if len(names) == 1 else f"result{position}")
     name = signature.arguments[position].name
-    if kind != 4:
+    if kind != codes.FACT:
         return name
     from tt.plugins.autograd.record.plans import FACTS
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from tt.core.library import Operator, TensorBase, errors, ops
 from tt.plugins.autograd.formulas.table import Formula
+from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.plans import find_slot, parameters
@@ -256,7 +257,9 @@ def _pointwise(
             slot = find_slot(definition, name)
             assert slot is not None  # `make_rule` has refused the formula otherwise
             kind, position, fact = slot
-            taken.append(result if kind == 3 else fact(primals[position]) if kind == 4 else primals[position])
+            taken.append(
+                result if kind == RESULT else fact(primals[position]) if kind == FACT else primals[position]
+            )
         tangent = function(_fitted(tangents[place], result), *taken)
         if tangent is not None:
             total = tangent if total is None else ops.add(total, tangent)

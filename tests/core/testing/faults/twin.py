@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import tt
 from tt.backends.cpu.backend import CpuBackend
-from tt.core.dispatch.call.entry import KERNEL
+from tt.core.dispatch.call.codes import KERNEL
 from tt.core.dispatch.registry.registry import REGISTRY, Provider, Registration
 from tt.core.dispatch.registry.tables import Kernel, taken_names
 from tt.core.library import CachedCall, KernelTable, Layer, Operator
