@@ -21,7 +21,8 @@ pytestmark = pytest.mark.exhaustive
 
 FOLDERS = ("core", "backends", "plugins", "cli", "examples")
 MADE = {  # by the hook, from ops.yaml
-    "core/schema/_snapshot.py", "core/tensor/tensor_methods.pyi", "core/dispatch/registry/typed_ops.pyi", "api/__init__.pyi",
+    "core/schema/_snapshot.py", "core/tensor/tensor_methods.pyi", "core/dispatch/registry/typed_ops.pyi",
+    "api/__init__.pyi",
     "api/linalg/__init__.pyi", "api/nn/functional.pyi",
 }  # fmt: skip
 

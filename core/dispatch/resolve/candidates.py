@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tt.core.dispatch.registry.masking import is_masked
 from tt.core.dispatch.call import codes
+from tt.core.dispatch.registry.masking import is_masked
 from tt.core.dispatch.registry.preference import Rank, ranks_of
 from tt.core.dispatch.resolve.dtypes import HALF, CallDtypes
 from tt.core.dispatch.resolve.resolution import Resolution

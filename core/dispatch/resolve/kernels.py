@@ -10,7 +10,6 @@ from tt.core.dispatch.call.codes import KERNEL, LIST, MUTATE, ONE, OUT, RAW, RER
 from tt.core.dispatch.call.entry import BoundKernel, CachedCall
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
-from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
 from tt.core.dispatch.registry.sources import code_location
 from tt.core.dispatch.registry.tables import taken_names
 from tt.core.dispatch.resolve.candidates import (

@@ -15,7 +15,8 @@ def test_explain_reads_the_same_records(probe: Any) -> None:
     found = tt.explain("mul", ["probe:float64", "2.5"])
     assert found.served
     assert (
-        found.resolution is ops.mul.operator.caller().entry_of(probe.backend.keys, found_bits(), ()).resolution
+        found.resolution
+        is ops.mul.operator.caller().entry_of(probe.backend.keys, found_bits(), ()).resolution
     )
     missing = tt.explain("mul", ["probe:float32", "probe:float32"])
     assert not missing.served
