@@ -1,4 +1,4 @@
-"""What `benchmarks.instructions` runs under callgrind: each case so many times, and then twice as many times.
+"""The program that `benchmarks.instructions` runs under callgrind: each case N times, and then 2N times.
 
 A call of `os.getppid` divides the run into parts: callgrind writes its counters before that function.  tt,
 NumPy and Python never call it themselves, it does nothing, and it needs no module compiled for the purpose.
@@ -19,7 +19,7 @@ LOOP = Case("the loop", tensor="pass", numpy="pass")
 
 DIVIDER = "getppid"
 PARTS_PER_CASE = 3
-"""What lies before the loops (building the case and warming up), the calls, and twice as many."""
+"""The part before the loops (building the case and warming up), N calls, and 2N calls."""
 
 WARM_UP = 200
 """Calls before the count: the interpreter has specialised its code, and every cache of tt is filled, long before."""

@@ -44,7 +44,7 @@ CASES = (
 FIGURES = Path(__file__).parent / "instructions.json"
 
 TOLERANCE = 0.03
-"""How much more than the committed figure a case may cost.
+"""The tolerance of a case above the committed figure.
 
 Note [The tolerance of instruction counts]
 ------------------------------------------

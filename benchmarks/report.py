@@ -1,4 +1,4 @@
-"""What was measured, as tables and for JSON."""
+"""The measurements, as tables and for JSON."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from benchmarks.libraries import set_threads
 __all__ = ["LIMIT", "Step", "measure"]
 
 LIMIT = 2**30
-"""What all steps together may take, in bytes."""
+"""The memory limit of all steps together, in bytes."""
 
 
 class Step(NamedTuple):

@@ -1,1 +1,1 @@
-"""What is added to tensors and operators without adding a device: autograd, sparse layouts."""
+"""Extensions of tensors and operators that add no device: autograd, sparse layouts."""

@@ -18,7 +18,7 @@ NATIVE: Final = (
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
     "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
-"""What NumPy's functions write into an `out` array of the same dtype; half precision goes through float32."""
+"""Dtypes that NumPy's functions write into an `out` array directly; half precision goes through float32."""
 
 # --- arithmetic ------------------------------------------------------------------------------------------------
 

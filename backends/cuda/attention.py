@@ -26,9 +26,9 @@ DTYPES: Final = ("float16", "bfloat16", "float32", "float64")
 WIDTHS: Final = (32, 64, 128, 256)
 """The numbers of a query or value for which there are kernels; fewer are filled up with zeros."""
 ROWS: Final = 32
-"""How many queries (or keys) a block has; each has four threads."""
+"""The number of queries (or keys) of a block; each has four threads."""
 FEW: Final = 8
-"""How many it has if there are no more."""
+"""The number of queries of a block for short sequences."""
 KERNELS: Final = ("attention_forward", "attention_queries", "attention_keys")
 
 
@@ -46,7 +46,7 @@ def wide_type(handle: StridedHandle) -> np.dtype[Any]:
 
 
 class Found(NamedTuple):
-    """What attention has returned: the result, and the logarithms of the sums, which are in order."""
+    """The results of attention: the values, and the logarithms of the sums, which are contiguous."""
 
     output: StridedHandle
     sums: StridedHandle
@@ -69,7 +69,7 @@ class AttentionCall(NamedTuple):
 
     @property
     def items(self) -> int:
-        """How many batches and heads there are."""
+        """The number of batches and heads."""
         return self.q.shape[0] * self.q.shape[1]
 
 

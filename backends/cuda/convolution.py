@@ -35,7 +35,7 @@ SMALL: Final = (16, 2, 16)
 FEW: Final = 8
 """Fewer filters or channels in a group than this would leave most of a tile empty."""
 WANTED: Final = 256
-"""How many blocks the gradient of filters is split into, since it has few results and a great depth."""
+"""The number of blocks of the gradient of filters, which has few results and a great depth."""
 SLICES: Final = 65535
 """The most blocks along the second and third dimension of a grid."""
 

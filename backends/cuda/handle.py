@@ -17,7 +17,7 @@ __all__ = ["Memory", "StridedHandle"]
 
 
 class Memory(Protocol):
-    """How memory is allocated and looked at; CuPy's is `tt.backends.cuda.memory.memory.CupyMemory`."""
+    """The interface for allocating and reading memory; CuPy's is `tt.backends.cuda.memory.memory.CupyMemory`."""
 
     def allocate(self, nbytes: int) -> Any:
         """Return an object that owns new memory."""

@@ -105,7 +105,7 @@ def places_along(self: StridedHandle, axis: int, index: StridedHandle) -> tuple[
 
 
 class Chosen:
-    """What an advanced index chooses.
+    """The elements chosen by an advanced index.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ def running_sums(backend: CudaBackend) -> Callable[[StridedHandle, int], Strided
 
 
 class Along(NamedTuple):
-    """How lines along a dimension are scanned.
+    """The plan for scanning lines along a dimension.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["true_places"]
 
 _BLOCKS: Final = 2112
-"""How many blocks share the elements at most: a constant, as all that launches depend on."""
+"""The maximum number of blocks that share the elements: a constant, so that launches depend only on sizes."""
 
 _FEWEST: Final = 8 * THREADS
 """The elements that a block goes over at least."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["tables"]
 
 JOINED: Final = 120
-"""How many arrays one launch joins: as many as fit into the arguments of a kernel."""
+"""The maximum number of arrays joined by one launch, limited by the size of a kernel's arguments."""
 
 _JOINED: Final = struct.Struct(f"@{JOINED}Q{JOINED}q4q")
 

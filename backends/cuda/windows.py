@@ -1,4 +1,4 @@
-"""What convolution and pooling share: windows over the last dimensions, as the kernels take them."""
+"""Shared by convolution and pooling: windows over the last dimensions, in the kernels' format."""
 
 from __future__ import annotations
 

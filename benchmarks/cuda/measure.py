@@ -30,7 +30,7 @@ __all__ = ["Floors", "Measurement", "Turn", "floor_of", "measure_case", "verdict
 SHARE = 0.9
 """Of the floor, for cases bound by memory bandwidth."""
 PARITY = 1.05
-"""How much longer than PyTorch's is still its time, as two runs of the same program differ."""
+"""The ratio to PyTorch's time that still counts as equal, because runs of the same program differ."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Turn:
 
 @dataclass
 class Measurement:
-    """What was found of a case.
+    """The measurements of a case.
 
     Attributes
     ----------

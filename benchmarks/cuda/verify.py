@@ -28,7 +28,7 @@ FOLDER = ROOT / "build" / "cuda-verify"
 PYTHON = sys.executable
 SANITIZER = "compute-sanitizer"
 TAIL = 15
-"""How many of the last lines of a part that failed are shown."""
+"""The number of last lines shown of a failed part."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ PARTS = (
 
 @dataclass
 class Outcome:
-    """How a part went.
+    """The outcome of a part.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ __all__ = ["CALL", "FirstCall", "first_call"]
 
 CALL: Final = "tt.add(x, x)"
 SECONDS: Final = 120
-"""How long the call may take; some libraries compile."""
+"""The time limit of the call; some libraries compile."""
 
 _PROGRAM = """\
 import sys
@@ -29,7 +29,7 @@ if found.device.type != {device!r} or found.cpu().tolist() != [2.0, 4.0]:
 
 @dataclass(frozen=True, slots=True)
 class FirstCall:
-    """How the first call of a backend ended.
+    """The outcome of a backend's first call.
 
     Attributes
     ----------

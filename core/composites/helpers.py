@@ -1,4 +1,4 @@
-"""What several families of composites need."""
+"""Helpers shared by several families of composites."""
 
 from __future__ import annotations
 

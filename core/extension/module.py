@@ -1,4 +1,4 @@
-"""What loading returns: an object whose attributes are operators."""
+"""The result of loading: an object whose attributes are operators."""
 
 from __future__ import annotations
 

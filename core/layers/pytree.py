@@ -39,7 +39,7 @@ class TreeSpec:
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves the tree has."""
+        """The number of leaves."""
         return 1 if self.type is None else sum(child.num_leaves for child in self.children)
 
 

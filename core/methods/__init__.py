@@ -1,1 +1,1 @@
-"""What `Tensor` offers besides its operators."""
+"""Members of `Tensor` besides its operators."""

@@ -59,7 +59,7 @@ def share(data: Any) -> np.ndarray[Any, Any] | Tensor:
 
 
 class _Described:
-    """What has an `__array_interface__` that was looked at: a second look could find another one."""
+    """An object with its `__array_interface__` as read once, because a second read could differ."""
 
     def __init__(self, base: Any, interface: dict[str, Any]) -> None:
         self.base, self.__array_interface__ = base, interface

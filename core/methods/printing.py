@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PrintOptions:
-    """How tensors are printed; see `set_printoptions`."""
+    """The settings for printing tensors; see `set_printoptions`."""
 
     precision: int = 4
     threshold: float = 1000
@@ -169,7 +169,7 @@ def printoptions(**options: Any) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How the numbers of one tensor are written, so that their columns align."""
+    """The number format of one tensor, with aligned columns."""
 
     write: Callable[[Any], str]
     width: int = 1

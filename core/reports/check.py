@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 MAX_CORE: Final = 100
-"""How many operators a new backend must implement at most."""
+"""The limit for the number of operators that a new backend must implement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one result of an operator looks like.
+    """The description of one result of an operator.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ __all__ = ["Comparison", "compare", "weight_bytes"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of a network: accuracies on held-out digits, the share of equal answers, bytes, and milliseconds."""
+    """The comparison of a network: accuracies on held-out digits, share of equal answers, bytes, milliseconds."""
 
     float_accuracy: float
     int8_accuracy: float

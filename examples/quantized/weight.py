@@ -76,7 +76,7 @@ class Int8Weight(tt.Tensor):
 
     @property
     def kept_bytes(self) -> int:
-        """How many bytes the weight takes."""
+        """The size of the weight in bytes."""
         return self.numbers.nbytes + self.scale.nbytes
 
     def __repr__(self) -> str:

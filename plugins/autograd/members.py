@@ -1,4 +1,4 @@
-"""What autograd adds to tensors: `requires_grad`, `grad`, `backward` and similar members."""
+"""Autograd's tensor members: `requires_grad`, `grad`, `backward` and others."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ grad_fn = property(_get_grad_fn)
 
 
 def _output_nr(self: Any) -> int:
-    """Which result of its node the tensor is."""
+    """The index of the tensor among the results of its node."""
     return int(_fresh_record(self).number) if self._keys & STATE.bit else 0
 
 

@@ -250,7 +250,7 @@ class CompressedHandle(SparseHandle):
 
     @property
     def grid(self) -> tuple[int, int]:
-        """How many blocks each matrix has along its rows and columns."""
+        """The number of blocks of each matrix along its rows and columns."""
         (rows, columns), (high, wide) = self.matrix_shape, self.blocksize
         return (rows // high if high else 0, columns // wide if wide else 0)
 

@@ -24,12 +24,12 @@ def sized(size: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def stored(self: Any, op: str) -> NoReturn:
-    """How many elements are stored depends on the data."""
+    """Refuses, because the number of stored elements depends on the data."""
     raise errors.DataDependentError(op, "meta")
 
 
 def stored_in_mask(self: Any, mask: Any, op: str) -> NoReturn:
-    """How many elements the mask stores depends on the data."""
+    """Refuses, because the number of the mask's elements depends on the data."""
     raise errors.DataDependentError(op, "meta")
 
 
@@ -53,7 +53,7 @@ def reduced_product(self: Any, mat2: Any, reduce: str) -> tuple[tuple[int, ...],
 
 
 def reduced_product_backward(self: Any, mat2: Any, op: str) -> NoReturn:
-    """How many elements are stored depends on the data."""
+    """Refuses, because the number of stored elements depends on the data."""
     raise errors.DataDependentError(op, "meta")
 
 

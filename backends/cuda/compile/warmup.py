@@ -237,7 +237,7 @@ def _call(kernels: list[Any], op: str, args: tuple[Any, ...], numbers: dict[str,
 
 @dataclass(frozen=True)
 class Warmed:
-    """What became of a kernel.
+    """The outcome for a kernel.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How kernels of `pointwise.cuh` are launched: which kind of layout serves, and with what.
+"""Launches kernels of `pointwise.cuh`: chooses the kind of layout and packs the arguments.
 
 Dimensions are collapsed where all operands allow it; then the operands are flat in one order, in rows (a bias, a
 column, one number with a matrix), or arbitrary.  Everything derived from dtypes, sizes and strides is a plan, cached

@@ -1,4 +1,4 @@
-"""What compiles and launches kernels of programs: CuPy's modules on a GPU."""
+"""Engines that compile and launch kernels: on a GPU through CuPy's modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_DYNAMIC_SHARED_SIZE: Final = 8
 
 
 class Engine(Protocol):
-    """What launches kernels: CuPy's on a GPU, one over a compiler of the host in tests.
+    """The interface for launching kernels: CuPy's on a GPU, a host compiler's in tests.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ class Indexed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GatherScatterPlan:
-    """How a layout is launched.
+    """The launch of a layout.
 
     Attributes
     ----------

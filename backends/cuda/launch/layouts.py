@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["MOST_BLOCKS", "THREADS", "axis_of", "contiguous", "grid_of", "joined", "name_of", "packed"]
 
 THREADS: Final = 256
-"""How many threads a block has where each thread computes its own elements."""
+"""The threads of a block in which each thread computes its own elements."""
 
 MOST_BLOCKS: Final = 1 << 16
-"""How many such blocks are started at most; their threads go on with the next elements."""
+"""The maximum number of such blocks; their threads continue with the next elements."""
 
 
 def grid_of(count: int, threads: int = THREADS) -> tuple[int, ...]:

@@ -142,7 +142,7 @@ class ProgramKernel:
 
 
 _PACKERS: Final[dict[tuple[Any, ...], struct.Struct]] = {}
-"""What packs arguments of some types, made when they first occur; a cache of pure results."""
+"""Packers by argument types, created at their first use; a cache of pure results."""
 
 
 def packer_of(args: Sequence[Any]) -> struct.Struct:

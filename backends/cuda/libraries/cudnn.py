@@ -26,9 +26,9 @@ DTYPES: Final = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", 
 """A dtype -> what cuDNN calls it."""
 
 TRIED: Final = 10
-"""How many plans are timed at most where the fastest is wanted, as many as by PyTorch."""
+"""The maximum number of plans that are timed to find the fastest, as in PyTorch."""
 RUNS: Final = 3
-"""How often each is timed; the first run, which loads its code, does not count."""
+"""The number of timed runs of each; the first run, which loads its code, does not count."""
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ __all__ = ["Plans", "Workspaces", "place_of"]
 Plan = TypeVar("Plan")
 
 MOST: Final = 4096
-"""How many plans of a library are kept; programs with ever new shapes lose the one that was used longest ago."""
+"""The maximum number of cached plans of a library; the least recently used one is dropped."""
 
 
 class Plans(Generic[Plan]):

@@ -73,7 +73,7 @@ class Block(NamedTuple):
 
 
 class History:
-    """What happened to memory, in order: an opt-in record.
+    """Memory events in order: an opt-in record.
 
     Parameters
     ----------

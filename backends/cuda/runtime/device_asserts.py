@@ -75,7 +75,7 @@ KINDS: Final[Mapping[str, Message]] = {
     "masked_scatter": _source, "bernoulli": _probability, "nll_loss": _target, "binary_cross_entropy": _chance,
     "div": _divisor, "multinomial": _weight,
 }  # fmt: skip
-"""What can go wrong on the device, by operator; its place in this mapping is its number there."""
+"""The faults on the device, by operator; the position in this mapping is the number used there."""
 
 _NUMBERS: Final = {name: number for number, name in enumerate(KINDS)}
 

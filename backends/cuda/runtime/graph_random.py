@@ -26,7 +26,7 @@ __all__ = ["CapturedNumbers"]
 
 _ALL: Final = 2**64
 _ROOM: Final = 32
-"""How many generators a graph can draw from."""
+"""The maximum number of generators of a graph."""
 
 
 class _Source:

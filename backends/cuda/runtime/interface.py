@@ -1,4 +1,4 @@
-"""What `tt.cuda` has beyond the device interface: the allocator, hidden synchronisation, other processes."""
+"""Parts of `tt.cuda` beyond the device interface: the allocator, hidden synchronisation, other processes."""
 
 from __future__ import annotations
 

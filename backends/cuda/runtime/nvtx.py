@@ -18,7 +18,7 @@ def _nvtx() -> Any:
 
 
 class _Depth:
-    """How many ranges of this process are open; CuPy does not report it."""
+    """The number of open ranges in this process; CuPy does not report it."""
 
     count = 0
 

@@ -64,7 +64,7 @@ class Settings:
 
 
 class MatmulSettings(Settings):
-    """How matrices are multiplied.
+    """Settings of matrix products.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class MatmulSettings(Settings):
 
 
 class CudnnSettings(Settings):
-    """How cuDNN is used.
+    """Settings of cuDNN.
 
     Attributes
     ----------

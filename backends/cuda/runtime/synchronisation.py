@@ -19,7 +19,7 @@ MODES = ("default", "warn", "error")
 
 
 class SyncDebug:
-    """What happens when the host is going to wait.
+    """The effect of operations that make the host wait.
 
     Attributes
     ----------

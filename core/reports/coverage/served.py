@@ -1,4 +1,4 @@
-"""What serves an operator on a backend, and in which dtypes."""
+"""The implementation of an operator on a backend, and its dtypes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How a backend serves one operator.
+    """A backend's implementation of one operator.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ TRANSFORM = KEYS.bit("layer", "transform")
 
 
 class FunctionCtx:
-    """What `forward`, `setup_context` and `backward` of a `Function` share; any attribute may be set on it.
+    """The context of `forward`, `setup_context` and `backward` of a `Function`; any attribute may be set on it.
 
     Attributes
     ----------

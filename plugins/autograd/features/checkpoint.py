@@ -179,7 +179,7 @@ def _words(facts: tuple[Any, ...]) -> str:
 
 
 class _RandomState:
-    """What random numbers come next: from the default generators, and from those among the arguments of a call."""
+    """The states of the default generators, and of generators among the arguments of a call."""
 
     def __init__(self, args: Sequence[Any]) -> None:
         self._generators = [value for value in args if isinstance(value, Generator)]

@@ -1,4 +1,4 @@
-"""What several formulas share."""
+"""Helpers shared by several formulas."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def zero(g: Any) -> Any:
 
 @dataclass(frozen=True)
 class Formula:
-    """How one operator is differentiated.
+    """The derivative of one operator.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def _tensors(values: Any) -> list[Any]:
 
 
 class InferenceLayer(Layer):
-    """What tensors made in inference mode meet; see Note [Inference tensors]."""
+    """The layer of tensors made in inference mode; see Note [Inference tensors]."""
 
     name = "inference"
     order = 90

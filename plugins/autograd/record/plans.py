@@ -42,7 +42,7 @@ FACTS: dict[str, Callable[[Any], Any]] = {
     "strides": _of_each(lambda t: tuple(t.stride())),
     "offset": _of_each(lambda t: t.storage_offset()),
 }
-"""What can be saved of a tensor instead of the tensor."""
+"""Facts that can be saved instead of a tensor."""
 
 
 # --- formulas into rules ---------------------------------------------------------------------------------------

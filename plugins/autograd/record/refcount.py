@@ -14,4 +14,4 @@ def references(values: list[Any]) -> int:
 
 
 ALONE = references([object()])
-"""What `references` finds when only the list holds the element; it differs from one Python to the next."""
+"""The result of `references` when only the list holds the element; it differs between Python versions."""

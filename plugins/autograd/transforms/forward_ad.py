@@ -28,7 +28,7 @@ _OPEN = _Stack()
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` returns.
+    """The result of `unpack_dual`.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 __all__ = ["CHUNK", "ArrayLibrary"]
 
 CHUNK: Final = 1 << 22
-"""How many products of elements are held at a time."""
+"""The maximum number of products of elements held at a time."""
 
 
 class ArrayLibrary:

@@ -39,7 +39,7 @@ Array = np.ndarray[Any, Any]
 SCIPY_DTYPES: Final = frozenset("?bBhHiIlLqQfdFD")
 """The characters of the dtypes that SciPy's routines support."""
 LONG: Final = 64
-"""How many elements a row has on average where counting them is faster than comparing them."""
+"""The average number of elements per row from which counting is faster than comparing."""
 
 
 # --- coalescing ----------------------------------------------------------------------------------------------------

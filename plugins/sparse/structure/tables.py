@@ -18,14 +18,14 @@ COO: Final[dict[str, Callable[..., Any]]] = {
     "reshape": coo.reshape, "select": coo.select, "slice": coo.slice_, "squeeze": coo.squeeze,
     "squeeze.dim": coo.squeeze_dim, "t": coo.t, "transpose": coo.transpose, "unsqueeze": coo.unsqueeze,
 }  # fmt: skip
-"""What tensors of the layout sparse_coo do."""
+"""Operators of tensors of the layout sparse_coo."""
 COMPRESSED_ONES: Final[dict[str, Callable[..., Any]]] = {
     "cat": compressed.cat, "index": coo.index, "index_select": compressed.index_select, "permute": compressed.permute,
     "select": compressed.select, "slice": compressed.slice_, "squeeze": compressed.squeeze,
     "squeeze.dim": compressed.squeeze_dim, "t": compressed.t, "transpose": compressed.transpose,
     "unsqueeze": compressed.unsqueeze,
 }  # fmt: skip
-"""What tensors of the compressed layouts do."""
+"""Operators of tensors of the compressed layouts."""
 
 
 def structure_tables(device: str, convert: Callable[[Any, Conversion], Any]) -> list[KernelTable]:

@@ -1,4 +1,4 @@
-"""What PyTorch's tensors have beyond the array API: strides, storages, bfloat16 and reinterpreted memory."""
+"""Features of PyTorch's tensors beyond the array API: strides, storages, bfloat16 and reinterpreted memory."""
 
 import array_api_compat.torch as namespace
 import numpy as np

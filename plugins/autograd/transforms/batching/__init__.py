@@ -1,1 +1,1 @@
-"""How operators run on many examples at once."""
+"""Batching rules: operators on many examples at once."""
