@@ -27,7 +27,7 @@ ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4,
 ADDED: Final = frozenset(
     {"count_nonzero", "cumulative_prod", "diff", "nextafter", "reciprocal", "take_along_axis"}
 )
-"""Functions added by version 2024.12 of the standard; libraries of older versions may have the names and refuse calls."""
+"""Functions added by version 2024.12 of the standard; older libraries may have the names and refuse calls."""
 
 
 class KernelBuilder:

@@ -19,7 +19,7 @@ def test_memory_is_lent_to_other_libraries(cuda):
     tt.cuda.caching_allocator_delete(pointer)
     tt.cuda.caching_allocator_delete(other)
     assert tt.cuda.memory_allocated(1) == tt.cuda.memory_allocated(0) == 0
-    with pytest.raises(ValueRangeError, match="is no address that caching_allocator_alloc returned"):
+    with pytest.raises(ValueRangeError, match="is not an address that caching_allocator_alloc returned"):
         tt.cuda.caching_allocator_delete(pointer)
 
 
