@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import errors
+from tt.core.library import errors, fitted_number
 
 __all__ = ["add_kernels", "expect_one_element"]
 
@@ -37,7 +37,8 @@ def add_kernels(builder: KernelBuilder) -> None:
             return copy(self, value)
         from tt.backends.array_api.creation import fitting
 
-        return xp.full(tuple(self.shape), fitting(builder, value, self.dtype), dtype=self.dtype)
+        number = fitted_number(fitting(builder, value, self.dtype), builder.dtype(self))
+        return xp.full(tuple(self.shape), number, dtype=self.dtype)
 
     @builder.kernel("item")
     def item(self: Any) -> Any:

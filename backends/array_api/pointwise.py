@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import errors, result_type
+from tt.core.library import errors, fitted_number, result_type
 
 __all__ = ["add_kernels", "check_alpha", "check_rounding", "erf"]
 
@@ -55,7 +55,7 @@ def _arithmetic(builder: KernelBuilder) -> None:
         check_alpha(op, builder.is_kind(self, "integral"), boolean, is_complex, alpha)
         if boolean:
             return xp.logical_and(other, builder.number(bool(alpha), xp.bool))
-        return other * operand(alpha, self)
+        return other * operand(fitted_number(alpha, builder.dtype(self)), self)
 
     @builder.kernel("add")
     def add(self: Any, other: Any, alpha: Any) -> Any:

@@ -135,6 +135,8 @@ def _parts(builder: KernelBuilder) -> None:
     def split(self: Any, split_size: int, dim: int) -> list[Any]:
         axis = builder.axis(dim, self.ndim)
         size = self.shape[axis]
+        if split_size >= 2**63:
+            raise OverflowError("a size is an integer of 64 bits")
         if split_size < 0 or (split_size == 0 and size):
             raise ValueError("split size")
         count = max(-(-size // split_size), 1) if split_size else 1

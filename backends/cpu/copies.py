@@ -11,7 +11,7 @@ import numpy as np
 from tt.backends.array_api.copies import expect_one_element
 from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.cpu.backend import Array, cast, duplicate, python_number
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -80,8 +80,8 @@ def fill(self: Array, value: Any) -> None:
         value = value if value.dtype == self.dtype else cast(value, self.dtype)
     elif isinstance(value, complex) and self.dtype.kind != "c":
         raise errors.DtypeError(f"{value} is a complex number, which {self.dtype} cannot hold")
-    elif self.dtype.kind in "iu" and isinstance(value, float):
-        value = math.trunc(value)
+    else:
+        value = fitted_number(value, from_numpy_dtype(self.dtype))
     self[...] = value
 
 

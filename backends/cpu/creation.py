@@ -90,7 +90,7 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
             )
         wide = np.complex128
     elif dtype.kind in "iu":
-        start, end = int(start), int(end)
+        start, end = (fitted_number(int(bound), from_numpy_dtype(dtype)) for bound in (start, end))
     elif dtype.itemsize < 8:
         start, end = (float(dtype.type(bound)) for bound in (start, end))
     step = (end - start) / (steps - 1) if steps > 1 else 0.0

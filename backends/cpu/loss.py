@@ -116,7 +116,7 @@ def nll_loss_of_rows(input: Array, target: Array) -> Any:
 
 @cpu.kernel("nll_loss", dtypes="floating")
 def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
-    ignored, place = _places(input, held(target), weight, ignore_index, reduction, "nll_loss")
+    ignored, place = _places(input, held(target), weight, int(np.int64(ignore_index)), reduction, "nll_loss")
     if input.ndim == 1:
         picked = input[place]
     elif input.ndim == 2:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.backends.cpu.selection import select
-from tt.core.library import KernelTable, errors, result_type
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, result_type
 
 __all__ = ["cpu", "refuse_zero"]
 
@@ -54,7 +54,7 @@ def _scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
     check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
     if kind == "b":
         return np.logical_and(other, bool(alpha))
-    return np.multiply(other, alpha, dtype=self.dtype)
+    return np.multiply(other, fitted_number(alpha, from_numpy_dtype(self.dtype)), dtype=self.dtype)
 
 
 @cpu.kernel("add")

@@ -50,6 +50,7 @@ def along(function: np.ufunc, self: Array, dim: int) -> Any:
 
 @cpu.kernel("diff")
 def diff(self: Array, n: int, dim: int) -> Any:
+    n = int(np.int64(n))
     if not self.ndim or n < 1 or not -self.ndim <= dim < self.ndim:
         if n == 0 and self.ndim and -self.ndim <= dim < self.ndim:
             return self.copy()

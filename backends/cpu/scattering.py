@@ -257,7 +257,9 @@ def masked_scatter_inplace(self: Array, mask: Array, source: Array) -> None:
         raise errors.ShapeError(
             f"masked_scatter(): the source has {source.size} elements, fewer than the {count} true elements of the mask"
         )
-    self[where] = source.reshape(-1)[:count]
+    values = source.reshape(-1)[:count]
+    # NumPy copies rows of elements that a mask chooses as if they lay elsewhere.
+    self[where] = values.copy() if np.may_share_memory(self, values) else values
 
 
 @cpu.kernel("masked_scatter", half="native")

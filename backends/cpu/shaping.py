@@ -9,7 +9,7 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cpu.backend import Array, extent
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -268,7 +268,7 @@ def constant_pad_nd(self: Array, pad: Sequence[int], value: Any) -> Array:
         return inner.copy(order="K")
     sizes = [n + max(b, 0) + max(a, 0) for b, a, n in zip(before, after, inner.shape, strict=True)]
     result = np.empty(sizes, self.dtype)
-    result[...] = np.asarray(value).astype(self.dtype)
+    result[...] = fitted_number(value, from_numpy_dtype(self.dtype))
     result[tuple(slice(max(b, 0), max(b, 0) + n) for b, n in zip(before, inner.shape, strict=True))] = inner
     return result
 
@@ -277,14 +277,14 @@ def constant_pad_nd(self: Array, pad: Sequence[int], value: Any) -> Array:
 def tril(self: Array, diagonal: int) -> Array:
     if self.ndim < 2:
         raise ValueError("tril() takes matrices")
-    return np.ascontiguousarray(np.tril(self, diagonal))
+    return np.ascontiguousarray(np.tril(self, int(np.int64(diagonal))))
 
 
 @cpu.kernel("triu", half="native")
 def triu(self: Array, diagonal: int) -> Array:
     if self.ndim < 2:
         raise ValueError("triu() takes matrices")
-    return np.ascontiguousarray(np.triu(self, diagonal))
+    return np.ascontiguousarray(np.triu(self, int(np.int64(diagonal))))
 
 
 @cpu.kernel("empty_strided")

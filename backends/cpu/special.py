@@ -129,7 +129,7 @@ def polygamma(n: int, self: Any) -> Any:
 
     if n < 0:
         raise errors.ValueRangeError(f"polygamma(): polygamma(n, x) does not support negative n, got {n}")
-    return special.polygamma(n, self).astype(self.dtype, copy=False)
+    return special.polygamma(np.int64(n), self).astype(self.dtype, copy=False)
 
 
 @cpu.kernel("logit", dtypes="floating")

@@ -174,7 +174,9 @@ def contract(equation: Equation, operands: Sequence[Any]) -> Any:
         second, first = terms.pop(other), terms.pop(one)
         kept = {*equation.result}.union(*(indices for indices, _ in terms))
         terms.insert(one if not terms else len(terms), _pair(first, second, kept))
-    indices, tensor = _summed(*terms[0], {*equation.result})
+    # A product keeps the dtype, as matmul does.  A tensor alone is summed as `sum` does it: integers as int64.
+    dtype = operands[0].dtype if len(operands) > 1 else None
+    indices, tensor = _summed(*terms[0], {*equation.result}, dtype)
     return _permuted(tensor, tuple(indices.index(i) for i in equation.result))
 
 
@@ -239,12 +241,12 @@ def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tu
     return min(connected or pairs, key=gain)
 
 
-def _summed(indices: Indices, tensor: Any, kept: set[int]) -> tuple[Indices, Any]:
-    """Sum over the dimensions that are no longer needed."""
+def _summed(indices: Indices, tensor: Any, kept: set[int], dtype: Any) -> tuple[Indices, Any]:
+    """Sum over the dimensions that are not kept."""
     dims = tuple(dim for dim, index in enumerate(indices) if index not in kept)
     if not dims:
         return indices, tensor
-    return tuple(i for i in indices if i in kept), ops.sum.dim(tensor, dims, False, dtype=tensor.dtype)
+    return tuple(i for i in indices if i in kept), ops.sum.dim(tensor, dims, False, dtype=dtype)
 
 
 def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int]) -> tuple[Indices, Any]:
@@ -252,7 +254,7 @@ def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int
     # A dimension of size 1 against a larger one repeats its element, which needs no product.
     (a, x), (b, y) = _narrowed(*first, *second), _narrowed(*second, *first)
     # Dimensions of one operand that are not kept are summed before the product.
-    (a, x), (b, y) = _summed(a, x, kept | {*b}), _summed(b, y, kept | {*a})
+    (a, x), (b, y) = _summed(a, x, kept | {*b}, x.dtype), _summed(b, y, kept | {*a}, y.dtype)
     batch = tuple(i for i in a if i in b and i in kept)
     inner = tuple(i for i in a if i in b and i not in kept)
     rows = tuple(i for i in a if i not in b)
@@ -296,9 +298,12 @@ def contracted_dims(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
                 f"tensordot(): expects dims < ndim_a or ndim_b, but got dims={dims} for {a.ndim}D and {b.ndim}D tensors"
             )
         return list(range(a.ndim - dims, a.ndim)), list(range(dims))
-    if not isinstance(dims, list | tuple) or len(dims) != 2:
+    pair = [[d] if isinstance(d, int) else d for d in dims] if isinstance(dims, list | tuple) else []
+    if len(pair) != 2 or not all(
+        isinstance(part, list | tuple) and all(isinstance(d, int) for d in part) for part in pair
+    ):
         raise ArgumentError("tensordot", f"dims must be an int or a pair of lists of ints, not {dims!r}")
-    left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    left, right = pair
     if len(left) != len(right):
         raise ShapeError(f"tensordot(): both dimension lists should have same length, got {left} and {right}")
     found = [[wrap_dim("tensordot", d, t.ndim) for d in part] for part, t in ((left, a), (right, b))]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, is_integral, python_value
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DispatchError, DtypeError, ShapeError
@@ -14,6 +14,9 @@ from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, float64, int32, int64
 from tt.core.types.memory_format import ORDERS, is_preserve
 from tt.core.types.promotion import get_default_dtype, promote_types, result_type
+
+MANY_BLOCKS: Final = 64
+"""From so many blocks on, `block_diag` puts their elements into zeros."""
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -219,11 +222,9 @@ def block_diag(tensors: Sequence[Any]) -> Any:
     blocks = [
         as_type(ops.reshape(t, (1, -1) if t.numel() else (1, 0)) if t.ndim < 2 else t, dtype) for t in tensors
     ]
+    if len(blocks) >= MANY_BLOCKS:
+        return _scattered(blocks)
     width, before, rows = sum(block.shape[1] for block in blocks), 0, []
-    if len(blocks) >= 1000:
-        ops.new_empty(
-            blocks[0], (sum(block.shape[0] for block in blocks), width)
-        )  # raises at once without memory
     for block in blocks:
         height, columns = block.shape
         left = ops.new_zeros(block, (height, before))
@@ -231,6 +232,31 @@ def block_diag(tensors: Sequence[Any]) -> Any:
         rows.append(ops.cat([left, block, right], 1))
         before += columns
     return ops.cat(rows, 0)
+
+
+def _scattered(blocks: Sequence[Any]) -> Any:
+    """Write the elements of blocks into zeros: rows of zeros for each block would be made and copied."""
+    shapes = [tuple(block.shape) for block in blocks]
+    values = ops.cat([ops.reshape(block, (-1,)) for block in blocks], 0)
+    height, width = (sum(along) for along in zip(*shapes, strict=True))
+    whole = ops.new_zeros(values, (height * width,))
+    heights, widths = (
+        ops.stack([number(n, values, int64) for n in along], 0) for along in zip(*shapes, strict=True)
+    )
+    counts = ops.mul(heights, widths)
+    # For each element its block, its place in that, and the places at which the block begins.
+    block = ops.repeat_interleave.Tensor(counts, output_size=values.shape[0])
+    first, top, left = (
+        ops.index_select(ops.sub(ops.cumsum(sizes, 0), sizes), 0, block)
+        for sizes in (counts, heights, widths)
+    )
+    place, columns = (
+        ops.sub(ops.arange(values.shape[0], device=values.device), first),
+        ops.index_select(widths, 0, block),
+    )
+    row, column = ops.add(ops.floor_divide(place, columns), top), ops.add(ops.remainder(place, columns), left)
+    whole.scatter_(0, ops.add(ops.mul(row, width), column), values)
+    return ops.reshape(whole, (height, width))
 
 
 # --- complex numbers -------------------------------------------------------------------------------------------

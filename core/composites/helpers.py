@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DataDependentError
+from tt.core.schema.int_range import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_type",
+    "check_integers",
     "check_shapes",
     "computed",
     "floating",
@@ -86,6 +88,11 @@ def check_shapes(op: str, *args: Any) -> None:
 
     operator = REGISTRY.operator(op)
     run_rule(operator.definition, (*args, *operator.defaults[len(args) :]))
+
+
+def check_integers(op: str, *args: Any) -> None:
+    """Refuse arguments of the type `int` that 64 bits do not hold, where Python would compute with them."""
+    refuse_wide(REGISTRY.operator(op).definition, args)
 
 
 def python_value(self: Any) -> Any:

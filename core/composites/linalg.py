@@ -14,6 +14,8 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.types.dtype import bool_
+from tt.core.types.promotion import result_type
+from tt.core.types.scalars import fitted_number
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -73,6 +75,8 @@ def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, use
 @composite("addr")
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     check_shapes("addr", self, vec1, vec2, beta, alpha)
+    dtype = result_type(self, vec1, vec2)
+    self, vec1, vec2 = as_type(self, dtype), as_type(vec1, dtype), as_type(vec2, dtype)
     check_factors("addr", self, beta, alpha)
     product = ops.mul(ops.unsqueeze(widened(vec1), 1), widened(vec2))
     if self.dtype is bool_:
@@ -94,6 +98,8 @@ def check_factors(op: str, self: Any, beta: Any, alpha: Any) -> None:
             raise DtypeError(f"{op}(): {name} is a floating point number, and the tensors are integral")
         if isinstance(value, complex) and not self.dtype.is_complex:
             raise DtypeError(f"{op}(): {name} is a complex number, and the tensors are {self.dtype.name}")
+        if is_integral(self.dtype):
+            fitted_number(value, self.dtype)  # raises where the dtype cannot hold it
 
 
 @composite("outer")
@@ -254,6 +260,8 @@ def _multiply(matrices: Sequence[Any], cuts: dict[tuple[int, int], int], first: 
 
 @composite("bilinear")
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
+    if not input1.ndim or not input2.ndim:
+        raise ShapeError("bilinear(): the inputs have at least one dimension, and one of them has none")
     if input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
             f"bilinear(): the inputs differ before the last dimension: {list(input1.shape)} and {list(input2.shape)}"

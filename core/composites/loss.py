@@ -264,7 +264,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float,
             )
     dtype = result_type(input, target, var)
     # The bound is not part of the derivative: below it, var keeps its slope.
-    lift = ops.detach(ops.sub(ops.maximum(var, number(eps, var)), var))
+    lift = ops.detach(ops.where.default(ops.lt(var, eps), ops.rsub(var, eps), number(0, var)))
     v = widened(ops.add(var, lift))
     loss = ops.add(ops.log(v), ops.div.default(ops.square(ops.sub(widened(input), widened(target))), v))
     loss = ops.mul(loss, 0.5)

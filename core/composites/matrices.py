@@ -7,7 +7,7 @@ from math import ceil, inf, log2, prod
 from typing import Any, Final
 
 from tt.core.composites.decomposition import adjoint, check_order, epsilon, eye_like
-from tt.core.composites.helpers import as_type, is_integral, python_value
+from tt.core.composites.helpers import as_type, check_integers, is_integral, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, NumberRangeError, ShapeError, ValueRangeError
@@ -117,9 +117,11 @@ def linalg_cond(A: Any, p: Any) -> Any:
     if not A.numel():
         return ops.zeros(batch, dtype=A.dtype.to_real(), device=A.device)
     inverse, info = ops.linalg_inv_ex(A)
-    singular = ops.unsqueeze(ops.unsqueeze(ops.ne(info, 0), -1), -1)
-    inverse = ops.where.default(singular, inf, inverse)
-    return ops.mul(ops.linalg_norm(A, p, (-2, -1)), ops.linalg_norm(inverse, p, (-2, -1)))
+    singular = ops.ne(info, 0)
+    # Zeros keep the norms finite: where there is no inverse the product of norms is not used.
+    inverse = ops.where.default(ops.unsqueeze(ops.unsqueeze(singular, -1), -1), 0, inverse)
+    found = ops.mul(ops.linalg_norm(A, p, (-2, -1)), ops.linalg_norm(inverse, p, (-2, -1)))
+    return ops.where.default(singular, inf, found)
 
 
 # --- rank, pseudoinverse ---------------------------------------------------------------------------------------
@@ -197,6 +199,7 @@ composite("pinverse", lambda self, rcond: ops.linalg_pinv(self, rtol=rcond))
 @composite("linalg_matrix_power")
 def matrix_power(A: Any, n: int) -> Any:
     _, order = expect_square("linalg.matrix_power", A)
+    check_integers("linalg_matrix_power", A, n)
     if n == 0:
         eye = eye_like(A, order)
         return ops.where.default(ops.eq(eye, eye), eye, A)  # of a tensor that requires a gradient, zeros

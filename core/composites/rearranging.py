@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes, number
+from tt.core.composites.helpers import check_integers, check_shapes, number
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, UnsupportedError
@@ -84,6 +84,7 @@ def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
 
 @composite("rot90")
 def rot90(self: Any, k: int, dims: Sequence[int]) -> Any:
+    check_integers("rot90", self, k, dims)
     if len(dims) != 2 or self.ndim < 2:
         raise ShapeError(
             f"rot90(): two dimensions span the plane that is rotated; dims names {len(dims)}, and the tensor has "

@@ -54,7 +54,15 @@ def _sizes(
             f"interpolate(): scale_factor has a number for each of the dimensions {old} of the input, and "
             f"{scale_factor} has not"
         )
-    new = [math.floor(float(n) * float(factor)) for n, factor in zip(old, factors, strict=True)]
+    if not all(isinstance(factor, int | float) for factor in factors):
+        raise ArgumentError("interpolate", f"scale_factor must be one float or several, got {scale_factor!r}")
+    try:
+        scaled = [float(n) * float(factor) for n, factor in zip(old, factors, strict=True)]
+    except OverflowError:  # an integer beyond what a float can be
+        scaled = [math.inf]
+    if not all(map(math.isfinite, scaled)):
+        raise ValueRangeError(f"interpolate(): {old} times scale_factor {scale_factor} are no sizes")
+    new = [math.floor(size) for size in scaled]
     return new, [None] * count if recompute else [float(factor) for factor in factors]
 
 

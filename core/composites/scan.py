@@ -12,12 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, widened, wrap
+from tt.core.composites.helpers import (
+    as_type,
+    check_integers,
+    check_shapes,
+    is_integral,
+    number,
+    widened,
+    wrap,
+)
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dims
-from tt.core.types.dtype import bool_, int64, uint8
+from tt.core.types.dtype import bool_, float64, int64, uint8
+from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -111,6 +120,7 @@ def logcumsumexp(self: Any, dim: int) -> Any:
 @composite("diff")
 def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
     check_shapes("diff", self, n, dim, prepend, append)
+    check_integers("diff", self, n, dim)
     if not n:
         return ops.clone(self)
     parts = [part for part in (prepend, self, append) if part is not None]
@@ -153,16 +163,26 @@ def _panels(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return ops.mul(heights, widths)
 
 
+def _exact(y: Any, x: Any) -> tuple[Any, Any, Any]:
+    """Return samples and places, integers as float64, in which no sum wraps around, and the dtype of the integral."""
+    found = result_type(y, 1.0) if x is None else result_type(y, x, 1.0)
+    return *(
+        as_type(t, float64) if t is not None and t.dtype.kind in ("signed", "unsigned") else t for t in (y, x)
+    ), found
+
+
 def _trapezoid(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     if y.ndim and not y.shape[dim % y.ndim if -y.ndim <= dim < y.ndim else wrap(op, dim, y)]:
         return ops.sum.dim(y, dim, dtype=y.dtype)
+    y, x, dtype = _exact(y, x)
     panels = _panels(op, y, x, dx, dim)
-    return ops.mul(ops.sum.dim(panels, wrap(op, dim, y)), 0.5)
+    return as_type(ops.mul(ops.sum.dim(panels, wrap(op, dim, y)), 0.5), dtype)
 
 
 def _cumulative(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    y, x, dtype = _exact(y, x)
     panels = _panels("cumulative_trapezoid", y, x, dx, dim)
-    return ops.mul(ops.cumsum(panels, wrap("cumulative_trapezoid", dim, y)), 0.5)
+    return as_type(ops.mul(ops.cumsum(panels, wrap("cumulative_trapezoid", dim, y)), 0.5), dtype)
 
 
 composite("trapezoid", lambda y, dx, dim: _trapezoid("trapezoid", y, None, dx, dim))
@@ -200,14 +220,18 @@ def _expect_spacings(count: int, dims: Sequence[int]) -> None:
 @composite("gradient")
 def gradient(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
-    return tuple(_uniform(self, 1 if spacing is None else spacing, d, edge_order) for d in dims)
+    return _derived(
+        self, lambda x: [_uniform(x, 1 if spacing is None else spacing, d, edge_order) for d in dims]
+    )
 
 
 @composite("gradient.scalars")
 def gradient_by_numbers(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
     _expect_spacings(len(spacing), dims)
-    return tuple(_uniform(self, h, d, edge_order) for h, d in zip(spacing, dims, strict=True))
+    return _derived(
+        self, lambda x: [_uniform(x, h, d, edge_order) for h, d in zip(spacing, dims, strict=True)]
+    )
 
 
 @composite("gradient.tensors")
@@ -220,7 +244,16 @@ def gradient_by_places(self: Any, spacing: Any, dim: Any, edge_order: int) -> Te
                 f"gradient(): the places along dimension {d} must be {self.shape[d]} numbers, got the shape "
                 f"{list(places.shape)}"
             )
-    return tuple(_by_places(self, x, d, edge_order) for x, d in zip(spacing, dims, strict=True))
+    return _derived(
+        self, lambda x: [_by_places(x, h, d, edge_order) for h, d in zip(spacing, dims, strict=True)]
+    )
+
+
+def _derived(self: Any, derive: Callable[[Any], list[Any]]) -> Tensors:
+    """Return derivatives; those of integers are computed in float64, where no difference wraps around."""
+    if not is_integral(self.dtype):
+        return tuple(derive(self))
+    return tuple(as_type(found, result_type(self, 1.0)) for found in derive(as_type(self, float64)))
 
 
 def _uniform(self: Any, h: Any, dim: int, edge_order: int) -> Any:
@@ -248,6 +281,7 @@ def _by_places(self: Any, places: Any, dim: int, edge_order: int) -> Any:
     """Differentiate samples at given places: the derivative of the parabola through three neighbours."""
     n = self.shape[dim]
     shape = (-1, *(1,) * (self.ndim - dim - 1))
+    places = as_type(places, self.dtype) if is_integral(places.dtype) else places
     gaps = ops.reshape(ops.sub(ops.slice(places, 0, 1, n, 1), ops.slice(places, 0, 0, n - 1, 1)), shape)
     steps = ops.sub(ops.slice(self, dim, 1, n, 1), ops.slice(self, dim, 0, n - 1, 1))
     slopes = ops.div.default(steps, gaps)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes, wrap
+from tt.core.composites.helpers import check_integers, check_shapes, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, IndexValueError, ShapeError
@@ -48,6 +48,7 @@ def _pieces(self: Any, dim: int, sizes: Sequence[int]) -> list[Any]:
 @composite("split")
 def split(self: Any, split_size: int, dim: int) -> list[Any]:
     check_shapes("split", self, split_size, dim)
+    check_integers("split", self, split_size, dim)
     size = self.shape[wrap("split", dim, self)]
     count = max(-(-size // split_size), 1) if split_size else 1
     return _pieces(self, dim, [split_size] * (count - 1) + [size - split_size * (count - 1)])
@@ -73,6 +74,7 @@ composite("split_with_sizes", lambda self, split_sizes, dim: ops.split.sizes(sel
 
 @composite("chunk")
 def chunk(self: Any, chunks: int, dim: int) -> Any:
+    check_integers("chunk", self, chunks, dim)
     if not self.ndim:
         raise ShapeError("chunk(): the tensor has no dimension to split")
     if chunks <= 0:
@@ -99,6 +101,7 @@ def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
 
 @composite("tensor_split.indices")
 def tensor_split_indices(self: Any, indices: Sequence[int], dim: int) -> list[Any]:
+    check_integers("tensor_split.indices", self, indices, dim)
     bounds = [0, *indices, _size_to_split(self, dim)]
     return [ops.slice(self, dim, start, end, 1) for start, end in itertools.pairwise(bounds)]
 

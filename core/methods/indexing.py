@@ -23,7 +23,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.types import dtype as dt
 from tt.core.types.device import to_device
 from tt.core.types.keys import KEYS
-from tt.core.types.scalars import number_array
+from tt.core.types.scalars import fitted_number, number_array
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
@@ -274,6 +274,8 @@ def _value(target: Tensor, value: Any) -> Any:
         raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")
     if target.dtype.kind in ("signed", "unsigned"):
         number = number_array([number], target.dtype).item()
+    elif not isinstance(number, complex) and not -3.4e38 <= number <= 3.4e38 and target.dtype.itemsize > 2:
+        fitted_number(number, target.dtype)  # raises where the dtype cannot hold it
     return number
 
 

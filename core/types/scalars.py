@@ -49,7 +49,8 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
         When one is complex and the dtype is not.
     """
     if dtype.is_complex:
-        return np.array(numbers, dtype=np.complex128).astype(dtype.numpy)
+        with np.errstate(over="ignore"):
+            return np.array(numbers, dtype=np.complex128).astype(dtype.numpy)
     kinds = set(map(type, numbers))
     if complex in kinds and dtype is not dt.bool_:
         raise TypeError(

@@ -8,42 +8,28 @@ from __future__ import annotations
 import importlib.util
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 import tt
+from tests.fuzz.differing import ACCEPTED, DIFFERENT, undefined, without_gradients
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.shapes import joining, rearranging, shaping, slicing
-from tt.core.testing.checks.call import UNDEFINED
-from tt.core.testing.checks.values import COMPARABLE
+from tt.core.errors import ArgumentError
 from tt.core.testing.compare import tolerances
 from tt.core.testing.opcheck.call import bind
 from tt.core.testing.references import as_array
 
-__all__ = ["DIFFERENT", "check", "comparable", "installed"]
+__all__ = ["check", "comparable", "differences", "installed", "prepare", "reference", "scale_of"]
 
-EQUALS: Final = "which of several equal elements is found is left open"
-INFINITE: Final = "PyTorch updates a mean with each element, and the mean of infinities of one sign is NaN"
-DIFFERENT: Final[Mapping[str, str]] = {
-    "as_strided": "reads memory beside the elements, and PyTorch gets the elements alone",
-    **dict.fromkeys(("kthvalue", "median.dim", "nanmedian.dim", "mode"), EQUALS),
-    **dict.fromkeys(("var_mean", "std_mean"), INFINITE),
-    **dict.fromkeys(
-        ("median", "nanmedian"), "the median of no integers is NaN as an integer, which can be any"
-    ),
-    "lcm": "a multiple that the dtype cannot hold has another sign",
-}
-"""Operators, with or without their overload, that are not compared, and why."""
-KINDS: Final = ("pointwise", "reduction", "view")
-SHAPING: Final = frozenset(
-    name for module in (shaping, rearranging, joining, slicing) for name in module.rule.rules
-)
-"""Names of shape rules: operators that have one of these are compared whatever their kind is."""
 HALVES: Final = (tt.float16, tt.bfloat16)
+STRICT: Final = ("pointwise", "view")
+LOOSE: Final = {"float16": 2e-2, "bfloat16": 6e-2, "float32": 1e-5, "complex64": 1e-5}
+"""What the largest number among arguments and results is multiplied with, where a result is made in several steps:
+PyTorch takes others, and rounds half precision after each."""
 
 
 @cache
@@ -52,13 +38,17 @@ def installed() -> bool:
     return importlib.util.find_spec("torch") is not None and not os.environ.get("LD_PRELOAD")
 
 
+def prepare() -> None:
+    """Import PyTorch."""
+    reference()
+
+
 def comparable(name: str) -> bool:
     """Return whether an operator is one that can be compared."""
     definition = REGISTRY.operator(name).definition
     arguments = definition.signature.arguments
     return (
-        (definition.kind in KINDS or definition.meta in SHAPING)
-        and name not in DIFFERENT
+        name not in DIFFERENT
         and name.partition(".")[0] not in DIFFERENT
         and name not in UNDEFINED
         and "random" not in definition.tags
@@ -66,8 +56,21 @@ def comparable(name: str) -> bool:
     )
 
 
-def check(name: str, result: Any, *args: Any, **kwargs: Any) -> str:
-    """Raise unless a result of tt is PyTorch's; return "agrees", "refused" by PyTorch, or "uncompared".
+def check(
+    name: str, result: Any, *args: Any, grads: Sequence[Any] = (), cotangent: str = "", **kwargs: Any
+) -> str:
+    """Raise unless a result of tt is PyTorch's; return "agrees", "refused" by PyTorch, "undefined", or "uncompared".
+
+    Parameters
+    ----------
+    name : str
+        Of the operator.
+    result : Any
+        What the operator returned for the other arguments.
+    grads : sequence of Tensor or None
+        Gradients of the arguments that require one, in their order.
+    cotangent : str
+        An expression for the gradient of each result r, in tt's terms or PyTorch's.
 
     Raises
     ------
@@ -75,36 +78,88 @@ def check(name: str, result: Any, *args: Any, **kwargs: Any) -> str:
         When something differs; the first line says what.
     """
     operator = REGISTRY.operator(name)
-    call = bind(operator.caller(), args, kwargs)
+    try:
+        call = bind(operator.caller(), args, kwargs)
+    except ArgumentError:  # another overload took the arguments
+        return "uncompared"
     arguments = dict(zip(operator.positions, call.args, strict=False))
     tensors = list(_tensors(list(arguments.values())))
     if any(tensor.layout is not tt.strided or tensor.device.type != "cpu" for tensor in tensors):
         return "uncompared"
+    if undefined(name, arguments):
+        return "undefined"
+    half = any(tensor.dtype in HALVES for tensor in tensors)
+    strict = operator.definition.kind in STRICT
+    accepted = ACCEPTED.get(name.partition(".")[0])
+    compared = partial(differences, half=half, accepted=accepted)
+    # After an overflow, formulas that are equal for finite numbers let other infinities cancel.
+    overflowed = any(found.is_floating_point() and not found.isfinite().all() for found in _tensors(result))
+    if overflowed or without_gradients(name, arguments):
+        grads = ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            expected = _reference()(operator.definition, arguments)
+            expected = reference().torch_reference(operator.definition, arguments)
+            if expected is NotImplemented:
+                return "uncompared"
+            wanted = _gradients(operator.definition, arguments, cotangent) if grads else ()
         except (RuntimeError, ValueError, IndexError, TypeError, OverflowError):
             return "refused"
-        if expected is NotImplemented:
-            return "uncompared"
-        half = any(tensor.dtype in HALVES for tensor in tensors)
         if name in COMPARABLE:
             result, expected = COMPARABLE[name](result), COMPARABLE[name](expected)
-        for problem in _differences(result, expected, half):
+        for problem in compared(
+            result, expected, scale=0.0 if strict else scale_of([tensors, result, expected])
+        ):
             raise AssertionError(problem)
+        for found, other in zip(grads, wanted, strict=True) if wanted else ():
+            if (found is None or other is None) and _all_zero(found) and _all_zero(other):
+                continue
+            if found is None or other is None:
+                raise AssertionError(f"{'no ' if found is None else ''}gradient, other than in PyTorch")
+            for problem in compared(found, other, scale=scale_of([tensors, found, other])):
+                raise AssertionError(f"gradients with {problem}")
     return "agrees"
 
 
+def _all_zero(gradient: Any) -> bool:
+    return gradient is None or not as_array(gradient).any()
+
+
+def _gradients(definition: Any, arguments: Mapping[str, Any], cotangent: str) -> list[Any]:
+    """Return the gradients that PyTorch computes, as arrays; none where it records nothing."""
+    there = reference()
+    torch = there.torch
+    made: dict[int, Any] = {}
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, tt.Tensor):
+            return (
+                [convert(item) for item in value]
+                if isinstance(value, list | tuple)
+                else there.to_torch(value)
+            )
+        if id(value) not in made:
+            made[id(value)] = there.to_torch(value.detach()).requires_grad_(value.requires_grad)
+        return made[id(value)]
+
+    inputs = [convert(value) for value in _tensors(list(arguments.values())) if value.requires_grad]
+    found = there.torch_call(definition, arguments, convert)
+    results = [r for r in (found if isinstance(found, list | tuple) else [found]) if r.requires_grad]
+    given = [eval(cotangent, {"tt": torch, "r": r}) for r in results]
+    grads = torch.autograd.grad(results, inputs, given, allow_unused=True) if results else []
+    return [None if grad is None else there.to_arrays(grad) for grad in grads]
+
+
 @cache
-def _reference() -> Any:
+def reference() -> Any:
+    """Return the module that makes calls of PyTorch's."""
     path = Path(__file__).parents[1] / "core" / "testing" / "torch_reference.py"
     spec = importlib.util.spec_from_file_location("torch_reference", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.torch.set_num_threads(1)
-    return module.torch_reference
+    return module
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -115,13 +170,28 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield from _tensors(item)
 
 
-def _differences(actual: Any, expected: Any, half: bool) -> Iterator[str]:
+def scale_of(values: Any) -> float:
+    """Return the largest finite magnitude in nested lists of tensors and arrays, and at least 1."""
+    if isinstance(values, list | tuple):
+        return max(map(scale_of, values), default=1.0)
+    if not isinstance(values, tt.Tensor | np.ndarray):
+        return 1.0
+    with np.errstate(all="ignore"):
+        array = np.abs(
+            np.asarray(as_array(values) if isinstance(values, tt.Tensor) else values, np.complex128)
+        )
+    return float(np.max(array, initial=1.0, where=np.isfinite(array)))
+
+
+def differences(
+    actual: Any, expected: Any, *, half: bool, accepted: Callable[[Any, Any], Any] | None, scale: float
+) -> Iterator[str]:
     if isinstance(actual, list | tuple):
         if not isinstance(expected, list | tuple) or len(actual) != len(expected):
             yield f"{len(actual)} results, PyTorch has another number"
             return
         for one, other in zip(actual, expected, strict=True):
-            yield from _differences(one, other, half)
+            yield from differences(one, other, half=half, accepted=accepted, scale=scale)
         return
     if not isinstance(actual, tt.Tensor):
         return
@@ -131,18 +201,24 @@ def _differences(actual: Any, expected: Any, half: bool) -> Iterator[str]:
     elif not half and dtype not in HALVES and found.dtype != wanted.dtype:
         yield f"another dtype\n{found.dtype}, PyTorch's is {wanted.dtype}"
     else:
-        wrong = ~_close(found, wanted, dtype)
+        wrong = ~_close(found, wanted, dtype, half, scale)
+        if accepted is not None:
+            wide = np.complex128 if dtype.is_complex else np.float64  # or 1e38 is infinite in float16
+            wrong &= ~accepted(found.astype(wide), wanted.astype(wide))
         if wrong.any():
             yield f"other values\n{found[wrong][:4]}, PyTorch's are {wanted[wrong][:4]} ({wrong.sum()} of {wrong.size})"
 
 
-def _close(found: Any, wanted: Any, dtype: Any) -> Any:
+def _close(found: Any, wanted: Any, dtype: Any, half: bool, scale: float) -> Any:
     with np.errstate(all="ignore"):  # to the dtype and back: what overflows there is infinite
         wanted = wanted.astype(dtype.numpy)
         if not (dtype.is_floating_point or dtype.is_complex):
             return found == wanted
         wide = np.complex128 if dtype.is_complex else np.float64
         rtol, atol = tolerances(dtype)
+        if scale:
+            loose = LOOSE["bfloat16"] if half else LOOSE.get(dtype.name, 1e-9)
+            rtol, atol = max(rtol, loose), max(atol, loose * scale)
         close = np.isclose(found.astype(wide), wanted.astype(wide), rtol=rtol, atol=atol, equal_nan=True)
         # Which part of a complex number that is not finite is NaN differs between C libraries, too.
         return close | ~(np.isfinite(found) | np.isfinite(wanted)) if dtype.is_complex else close

@@ -141,9 +141,11 @@ class Draft:
         return "\n".join([*lines, ""])
 
     def comparison(self) -> str:
-        """Return what compares the result of the functional form with PyTorch's."""
+        """Return what compares the result of the functional form with PyTorch's, and the gradients."""
         given = [_code(value) for value in self.args]
         named = [f"{name}={_code(value)}" for name, value in self.kwargs.items()]
+        if self.backward:
+            named += ["grads=grads", f"cotangent={self.backward!r}"]
         return f"check({', '.join([repr(self.op), 'result', *given, *named])})"
 
 

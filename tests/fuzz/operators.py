@@ -18,17 +18,26 @@ from tt.core.testing.samples import Sample, samples
 from tt.core.testing.snippets import code_of
 from tt.core.types.dtype import to_dtype
 
-__all__ = ["program"]
+__all__ = ["prepare", "program"]
 
 MOST: Final = 4
 """Mutations of a call, at most."""
 
 
 @cache
-def subjects(pattern: str) -> list[Target]:
-    """Return the operators and dtypes whose names fit one of some patterns."""
+def subjects(pattern: str) -> dict[str, list[Target]]:
+    """Return the operators whose names fit one of some patterns, in order, with a target for each dtype."""
     patterns = pattern.split(",")
-    return [target for target in targets(dtypes=None) if any(fnmatchcase(target.op, one) for one in patterns)]
+    found: dict[str, list[Target]] = {}
+    for target in targets(dtypes=None):
+        if any(fnmatchcase(target.op, one) for one in patterns):
+            found.setdefault(target.op, []).append(target)
+    return dict(sorted(found.items()))
+
+
+def prepare() -> None:
+    """List all operators."""
+    subjects("*")
 
 
 @cache
@@ -68,8 +77,8 @@ def program(
     if not found:
         raise LookupError(f"no operator fits {pattern!r}")
     # Operators first: one with many dtypes is not drawn more often.
-    name = chance.choice(sorted({target.op for target in found}))
-    target = chance.choice([target for target in found if target.op == name])
+    name = chance.choice(list(found))
+    target = chance.choice(found[name])
     sample = chance.choice(samples_of(target, seed % 4))
     form = _form(name, chance)
     draft = _draft(name, form, sample)
@@ -87,7 +96,7 @@ def program(
         parts.append("backward")
         if len(names) not in dropped:
             _differentiate(draft, how)
-    compared = form == "functional" and not draft.patient and not draft.backward and comparable(name)
+    compared = form == "functional" and not draft.patient and comparable(name)
     return Program(draft.text(), tuple(parts), name, draft.patient, draft.comparison() if compared else "")
 
 

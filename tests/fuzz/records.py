@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from tests.fuzz.drafts import Program
 
-__all__ = ["FUZZERS", "TURNS", "Record", "program_of"]
+__all__ = ["FUZZERS", "TURNS", "Record", "prepare", "program_of"]
 
 FUZZERS: Final[Mapping[str, str]] = {
     "operators": "calls of operators, in every form",
+    "sequences": "calls that change what others made",
     "schemas": "signatures and YAML files",
     "pickles": "pickles of tensors",
     "plugins": "plugins that break what they promise",
@@ -20,7 +21,7 @@ FUZZERS: Final[Mapping[str, str]] = {
 """Name of a module beside this one -> what it tries."""
 
 
-TURNS: Final[Mapping[str, int]] = {"operators": 12, "schemas": 2, "pickles": 1, "plugins": 1}
+TURNS: Final[Mapping[str, int]] = {"operators": 10, "sequences": 2, "schemas": 2, "pickles": 1, "plugins": 1}
 """How many of 16 programs are of each."""
 
 
@@ -62,6 +63,14 @@ class Record:
     def from_dict(cls, fields: Mapping[str, Any]) -> Record:
         """Return a record from its fields."""
         return cls(**{**fields, "dropped": tuple(fields["dropped"])})
+
+
+def prepare() -> None:
+    """Import what makes programs, and keep what each of them needs."""
+    for fuzzer in FUZZERS:
+        module = importlib.import_module(f"tests.fuzz.{fuzzer}")
+        if hasattr(module, "prepare"):
+            module.prepare()
 
 
 def program_of(record: Record) -> Program:

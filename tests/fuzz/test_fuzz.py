@@ -71,6 +71,14 @@ def test_a_crash_and_a_hang_are_told_from_each_other_and_the_next_program_runs(w
     assert worker.run_text("print('not an answer')").kind == "good"
 
 
+def test_after_a_crash_no_module_is_imported_again(worker):
+    worker.run_text("import tt")
+    first = worker.process, worker.fork
+    assert worker.run_text("import os; os.abort()").kind == "crash"
+    assert worker.run_text("import sys; assert 'tt' in sys.modules").kind == "good"
+    assert worker.process is first[0] and worker.fork != first[1]
+
+
 def test_memory_is_limited(worker):
     assert worker.run_text("import tt\ntt.zeros(2**40)").where.endswith("MemoryError")
 
@@ -100,6 +108,51 @@ def test_what_torch_refuses_is_counted_and_no_failure():
 
 
 @pytest.mark.torch
+def test_gradients_are_compared():
+    pytest.importorskip("torch")
+    x = tt.tensor([1.0, 2.0], requires_grad=True)
+    text = "check('square', result, x, grads=[grad], cotangent='tt.ones_like(r)')"
+    names = {"tt": tt, "x": x, "result": x.square(), "grad": tt.tensor([2.0, 4.0])}
+    assert compare(text, names) == Verdict("good", "agrees")
+    assert compare(text, {**names, "grad": tt.tensor([2.0, 5.0])}).where == "gradients with other values"
+    assert compare(text, {**names, "grad": None}).where == "no gradient, other than in PyTorch"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ("", ""),
+        ("c.detach().add_(1)", "other values"),
+        ("step.refused[1] = 'ShapeError'", "refused, and PyTorch does not"),
+        ("step.refused[1] = 'NumberRangeError'", ""),
+        ("a.grad.zero_()", "other values"),
+        ("a.grad = None", "no gradient, other than in PyTorch"),
+    ],
+)
+def test_a_sequence_is_followed_with_torch(change, where):
+    pytest.importorskip("torch")
+    steps = "with step: b = a * 2\nwith step: c = b[0]\nwith step: c.mul_(3)\nwith step: b.sum().backward()\n"
+    source = f"a = tt.tensor([1.0, 2.0]).requires_grad_()\n{steps}"
+    names = {}
+    program = f"import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\n{source}{change}"
+    assert verdict_of(program, names).kind == "good"
+    found = compare(f"follow({source!r}, globals())", names)
+    assert found.where == where if where else found.kind == "good"
+
+
+def test_a_step_that_is_refused_ends_no_sequence():
+    names = {}
+    text = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\nwith step: tt.ones(2).reshape(3)\nx = 1"
+    assert verdict_of(text, names).kind == "good" and names["x"] == 1
+    assert names["step"].refused[0].startswith("ShapeError")
+    assert (
+        verdict_of(text.replace("tt.ones(2).reshape(3)", "tt.core.types.promotion.promote_types(1, 2)")).kind
+        == "foreign"
+    )
+
+
+@pytest.mark.torch
 def test_random_programs_give_what_torch_gives():
     pytest.importorskip("torch")
     run = Run(("operators",), seed=21, pattern="add,sum*,amax,permute,roll,where*,clamp*", jobs=1)
@@ -120,7 +173,9 @@ def test_differences_alone_fail_only_a_run_that_is_not_lenient():
 
 
 def test_a_process_that_ends_while_torch_computes_is_no_failure(worker, monkeypatch):
-    monkeypatch.setattr(worker, "_read", lambda process, seconds, lines=[b"comparing", b""]: lines.pop(0))
+    monkeypatch.setattr(
+        worker, "_reply", lambda process, seconds, lines=[b"comparing", b"ended -11"]: lines.pop(0)
+    )
     found = worker.run(Record("operators", 1, 1))
     assert found.kind == "uncompared" and not found.failed
 

@@ -21,7 +21,7 @@ import numpy as np
 import tt
 from tt.core.errors import TTError
 
-__all__ = ["Verdict", "compare", "verdict_of"]
+__all__ = ["Verdict", "compare", "judged", "verdict_of"]
 
 OWN: Final = (
     TypeError,
@@ -72,12 +72,15 @@ class Verdict:
 def compare(text: str, names: dict[str, Any]) -> Verdict:
     """Run a comparison with PyTorch after its program, in the program's names; `where` says what came of it."""
     from tests.fuzz.comparison import check
+    from tests.fuzz.following import follow
 
     try:
-        return Verdict("good", eval(text, {**names, "check": check}))
+        return Verdict("good", eval(text, {**names, "check": check, "follow": follow}))
     except AssertionError as error:
         first, _, rest = str(error).partition("\n")
         return Verdict("different", first, rest)
+    except Exception as error:
+        return Verdict("wrong", f"the comparison fails: {type(error).__name__}", traceback.format_exc())
 
 
 def verdict_of(text: str, names: dict[str, Any] | None = None) -> Verdict:
@@ -98,11 +101,12 @@ def verdict_of(text: str, names: dict[str, Any] | None = None) -> Verdict:
     except MemoryError as error:
         return Verdict("refused", type(error).__name__)
     except (Exception, SystemExit) as error:
-        return _judged(error)
+        return judged(error)
     return Verdict("good")
 
 
-def _judged(error: BaseException) -> Verdict:
+def judged(error: BaseException) -> Verdict:
+    """Return what an exception says about what raised it."""
     inner = error.__traceback__
     while inner is not None and inner.tb_next is not None:
         inner = inner.tb_next

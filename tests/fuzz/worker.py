@@ -1,7 +1,12 @@
 """A process that runs what it is sent, a line at a time: `python -m tests.fuzz.worker MEGABYTES`.
 
-A line asks for a program by its record, or brings a text, and says whether to run it; the answer is a line of JSON.
-The process that sends them has written the record down before, and sees by it what a crash was about.
+A line asks for a program by its record, or brings a text, and says whether to run it; the answer is a line of JSON
+after the number of the question.  The process that sends them has written the record down before, and sees by it what
+a crash was about.
+
+What is imported stays in a process that runs nothing and forks one that does, and another where that one has ended:
+importing tt and PyTorch takes seconds, a fork some milliseconds.  The first line of a fork is `ready PID`; the line
+after its end is `ended STATUS`, with the negative number of the signal if there was one.
 """
 
 from __future__ import annotations
@@ -9,18 +14,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import json
 import os
 import resource
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final, TextIO
+from functools import partial
+from typing import Any, Final
 
-from tests.fuzz import records
+from tests.fuzz import comparison, records
 from tests.fuzz.comparison import installed
 from tests.fuzz.verdicts import compare, verdict_of
 
+READY: Final = "ready"
 PATIENT: Final = "patient"
 """The line that comes before an answer which may rightly take long, so that it is not waited for as long as others."""
 COMPARING: Final = "comparing"
@@ -29,23 +37,42 @@ COMPARING: Final = "comparing"
 
 def main() -> None:
     """Answer until there is nothing more."""
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    lines, answers = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # what programs print is no answer
-    if megabytes := int(sys.argv[1]):
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads what is meant for this one
     with contextlib.suppress(ValueError):  # a lower limit is in force
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    records.prepare()
+    if installed():
+        comparison.prepare()
     faulthandler.enable()
-    lines = os.fdopen(os.dup(0), encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads what is meant for this one
+    gc.freeze()  # or each collection, and each search for views, walks over all that PyTorch has
+    while True:
+        child = os.fork()
+        if child == 0:
+            _serve(lines, answers, int(sys.argv[1]))
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.write(answers, f"\nended {status}\n".encode())
+        if not status:
+            return
+
+
+def _serve(lines: int, answers: int, megabytes: int) -> None:
+    """Answer each line; return when there are no more."""
+    if megabytes:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     check, every = _guard(), int(os.environ.get("TT_FUZZ_GUARD", "1"))
-    answers.write("ready\n")
-    for number, line in enumerate(lines, 1):
-        answer = _answer(json.loads(line), answers)
-        if check is not None and number % every == 0 and check():
-            faulthandler.dump_traceback()
-            os.abort()  # what it found is among the errors
-        answers.write(json.dumps(answer) + "\n")
+    with os.fdopen(lines, encoding="utf-8") as asked, os.fdopen(answers, "w", buffering=1) as answering:
+        answering.write(f"{READY} {os.getpid()}\n")
+        for number, line in enumerate(asked, 1):
+            question = json.loads(line)
+            say = partial(print, question["turn"], file=answering, flush=True)
+            answer = _answer(question, say)
+            if check is not None and number % every == 0 and check():
+                faulthandler.dump_traceback()
+                os.abort()  # what it found is among the errors
+            say(json.dumps(answer))
 
 
 def _guard() -> Callable[[], int] | None:
@@ -57,22 +84,22 @@ def _guard() -> Callable[[], int] | None:
     return check
 
 
-def _answer(asked: dict[str, Any], answers: TextIO) -> dict[str, Any]:
+def _answer(asked: dict[str, Any], say: Callable[[str], Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     names: dict[str, Any] = {}
-    comparison = ""
+    compared = ""
     text = asked.get("text")
     if text is None:
         made = records.program_of(records.Record.from_dict(asked["record"]))
-        text, comparison = made.text, made.comparison if installed() else ""
+        text, compared = made.text, made.comparison if installed() else ""
         answer["program"] = asdict(made)
         if made.patient and asked["run"]:
-            answers.write(PATIENT + "\n")
+            say(PATIENT)
     if asked["run"]:
         verdict = verdict_of(text, names)
-        if comparison and verdict.kind == "good":
-            answers.write(COMPARING + "\n")
-            verdict = compare(comparison, names)
+        if compared and verdict.kind == "good":
+            say(COMPARING)
+            verdict = compare(compared, names)
         answer["verdict"] = verdict.as_dict()
     if "record" in asked and asked["run"]:
         del answer["program"]["text"]  # of no use unless it failed, and then it is asked for

@@ -51,6 +51,9 @@ class Worker:
     def __init__(self, limit: float = 20.0, megabytes: int = 4096) -> None:
         self.limit, self.megabytes = limit, megabytes
         self.process: subprocess.Popen[bytes] | None = None
+        self.fork = 0
+        """The process that runs programs, of `self.process`; 0 where it is to be started."""
+        self.turn = 0
         self.history: list[Record] = []
         self.unread = b""
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 # closed with the worker
@@ -82,67 +85,81 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        self._end()
+        self._close()
         self.errors.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
+        """Have a process that is ready for a program."""
         self.errors.seek(0)
         self.errors.truncate()
-        self.history, self.unread = self.history[-1:], b""
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.worker", str(self.megabytes)],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
-            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
-        )  # fmt: skip
-        return self.process
+        self.history = self.history[-1:]
+        for _ in range(2):
+            if self.process is None:
+                self.unread = b""
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "tests.fuzz.worker", str(self.megabytes)],
+                    cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
+                    env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
+                )  # fmt: skip
+            line = self._read(self.process, START)
+            while line and not line.startswith(b"ready "):  # the end of the one before
+                line = self._read(self.process, START)
+            if line:
+                self.fork = int(line.split()[1])
+                return self.process
+            self._close()
+        raise RuntimeError(f"no process that runs programs can be started:\n{self._written()}")
 
     def _ask(self, asked: dict[str, Any]) -> dict[str, Any] | Verdict:
-        process = self.process
-        if process is None:
-            process = self._start()
-            self._read(process, START)
+        process = self.process if self.process is not None and self.fork else self._start()
         assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            return self._died(process)
-        line = self._read(process, self.limit)
+        self.turn += 1
+        process.stdin.write(json.dumps({**asked, "turn": self.turn}).encode() + b"\n")
+        process.stdin.flush()
+        line = self._reply(process, self.limit)
         if line == b"patient":
-            line = self._read(process, self.limit / 5)
+            line = self._reply(process, self.limit / 5)
         if line == b"comparing":
-            line = self._read(process, self.limit)
-            if not line:
+            line = self._reply(process, self.limit)
+            if line is None or line.startswith(b"ended"):
                 self._end()
                 return Verdict("uncompared", "PyTorch hangs" if line is None else "PyTorch crashes")
         if line is None:
-            process.send_signal(signal.SIGABRT)  # its frames are among the errors
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
+            os.kill(self.fork, signal.SIGABRT)  # its frames are among the errors
+            self._read(process, 5)
             text = self._written()
             self._end()
             return Verdict("hang", f"no answer in time: {_frame(text)}", text)
-        if not line:
-            return self._died(process)
+        if line.startswith(b"ended") or not line:
+            return self._died(int(line.split()[1]) if line else process.wait())
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    def _reply(self, process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
+        """Return the next line about what was asked last, or the one about the end of what should answer."""
+        own = b"%d " % self.turn
+        while True:
+            line = self._read(process, seconds)
+            if not line or line.startswith(b"ended "):
+                return line
+            if line.startswith(own):  # and not to a question that the process before left behind
+                return line.removeprefix(own)
+
     def _read(self, process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
-        """Return the next line, empty where the process has ended; None where none comes in time."""
+        """Return the next line, empty where the whole process has ended; None where none comes in time."""
         assert process.stdout is not None
         end = time.monotonic() + seconds
-        while b"\n" not in self.unread:
+        while b"\n" not in self.unread.lstrip(b"\n"):
             if not select.select([process.stdout], [], [], max(end - time.monotonic(), 0))[0]:
                 return None
             read = os.read(process.stdout.fileno(), 1 << 16)
             if not read:
                 return b""
             self.unread += read
-        line, _, self.unread = self.unread.partition(b"\n")
+        line, _, self.unread = self.unread.lstrip(b"\n").partition(b"\n")
         return line
 
-    def _died(self, process: subprocess.Popen[bytes]) -> Verdict:
-        code = process.wait()
+    def _died(self, code: int) -> Verdict:
         text = self._written()
         self._end()
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
@@ -153,6 +170,14 @@ class Worker:
         return self.errors.read().decode(errors="replace")[-SHOWN * 4 :]
 
     def _end(self) -> None:
+        """End the process that runs programs, and keep the one that forks others."""
+        if self.fork:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.fork, signal.SIGKILL)
+            self.fork = 0
+
+    def _close(self) -> None:
+        self._end()
         if self.process is not None:
             self.process.kill()
             self.process.wait()

@@ -15,6 +15,7 @@ from tt.core.dispatch.call.quiet import is_conflict, run_in_copy
 from tt.core.errors import (
     DataDependentError,
     DataTypeError,
+    DivisionByZeroError,
     HostMemoryError,
     IndexValueError,
     InplaceError,
@@ -49,6 +50,7 @@ _OURS = "tt-tensor"
 
 _OWN_WORDS = (
     (OverflowError, NumberRangeError),
+    (ZeroDivisionError, DivisionByZeroError),
     (IndexError, IndexValueError),
     (KeyError, ValueRangeError),
     (TypeError, DataTypeError),
@@ -56,8 +58,8 @@ _OWN_WORDS = (
 )
 """What Python and NumPy raise, and the error of tt that a caller catches in the same way."""
 
-_NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
-"""Operators to which a number that wraps around would mean something else."""
+_NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul", "where"})
+"""Operators to which an operand that wraps around would mean something else."""
 
 _LIMITS = (
     "array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions",
@@ -98,7 +100,7 @@ def failed(
     if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
         raise NumberRangeError(f"{name}(): {error}") from error
     if isinstance(error, OverflowError):
-        wrapped = _wrap_integers(entry, prepared)
+        wrapped = _wrap_integers(entry, choice, prepared)
         if wrapped is not None:
             try:
                 return choice.function(*wrapped)
@@ -301,20 +303,24 @@ def _results(entry: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...],
     return results[0].shape if results else (), total
 
 
-def _wrap_integers(entry: CachedCall, prepared: list[Any]) -> list[Any] | None:
-    """Return the arguments with Python integers wrapped around to the compute dtype, or None."""
+def _wrap_integers(entry: CachedCall, choice: BoundKernel, prepared: list[Any]) -> list[Any] | None:
+    """Return the arguments with integers among the operands wrapped around to the compute dtype, or None.
+
+    What is no operand, as a factor or a value to fill with, is refused where the dtype cannot hold it, and so is what
+    no integer of 64 bits is.
+    """
     import numpy as np
 
-    dtype = entry.resolution.compute
+    definition, dtype = entry.operator.definition, entry.resolution.compute
     if dtype is None or dtype.kind not in ("signed", "unsigned"):
         return None
     bits = dtype.itemsize * 8
-    wrapped = []
-    for value in prepared:
-        if type(value) is int:
+    wrapped = [*prepared]
+    for place, position in enumerate(choice.takes):
+        value, name = prepared[place], definition.signature.arguments[position].name
+        if type(value) is int and name in definition.promote and -(2**63) <= value < 2**64:
             value &= (1 << bits) - 1
-            value = int(
+            wrapped[place] = int(
                 np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}")
             )
-        wrapped.append(value)
     return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped

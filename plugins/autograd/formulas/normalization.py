@@ -58,7 +58,7 @@ def batch_norm(
     if not training:
         return *found, to_mean, to_var
     shape = (-1, *(1,) * (input.ndim - 2))
-    count = size_of(input.shape, None) // max(input.shape[1], 1)
+    count = max(size_of(input.shape, None) // max(input.shape[1], 1), 1)  # without elements, by any number
     more = None if to_mean is None else ops.expand(ops.reshape(to_mean / count, shape), tuple(input.shape))
     if to_var is not None:
         apart = input - ops.reshape(mean, shape)

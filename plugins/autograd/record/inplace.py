@@ -13,6 +13,7 @@ from tt.plugins.autograd.record.views import (
     edge,
     ensure_view,
     explain,
+    hold_geometry,
     maker,
     replay,
     share_history,
@@ -47,6 +48,9 @@ class InplaceRule(GradientRule):
         plan = self.plan(needs)
         kept = clone_target(args) if plan.saves_self else args
         before = snapshot(plan, kept)
+        if self.is_view:  # formulas look at shape and strides before the change
+            hold_geometry(target)
+            kept = (target.detach(), *kept[1:])
         entry.call_below(args)
         node = start(OpNode.__new__(OpNode), nodes, numbers)
         node.rule = self

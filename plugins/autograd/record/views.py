@@ -24,6 +24,7 @@ __all__ = [
     "edge",
     "ensure_view",
     "explain",
+    "hold_geometry",
     "maker",
     "refresh",
     "renew",
@@ -186,16 +187,36 @@ def ensure_view(target: Any, root: Any) -> None:
         record = AutogradMeta(None, 0, False)
         target._record = record
     if record.view is None:
-        geometry = (
-            tuple(target.shape),
-            tuple(target.stride()),
-            target.storage_offset() - root.storage_offset(),
+        record.view = ViewMeta(
+            root, None, _geometry(target, root), -1, -1 if record.node is None else version_of(target)
         )
-        record.view = ViewMeta(root, None, geometry, -1, -1 if record.node is None else version_of(target))
     if not target._keys & STATE.bit and root._keys & STATE.bit:
         record.view.version = -1
         refresh(target, record)
         target._keys |= STATE.bit
+
+
+def hold_geometry(target: Any) -> None:
+    """Let the other views of a memory hold their geometry, before a tensor looks at it in another way.
+
+    The calls that made them would mean other places of a tensor that is transposed in place.
+    """
+    if target._storage is None or references([target._storage]) <= ALONE + 1:
+        return
+    root = target if target._root is None else target._root
+    for other in gc.get_referrers(root):
+        record = other._record if isinstance(other, Tensor) and other is not target else None
+        if record is None or record.view is None or record.view.root is not root:
+            continue
+        steps = steps_to(record.view)
+        if not any(step.operator is None or isinstance(step.operator, Node | Unrecorded) for step in steps):
+            index = max(step.index for step in steps)
+            record.view = ViewMeta(root, None, _geometry(other, root), index, record.view.version)
+
+
+def _geometry(target: Any, root: Any) -> tuple[Any, ...]:
+    """Return sizes, strides, and how far behind the start of the root a tensor starts."""
+    return tuple(target.shape), tuple(target.stride()), target.storage_offset() - root.storage_offset()
 
 
 def share_history(root: Any, known: int) -> None:

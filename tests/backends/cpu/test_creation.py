@@ -101,6 +101,17 @@ def test_block_diag(same):
     same(lambda m, x: m.block_diag(x), torch.ones(2, 2, 2))
 
 
+def test_many_blocks_are_written_into_zeros(same):
+    sizes = [(n % 3, n * n % 4) for n in range(90)]
+    blocks = [torch.arange(1, n * m + 1).reshape(n, m) for n, m in sizes]
+    same(lambda m, *x: m.block_diag(*x), *blocks, torch.tensor(2.5), torch.ones(3))
+    leaves = [tt.full((1, 2), float(n), requires_grad=True) for n in range(100)]
+    found = tt.block_diag(*leaves)
+    (found * found).sum().backward()
+    assert found.shape == (100, 200) and leaves[7].grad.tolist() == [[14.0, 14.0]]
+    assert tt.block_diag(*[tt.ones(1, 2, device="meta")] * 100).shape == (100, 200)
+
+
 # --- complex numbers -------------------------------------------------------------------------------------------
 
 EDGES = [0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, math.nan]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -206,6 +208,13 @@ def test_options_that_do_not_exist_are_refused(same):
     same(lambda m, x: m.linalg.solve(x, x[0], left=False), a)
     same(lambda m, x: m.linalg.matrix_norm(x, 3), a)
     same(lambda m, x: m.linalg.cond(x, 3), a)
+
+
+@pytest.mark.parametrize("p", [1, -1, math.inf, -math.inf, "fro", "nuc"])
+def test_the_condition_number_of_a_matrix_without_inverse_is_infinite(p):
+    matrices = tt.tensor([[[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    found = tt.linalg.cond(matrices, p)
+    assert found[:2].isinf().all() and found[2].isfinite()
 
 
 # --- numbers that are large, small or singular --------------------------------------------------------------------

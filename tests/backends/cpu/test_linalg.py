@@ -110,3 +110,14 @@ def test_inv(same):
     same(lambda m, x: m.linalg.inv(x), torch.ones(2, 2))
     same(lambda m, x: m.linalg.inv(x), torch.ones(2, 3))
     same(lambda m, x: m.linalg.inv(x), torch.ones(2, 2, dtype=torch.int64))
+
+
+def test_an_outer_product_is_added_in_the_dtype_of_all_three():
+    x, one, other = tt.tensor([[1, 2], [3, 4]]), tt.tensor([1j, 2]), tt.tensor([1, 2])
+    assert tt.addr(x, one, other).tolist() == [[1 + 1j, 2 + 2j], [5, 8]]
+    assert tt.addr(x, one.real, other).dtype is tt.float32
+
+
+def test_the_inputs_of_bilinear_have_dimensions():
+    with pytest.raises(RuntimeError, match="at least one dimension"):
+        tt.nn.functional.bilinear(tt.tensor(1.0), tt.ones(3), tt.ones(2, 3, 3))

@@ -150,3 +150,10 @@ def test_arguments_of_the_losses_of_classes(same, call):
 def test_the_old_bools_warn_and_decide():
     with pytest.warns(UserWarning, match="reduction='sum'"):
         assert F.l1_loss(tt.ones(2), tt.zeros(2), size_average=False).item() == 2
+
+
+def test_an_infinite_variance_is_an_infinite_loss():
+    ones = tt.ones(2)
+    assert tt.nn.functional.gaussian_nll_loss(
+        ones, ones, tt.full((2,), float("inf")), reduction="sum"
+    ).item() == float("inf")

@@ -160,3 +160,10 @@ def test_integers_and_parameters_of_another_dtype(same, name):
 
 def test_a_group_of_one_number_has_no_variance(same):
     same(lambda m, x: m.nn.functional.group_norm(x, 4), sample(1, 4))
+
+
+def test_statistics_of_no_elements_have_gradients():
+    x = tt.zeros(0, 2, 3, requires_grad=True)
+    output, mean, var = tt.ops._batch_norm(x, None, None, None, None, True, 0.1)
+    (output.sum() + mean.sum() + var.sum()).backward()
+    assert x.grad.shape == (0, 2, 3)

@@ -128,3 +128,21 @@ def test_derivatives(same, edge_order):
     same(lambda m, x: m.gradient(x.long(), edge_order=edge_order), x)
     same(lambda m, x: m.gradient(x[:1], edge_order=edge_order), x)
     same(lambda m, x: m.gradient(x.to(m.uint8), edge_order=edge_order), x)
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_differences_of_small_integers_do_not_wrap_around(edge_order):
+    values, places = [3, 5, -128, 1, 100], [-100, 4, 6, 10, 100]
+    x, at = tt.tensor(values, dtype=tt.int8), tt.tensor(places, dtype=tt.int8)
+    for spacing, distances in (({}, 1), ({"spacing": 2}, 2), ({"spacing": [at]}, places)):
+        (found,) = tt.gradient(x, edge_order=edge_order, **spacing)
+        expected = np.gradient(np.array(values, np.float64), distances, edge_order=edge_order)
+        assert found.dtype is tt.float32
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_integrals_of_small_integers_do_not_wrap_around():
+    y, x = tt.full((4,), 32767, dtype=tt.int16), tt.tensor([-128, 0, 100, 127], dtype=tt.int8)
+    assert tt.trapezoid(y).item() == 3 * 32767 and tt.trapezoid(y, x).item() == 255 * 32767
+    assert tt.cumulative_trapezoid(y).tolist() == [32767, 2 * 32767, 3 * 32767]
+    assert tt.trapezoid(y, x).dtype is tt.float32

@@ -233,3 +233,9 @@ def test_nonzero_takes_out_with_as_tuple_false():
     assert tt.nonzero(tt.tensor([0, 3]), as_tuple=False, out=out) is out and out.tolist() == [[1]]
     with pytest.raises(TypeError, match="as_tuple must be False"):
         tt.nonzero(tt.tensor([0, 3]), as_tuple=True, out=out)
+
+
+def test_a_tensor_is_the_source_of_its_own_masked_scatter():
+    for dtype in (tt.int32, tt.bfloat16, tt.float64):
+        x = tt.tensor([-1, 5, 1, 4, -1, -2], dtype=dtype)
+        assert x.masked_scatter_(x > 0, x).tolist() == [-1, -1, 5, 1, -1, -2]

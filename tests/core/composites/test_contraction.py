@@ -89,6 +89,18 @@ def test_a_mistake_is_explained(equation, shapes, message):
         tt.einsum(equation, *map(tt.tensor, arrays(shapes)))
 
 
+@pytest.mark.parametrize("dims", [[None, [0]], [[0], ["a"]], "ab", None, [[0], [0], [0]], [object(), 1]])
+def test_dims_of_tensordot_are_a_number_or_two_lists(dims):
+    with pytest.raises(TypeError, match="must be an int or a pair of lists of ints"):
+        tt.tensordot(tt.ones(2, 2), tt.ones(2, 2), dims)
+
+
+def test_one_tensor_of_integers_is_summed_as_sum_does_it_and_a_product_keeps_the_dtype():
+    x = tt.tensor([[200, 2], [200, 3]], dtype=tt.uint8)
+    assert tt.einsum("ij->j", x).equal(tt.tensor([400, 5])) and tt.einsum("ii->", x).dtype is tt.int64
+    assert tt.einsum("ij->ji", x).dtype is tt.einsum("ij,jk->ik", x, x).dtype is tt.uint8
+
+
 def test_no_operands():
     with pytest.raises((RuntimeError, ValueError)):
         tt.einsum("i")

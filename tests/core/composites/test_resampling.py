@@ -93,6 +93,10 @@ def test_half_precision_is_computed_in_single_precision() -> None:
         ({"size": 2, "mode": "trilinear"}, NotImplementedError, "trilinear mode needs 5D input"),
         ({"size": 0}, RuntimeError, "no size can be 0"),
         ({"scale_factor": 0.1}, RuntimeError, "no size can be 0"),
+        ({"scale_factor": 1e308}, ValueError, "are no sizes"),
+        ({"scale_factor": float("nan")}, ValueError, "are no sizes"),
+        ({"scale_factor": 10**400}, ValueError, "are no sizes"),
+        ({"scale_factor": (2.0, "2")}, TypeError, "one float or several"),
         ({"size": 2.5}, TypeError, "size must be one int"),
     ],
 )

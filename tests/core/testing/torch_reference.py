@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,10 @@ def to_torch(value: Any) -> Any:
     """Return the same argument for PyTorch."""
     if isinstance(value, TensorBase):
         array = as_array(value)
-        tensor = torch.from_numpy(
-            array.astype(np.float32) if value.dtype is dtypes.bfloat16 else array.copy()
-        )
-        tensor = tensor.to(torch.bfloat16) if value.dtype is dtypes.bfloat16 else tensor
+        if value.dtype is dtypes.bfloat16:  # bit by bit: a cast of PyTorch's may change the sign of NaN
+            tensor = torch.from_numpy(array.copy().view(np.int16)).view(torch.bfloat16)
+        else:
+            tensor = torch.from_numpy(array.copy())
         result = torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=tensor.dtype)
         overlaps = _overlaps(value)
         return tensor if overlaps else result.copy_(tensor)
@@ -122,7 +123,22 @@ def to_arrays(value: Any) -> Any:
 
 
 def torch_reference(definition: Any, arguments: Any) -> Any:
-    """Return what PyTorch makes of the call."""
+    """Return what PyTorch makes of the call, as arrays."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's about its own deprecations
+        try:
+            found = torch_call(definition, arguments)
+            return found if found is NotImplemented else to_arrays(found)
+        except (NotImplementedError, TypeError):
+            return NotImplemented  # PyTorch (or NumPy on the way back) lacks the dtype there
+        except RuntimeError as error:
+            if "Promotion for uint16, uint32, uint64" in str(error):
+                return NotImplemented  # PyTorch has these dtypes, but no promotion of them
+            raise
+
+
+def torch_call(definition: Any, arguments: Any, to_torch: Callable[[Any], Any] = to_torch) -> Any:
+    """Return PyTorch's tensors, or NotImplemented where it has no such call."""
     function = find(definition)
     self = next(iter(arguments.values()))
     if function is None or (
@@ -172,15 +188,6 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
         named["weight"] = positional.pop()
     if definition.name in ("view.dtype", "clamp") and "dtype" in named:
         positional.append(named.pop("dtype"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's about its own deprecations
-        try:
-            found = function(*positional, **named)
-            # What returns nothing is judged by what it has made of its arguments.
-            return to_arrays(found if definition.signature.returns else changed)
-        except (NotImplementedError, TypeError):
-            return NotImplemented  # PyTorch (or NumPy on the way back) lacks the dtype there
-        except RuntimeError as error:
-            if "Promotion for uint16, uint32, uint64" in str(error):
-                return NotImplemented  # PyTorch has these dtypes, but no promotion of them
-            raise
+    found = function(*positional, **named)
+    # What returns nothing is judged by what it has made of its arguments.
+    return found if definition.signature.returns else changed

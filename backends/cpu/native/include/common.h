@@ -169,6 +169,19 @@ static PyObject *tt_call_python(const char *module, const char *name, PyObject *
     return result;
 }
 
+/* The same for a kernel of `takes` arguments that may be followed by the array to write into. */
+TT_INLINE PyObject *tt_call_python_into(const char *module, const char *name, PyObject *const *args, Py_ssize_t takes,
+                                        Py_ssize_t count)
+{
+    PyObject *made = tt_call_python(module, name, args, takes);
+    if (made == NULL || count == takes) return made;
+    PyObject *array = PyArray_FROM_O(made);
+    int failed = array == NULL ? -1 : PyArray_CopyInto((PyArrayObject *)args[takes], (PyArrayObject *)array);
+    Py_DECREF(made);
+    Py_XDECREF(array);
+    return failed < 0 ? NULL : Py_NewRef(args[takes]);
+}
+
 /* --- results ------------------------------------------------------------------------------------------------ */
 
 static PyObject *tt_memory_handler = NULL; /* set by TT_INIT */

@@ -107,7 +107,7 @@ static PyObject *call_celu(PyObject *module, PyObject *const *args, Py_ssize_t c
 {
     double alpha;
     if (!read_number("celu", args, count, 2, &alpha)) return NULL;
-    if (alpha == 0.0) return tt_call_python("tt.backends.cpu.activation", "celu", args, 2);
+    if (alpha == 0.0) return tt_call_python_into("tt.backends.cpu.activation", "celu", args, 2, count);
     return call_bent_with(module, args, 1, OUT(2), alpha, 1.0, 1.0 / alpha);
 }
 
@@ -122,7 +122,7 @@ static PyObject *call_checked_hardtanh(PyObject *module, PyObject *const *args, 
     if (!tt_expect_count("hardtanh", count, 3, 4)) return NULL;
     double least = PyFloat_AsDouble(args[1]), most = PyFloat_AsDouble(args[2]);
     if (PyErr_Occurred()) return NULL;
-    if (least > most) return tt_call_python("tt.backends.cpu.activation", "hardtanh", args, 3);
+    if (least > most) return tt_call_python_into("tt.backends.cpu.activation", "hardtanh", args, 3, count);
     return call_hardtanh(module, args, count);
 }
 
@@ -131,7 +131,7 @@ static PyObject *call_checked_softshrink(PyObject *module, PyObject *const *args
     if (!tt_expect_count("softshrink", count, 2, 3)) return NULL;
     double limit = PyFloat_AsDouble(args[1]);
     if (PyErr_Occurred()) return NULL;
-    if (!(limit >= 0.0)) return tt_call_python("tt.backends.cpu.activation", "softshrink", args, 2);
+    if (!(limit >= 0.0)) return tt_call_python_into("tt.backends.cpu.activation", "softshrink", args, 2, count);
     return call_softshrink(module, args, count);
 }
 

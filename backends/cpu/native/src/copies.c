@@ -8,6 +8,12 @@
 
 typedef union { uint8_t bytes[16]; double alignment[2]; } tt_element;
 
+/* The largest number of a floating point dtype, or what is near it: what is larger is left to NumPy's kernel. */
+TT_INLINE double largest_of(tt_dtype dtype)
+{
+    return dtype == TT_F16 ? 65504.0 : dtype == TT_BF16 || dtype == TT_F32 || dtype == TT_C64 ? 3.38e38 : HUGE_VAL;
+}
+
 /* Writes a Python number or an array without dimensions as an element of a dtype.  Returns 1, or 0 where the NumPy kernel
  * has to say what becomes of it (integers that do not fit, complex numbers, ...), or -1 with an error. */
 static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
@@ -26,6 +32,7 @@ static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
         given = TT_F64;
         from.alignment[0] = PyFloat_AS_DOUBLE(value);
         if (dtype < TT_F16 && dtype != TT_BOOL && !(fabs(from.alignment[0]) < 128.0)) return 0;
+        if (dtype >= TT_F16 && isfinite(from.alignment[0]) && fabs(from.alignment[0]) > largest_of(dtype)) return 0;
         if (dtype < TT_F16 && dtype != TT_BOOL && dtype != TT_I8 && dtype != TT_I16 && dtype != TT_I32 && dtype != TT_I64 &&
             from.alignment[0] < 0.0)
             return 0;
@@ -35,6 +42,7 @@ static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
         int overflow;
         int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
         if (overflow || (dtype < TT_F16 && dtype != TT_BOOL && (number < least[dtype] || number > most[dtype]))) return 0;
+        if (dtype == TT_F16 && (number > 65504 || number < -65504)) return 0;
         given = TT_I64;
         memcpy(&from, &number, sizeof(number));
     } else {
@@ -173,7 +181,7 @@ static PyObject *call_where(PyObject *module, PyObject *const *args, Py_ssize_t 
     bool served;
     PyObject *result = choose(args[0], args[1], args[2], count > 3 ? (PyArrayObject *)args[3] : NULL, &served);
     if (served || PyErr_Occurred()) return result;
-    return tt_call_python("tt.backends.cpu.pointwise", "where", args, 3);
+    return tt_call_python_into("tt.backends.cpu.pointwise", "where", args, 3, count);
 }
 
 /* --- complex numbers ---------------------------------------------------------------------------------------- */

@@ -144,25 +144,25 @@ static bool is_real(PyObject *number)
 static PyObject *call_add_alpha(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("add_alpha", count, 3, 4)) return NULL;
-    return is_real(args[2]) ? call_add_scaled(module, args, count) : tt_call_python("tt.backends.cpu.pointwise", "add", args, 3);
+    return is_real(args[2]) ? call_add_scaled(module, args, count) : tt_call_python_into("tt.backends.cpu.pointwise", "add", args, 3, count);
 }
 
 static PyObject *call_sub_alpha(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("sub_alpha", count, 3, 4)) return NULL;
-    return is_real(args[2]) ? call_sub_scaled(module, args, count) : tt_call_python("tt.backends.cpu.pointwise", "sub", args, 3);
+    return is_real(args[2]) ? call_sub_scaled(module, args, count) : tt_call_python_into("tt.backends.cpu.pointwise", "sub", args, 3, count);
 }
 
 static PyObject *call_rsub_alpha(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("rsub_alpha", count, 3, 4)) return NULL;
-    return is_real(args[2]) ? call_rsub_scaled(module, args, count) : tt_call_python("tt.backends.cpu.pointwise", "rsub", args, 3);
+    return is_real(args[2]) ? call_rsub_scaled(module, args, count) : tt_call_python_into("tt.backends.cpu.pointwise", "rsub", args, 3, count);
 }
 
 static PyObject *call_addcmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("addcmul", count, 4, 5)) return NULL;
-    return is_real(args[3]) ? call_plain_addcmul(module, args, count) : tt_call_python("tt.backends.cpu.binary", "addcmul", args, 4);
+    return is_real(args[3]) ? call_plain_addcmul(module, args, count) : tt_call_python_into("tt.backends.cpu.binary", "addcmul", args, 4, count);
 }
 
 /* lerp(self, end, weight): a weight without dimensions may have another dtype. */
@@ -170,10 +170,10 @@ static PyObject *call_lerp(PyObject *module, PyObject *const *args, Py_ssize_t c
 {
     if (!tt_expect_count("lerp", count, 3, 4)) return NULL;
     PyObject *weight = args[2], *number = NULL, *all[4] = {args[0], args[1], weight, count > 3 ? args[3] : NULL};
-    if (PyComplex_Check(weight)) return tt_call_python("tt.backends.cpu.binary", "lerp", args, 3);
+    if (PyComplex_Check(weight)) return tt_call_python_into("tt.backends.cpu.binary", "lerp", args, 3, count);
     if (PyArray_Check(weight) && PyArray_Check(args[0]) &&
         PyArray_TYPE((PyArrayObject *)weight) != PyArray_TYPE((PyArrayObject *)args[0])) {
-        if (PyArray_NDIM((PyArrayObject *)weight)) return tt_call_python("tt.backends.cpu.binary", "lerp", args, 3);
+        if (PyArray_NDIM((PyArrayObject *)weight)) return tt_call_python_into("tt.backends.cpu.binary", "lerp", args, 3, count);
         number = all[2] = PyNumber_Float(weight);
         if (number == NULL) return NULL;
     }

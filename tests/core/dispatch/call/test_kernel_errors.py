@@ -11,7 +11,7 @@ import pytest
 import tt
 from tt import library
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.errors import ArgumentError, KernelFailedError
+from tt.core.errors import ArgumentError, KernelFailedError, NumberRangeError
 from tt.library import custom_op
 
 
@@ -210,3 +210,69 @@ def test_methods_for_arrays_that_cannot_change_name_the_call(method: str) -> Non
         error = caught_in(calls[method])
     assert error.method == method and error.device == "frozen" and error.op
     assert "float32[" in str(error)
+
+
+def bytes_(*values: int) -> tt.Tensor:
+    return tt.tensor(values, dtype=tt.uint8)
+
+
+def test_an_integer_operand_wraps_around_in_every_form():
+    x, out = bytes_(1), bytes_(0)
+    assert (x + 300).item() == tt.add(x, 300, out=out).item() == out.item() == 45
+    assert x.clone().add_(300).item() == 45 and x.clone().mul_(-1).item() == 255
+    assert (tt.tensor([1]) + 2**63).item() == 1 - 2**63
+
+
+NOT_HELD = {
+    "add": lambda: bytes_(1).add(bytes_(1), alpha=300),
+    "sub_": lambda: bytes_(1).sub_(bytes_(1), alpha=300),
+    "rsub": lambda: tt.rsub(bytes_(1), bytes_(1), alpha=300),
+    "addr": lambda: tt.addr(bytes_(1).reshape(1, 1), bytes_(1), bytes_(1), alpha=300),
+    "fill": lambda: tt.fill(bytes_(1), 300),
+    "fill_": lambda: bytes_(1).fill_(300),
+    "fill_, half": lambda: tt.tensor([1.0], dtype=tt.float16).fill_(1e6),
+    "fill_, integer in half": lambda: tt.tensor([1.0], dtype=tt.float16).fill_(70000),
+    "fill_, single": lambda: tt.tensor([1.0]).fill_(1e300),
+    "fill_, complex": lambda: tt.tensor([1j]).fill_(1e300),
+    "fill_, NaN": lambda: bytes_(1).fill_(float("nan")),
+    "assignment": lambda: tt.tensor([1.0]).__setitem__(0, 1e300),
+    "where": lambda: tt.where(tt.tensor([True]), bytes_(1), 300),
+    "pad": lambda: tt.nn.functional.pad(bytes_(1), (1, 1), value=300),
+    "linspace": lambda: tt.linspace(0, 1000, 3, dtype=tt.uint8),
+    "+": lambda: tt.tensor([1]) + 2**64,
+    "add_": lambda: tt.tensor([1]).add_(10**30),
+    "out=": lambda: tt.mul(tt.tensor([1]), -(2**64), out=tt.tensor([0])),
+    "&": lambda: tt.tensor([1]) & 2**64,
+    "//": lambda: tt.tensor([5]) // 2**64,
+}
+
+
+@pytest.mark.parametrize("name", NOT_HELD)
+def test_a_number_that_no_element_can_hold_is_refused(name):
+    with pytest.raises(NumberRangeError):
+        NOT_HELD[name]()
+
+
+def test_what_rounding_and_wrapping_give_is_held():
+    assert bytes_(1).fill_(-1).item() == 255 and bytes_(1).fill_(1.5).item() == 1
+    assert tt.tensor([1.0], dtype=tt.float16).fill_(65519.0).item() == 65504
+    assert tt.tensor([1.0]).fill_(float("inf")).item() == float("inf")
+    assert tt.tensor([1.0]).fill_(3.4028235e38).isfinite().item()
+    assert bytes_(1).add(bytes_(1), alpha=-1).item() == 0
+    assert (tt.tensor([1.0]) + 2**64).item() == 2.0**64 and not (tt.tensor([1]) == 2**64).item()
+
+
+WIDE = {
+    "split_size": lambda x: x.split(2**63), "diagonal": lambda x: x.tril(2**63), "chunks": lambda x: x.chunk(2**63),
+    "k": lambda x: x.rot90(2**63), "n": lambda x: x.diff(2**63),
+    "indices_or_sections": lambda x: x.tensor_split((1, 2**63)),
+    "n, power": lambda x: tt.linalg.matrix_power(x, 2**63), "n, derivative": lambda x: tt.polygamma(2**63, x),
+    "ignore_index": lambda x: tt.nn.functional.nll_loss(x, tt.tensor([0, 1, 2]), ignore_index=2**63),
+    "diagonal, below": lambda x: x.triu(-(2**63) - 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_limit_beyond_64_bits_is_refused_where_python_would_count_with_it(name):
+    with pytest.raises(NumberRangeError, match="is no integer of 64 bits"):
+        WIDE[name](tt.ones(3, 3))

@@ -200,3 +200,30 @@ def test_views_of_a_tensor_with_history_cannot_be_detached_in_place() -> None:
         x[0].detach_()
     x.detach_()
     assert not x.requires_grad and x.is_leaf and x.grad_fn is None
+
+
+TURNS = {
+    "transpose_": lambda x: x.transpose_(0, 2), "unsqueeze_": lambda x: x.unsqueeze_(0),
+    "squeeze_": lambda x: x.squeeze_(), "squeeze_ of a dim": lambda x: x.squeeze_(1),
+    "swapaxes_": lambda x: x.swapaxes_(0, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize("turn", TURNS)
+def test_views_made_before_their_base_was_seen_in_another_way_keep_their_place(turn, changed):
+    leaf = tt.arange(9.0, dtype=tt.float64).requires_grad_()
+    base = leaf.reshape(3, 1, 3).clone()
+    row = base[1]
+    part = row[0, 1:]
+    TURNS[turn](base)
+    if changed:
+        row.mul_(2)
+        part.mul_(3)
+    (part * part).sum().backward(retain_graph=True)
+    factor = tt.tensor([0, 0, 0, 0, 1, 1, 0, 0, 0]) * (6 if changed else 1)
+    assert leaf.grad.tolist() == (2 * factor * factor * leaf.detach()).tolist()
+    leaf.grad = None
+    (base * base).sum().backward()
+    factor = tt.tensor([1, 1, 1, 2, 6, 6, 1, 1, 1]) if changed else tt.ones(9)
+    assert leaf.grad.tolist() == (2 * factor * factor * leaf.detach()).tolist()

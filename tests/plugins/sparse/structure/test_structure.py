@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tt
 from tests.plugins.sparse.pairs import LAYOUTS, MATRIX, ours, random_matrix, same, theirs, torch
-from tt.errors import IndexValueError, LayoutError, ShapeError
+from tt.errors import IndexValueError, LayoutError, NoKernelError, ShapeError
 
 pytestmark = pytest.mark.torch
 
@@ -402,3 +402,21 @@ def test_a_strided_tensor_takes_no_sparse_index(layout):
     index = tt.tensor([[1, 0, 1]]).to_sparse(layout=getattr(tt, layout))
     with pytest.raises(RuntimeError, match="strided"):
         tt.index_select(tt.eye(3), 0, index)
+
+
+@pytest.mark.parametrize("join", ["cat", "stack", "hstack", "vstack"])
+def test_tensors_of_several_layouts_are_not_joined(join):
+    x = tt.eye(2)
+    kinds = [
+        x,
+        x.to_sparse(),
+        x.to_sparse_csr(),
+        x.to_sparse_csc(),
+        x.to_sparse_bsr((1, 1)),
+        x.to_sparse_bsc((1, 1)),
+    ]
+    for one in kinds:
+        for other in kinds:
+            if one is not other:
+                with pytest.raises(NoKernelError, match="layout="):
+                    getattr(tt, join)([one, other])

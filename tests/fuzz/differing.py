@@ -1,0 +1,235 @@
+"""What is not compared with PyTorch, or differs from it on purpose: the narrow rules, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+import tt
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.testing.references import as_array
+
+__all__ = ["ACCEPTED", "DIFFERENT", "undefined", "without_gradients"]
+
+FACTORED: Final = (
+    "cholesky", "cholesky_inverse", "cholesky_solve", "det", "inverse", "logdet", "matrix_exp", "matrix_power",
+    "pinverse", "qr", "slogdet", "svd", "triangular_solve", "lu_unpack",
+)  # fmt: skip
+EQUALS: Final = "which of several equal elements is found is left open"
+INFINITE: Final = "PyTorch updates a mean with each element, and the mean of infinities of one sign is NaN"
+STRIDED: Final = "reads memory beside the elements, and PyTorch gets the elements alone"
+PIVOTS: Final = "the factors of a singular matrix depend on which of equal pivots is taken"
+RANK: Final = "what a driver returns for a matrix without full rank is its own affair"
+
+DIFFERENT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("as_strided", "as_strided_scatter"), STRIDED),
+    **dict.fromkeys(("kthvalue", "median.dim", "nanmedian.dim", "mode", "topk"), EQUALS),
+    **dict.fromkeys(("var_mean", "std_mean"), INFINITE),
+    **dict.fromkeys(
+        ("median", "nanmedian"), "the median of no integers is NaN as an integer, which can be any"
+    ),
+    "lcm": "a multiple that the dtype cannot hold has another sign",
+    **dict.fromkeys(("linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex"), PIVOTS),
+    "linalg_lstsq": RANK,
+    "unique_dim": "PyTorch returns places and counts that are not asked for",
+}
+"""Operators, with or without their overload, that are not compared, and why."""
+
+VECTORS: Final = "factors are free to change sign or phase, and a gradient of theirs with them"
+TRIANGLE: Final = "PyTorch has a gradient for the triangle that is not read"
+
+GRADIENTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("linalg_eig", "linalg_eigh", "linalg_svd", "svd", "linalg_qr", "qr"), VECTORS),
+    **dict.fromkeys(("cholesky_solve", "cholesky_inverse"), TRIANGLE),
+    **dict.fromkeys(
+        ("det", "linalg_det"), "PyTorch's gradient of the determinant of a singular matrix is zero"
+    ),
+    "ldexp": "PyTorch's gradient has the power of two as an integer",
+    **dict.fromkeys(("quantile", "nanquantile", "quantile.scalar", "nanquantile.scalar"), EQUALS),
+    "frexp": "PyTorch takes the power of two in single precision",
+    "cosine_similarity": "PyTorch's gradient is that of the norms, also where eps has replaced them",
+    "polar": "PyTorch's gradient takes the absolute value for positive",
+}
+"""Operators whose gradients are not compared, and why."""
+
+ACCEPTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    # x * 0.5 * (1 + erf(x / sqrt(2))) is x for large x.  The loops over vectors of PyTorch's multiply in another order
+    # than its loop over single elements, overflow, and give inf, or NaN for inf.
+    "gelu": lambda found, wanted: (found > 1e38) & ~np.isfinite(wanted),
+    "hardswish": lambda found, wanted: (found > 1e38) & ~np.isfinite(wanted),
+    # PyTorch subtracts a multiple, which is infinite where the divisor is small.
+    "remainder": lambda found, wanted: np.isfinite(found) & np.isnan(wanted),
+    # At a pole the sine in the formula of reflection is small in PyTorch, and zero in tt.
+    "polygamma": lambda found, wanted: np.isposinf(found),
+    # PyTorch's exponential overflows before the logarithm is taken.
+    "soft_margin_loss": lambda found, wanted: np.isfinite(found) & np.isposinf(wanted),
+    # Products of the other elements, and logarithms at zero: PyTorch divides by the element, NaN or zero.
+    "prod": lambda found, wanted: np.isfinite(found) & np.isnan(wanted),
+    "kl_div": lambda found, wanted: np.isfinite(found) & np.isnan(wanted),
+    # Of a singular matrix, it is infinite or as large as what rounding leaves of the zero.
+    "linalg_cond": lambda found, wanted: (
+        (found > 1e6) & ~(wanted < 1e6) | (abs(found) < 1e-6) & (abs(wanted) < 1e-6)
+    ),
+    # The powers of PyTorch overflow where tt scales by the largest difference.
+    "dist": lambda found, wanted: np.isfinite(found) & ((abs(found) > abs(wanted)) | np.isinf(wanted)),
+    # An infinite step times zero.
+    "fft_fftfreq": lambda found, wanted: (found == 0) & np.isnan(wanted),
+    "fft_rfftfreq": lambda found, wanted: (found == 0) & np.isnan(wanted),
+}
+"""Functions of the values found and PyTorch's: where tt's are better, although they differ."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call, as rules look at it: its name without overload, its arguments, and the tensors among them."""
+
+    short: str
+    module: str
+    kind: str
+    arguments: Mapping[str, Any]
+    values: list[Any]
+
+    def is_one_of(self, *names: str) -> bool:
+        """Return whether the operator has one of some names."""
+        return self.short in names
+
+    def over(self, limit: float, kinds: tuple[str, ...]) -> bool:
+        """Return whether a tensor of some kinds of dtypes has a number beyond a limit, or NaN."""
+        return any(value.dtype.kind in kinds and not _largest(value) < limit for value in self.values)
+
+
+INEXACT: Final = ("floating", "complex")
+WHOLE: Final = ("signed", "unsigned")
+SQUARES: Final = (
+    "var",
+    "std",
+    "layer_norm",
+    "group_norm",
+    "batch_norm",
+    "instance_norm",
+    "rms_norm",
+    "normalize",
+    "norm",
+)
+BLENDS: Final = ("quantile", "nanquantile", "scaled_dot_product_attention", "cdist")
+PRODUCTS: Final = (
+    "bilinear", "einsum", "tensordot", "chain_matmul", "matrix_power", "mm", "bmm", "mv", "dot", "vdot", "matmul",
+    "inner", "addmm", "addmv", "addbmm", "baddbmm", "linear", "_addmm_activation",
+)  # fmt: skip
+SLOPES: Final = ("gradient", "trapezoid", "cumulative_trapezoid")
+
+UNDEFINED: Final[Mapping[str, Callable[[Call], bool]]] = {
+    "the boundaries are in no order": lambda call: (
+        call.is_one_of("searchsorted", "bucketize") and not _ascending(call.arguments)
+    ),
+    "PyTorch's sums and differences of integers wrap around": lambda call: (
+        (call.is_one_of(*SLOPES) and (call.over(8, WHOLE) or _unsigned(call)))
+        or (call.short.startswith(("avg_pool", "adaptive_avg_pool")) and call.over(1e6, WHOLE))
+    ),
+    "PyTorch promotes where a dimension of one operand is summed and longer than 1, or fails": lambda call: (
+        call.short == "einsum" and len(call.values) > 1 and call.values[0].dtype.kind not in INEXACT
+    ),
+    "LAPACK lets infinities cancel in its order, and rounding decides about a matrix without full rank": lambda call: (
+        (call.short in FACTORED or call.module == "linalg")
+        and not all(_regular(as_array(value)) for value in call.values)
+    ),
+    "squares of large numbers overflow, and PyTorch has them in double precision": lambda call: (
+        call.short in SQUARES and call.over(1e18, INEXACT)
+    ),
+    "zeros of the padding times an infinite weight: libraries leave them out, or not": lambda call: (
+        call.short.startswith("conv") and not np.isfinite(as_array(call.arguments["weight"])).all()
+    ),
+    "weights of zero choose between infinities": lambda call: (
+        call.short in BLENDS and call.over(1e18, INEXACT)
+    ),
+    "which infinities cancel, and which number a maximum with NaN is, depends on the order": lambda call: (
+        (call.short in (*SLOPES, *PRODUCTS, "embedding_bag") or call.module == "fft")
+        and call.over(1e30, INEXACT)
+    ),
+    "losses of integers are now integers, now floats": lambda call: (
+        call.short.endswith("loss") and any(value.dtype.kind not in INEXACT for value in call.values[:2])
+    ),
+    "PyTorch divides by what follows the last bag": lambda call: (
+        call.short == "embedding_bag"
+        and bool(call.arguments["include_last_offset"])
+        and _open(call.arguments)
+    ),
+    "powers beyond what an integer can be": lambda call: (
+        call.short == "logspace" and call.over(15, (*WHOLE, *INEXACT))
+    ),
+    "PyTorch leaves a tensor without elements as it is": lambda call: (
+        call.is_one_of("pixel_shuffle", "pixel_unshuffle") and not call.values[0].numel()
+    ),
+    "numbers near the ends of the range overflow or vanish in one step or another": lambda call: (
+        call.kind not in ("pointwise", "view")
+        and any(not 1e-30 < abs(number) < 1e30 for number in _floats(call.arguments) if number)
+    ),
+}
+"""Reasons why the result for some arguments is left open, and which these are."""
+
+
+def undefined(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Return whether no result is promised for the arguments, or for its dtype."""
+    definition = REGISTRY.operator(name).definition
+    values = [value for argument in arguments.values() for value in _tensors(argument)]
+    call = Call(name.partition(".")[0], definition.module, definition.kind, arguments, values)
+    return any(rule(call) for rule in UNDEFINED.values())
+
+
+def _ascending(arguments: Mapping[str, Any]) -> bool:
+    boundaries = as_array(arguments.get("sorted_sequence", arguments.get("boundaries")))
+    return boundaries.ndim == 0 or bool((boundaries[..., 1:] >= boundaries[..., :-1]).all())
+
+
+def _unsigned(call: Call) -> bool:
+    return any(value.dtype.kind == "unsigned" for value in call.values)
+
+
+def _open(arguments: Mapping[str, Any]) -> bool:
+    offsets = arguments["offsets"]
+    return bool(offsets.numel()) and offsets[-1].item() != arguments["input"].numel()
+
+
+def _floats(arguments: Mapping[str, Any]) -> list[float]:
+    listed = [many if isinstance(many, list | tuple) else [many] for many in arguments.values()]
+    return [number for many in listed for number in many if isinstance(number, float)]
+
+
+def _largest(value: Any) -> float:
+    """Return the largest magnitude; NaN where there is one."""
+    array = np.abs(as_array(value).astype(np.complex128))
+    return float(array.max(initial=0.0))
+
+
+def _regular(matrix: Any) -> bool:
+    if not np.isfinite(matrix).all():
+        return False
+    if matrix.ndim < 2 or not matrix.size or matrix.dtype.kind not in "fc":
+        return True
+    wide = matrix.astype(np.complex128)
+    least = min(wide.shape[-2:])  # of the columns of a wide matrix, QR looks at the first ones
+    triangles = [wide, wide[..., :least, :least], np.tril(wide), np.triu(wide)]
+    return all((np.linalg.cond(one) < 1e4).all() for one in triangles)
+
+
+def without_gradients(name: str, arguments: Mapping[str, Any]) -> bool:
+    """Return whether gradients are not compared."""
+    # PyTorch reduces over all dimensions for dim=[], and divides its gradient as if over none.
+    if name in GRADIENTS or (name.partition(".")[0] in ("var", "std") and arguments.get("dim") in ((), [])):
+        return True
+    # Deviations and singular values of zero have no gradient; rounding may make them other than zero.
+    if "nuc" in arguments.values() or (
+        name.startswith("std") and _largest(next(iter(arguments.values())).std()) < 1e-5
+    ):
+        return True
+    # Formulas that are equal for finite numbers let other infinities cancel, and multiply others with zero.
+    return not all(_largest(value) < 1e18 for argument in arguments.values() for value in _tensors(argument))
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return [tensor for item in value for tensor in _tensors(item)]
+    return [value] if isinstance(value, tt.Tensor) else []
