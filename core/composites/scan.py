@@ -166,9 +166,11 @@ def _panels(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
 def _exact(y: Any, x: Any) -> tuple[Any, Any, Any]:
     """Return samples and places, integers as float64, in which no sum wraps around, and the dtype of the integral."""
     found = result_type(y, 1.0) if x is None else result_type(y, x, 1.0)
-    return *(
-        as_type(t, float64) if t is not None and t.dtype.kind in ("signed", "unsigned") else t for t in (y, x)
-    ), found
+
+    def exact(t: Any) -> Any:
+        return as_type(t, float64) if t is not None and t.dtype.kind in ("signed", "unsigned") else t
+
+    return exact(y), exact(x), found
 
 
 def _trapezoid(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:

@@ -19,6 +19,8 @@ import tt
 from tests.fuzz.differing import ACCEPTED, DIFFERENT, undefined, without_gradients
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError
+from tt.core.testing.checks.call import UNDEFINED
+from tt.core.testing.checks.values import COMPARABLE
 from tt.core.testing.compare import tolerances
 from tt.core.testing.opcheck.call import bind
 from tt.core.testing.references import as_array

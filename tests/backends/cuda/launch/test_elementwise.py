@@ -75,9 +75,7 @@ def test_an_operand_that_the_result_overlaps_is_read_first(host_backend):
 
 def test_a_target_of_another_shape_is_refused(host_backend):
     column, row = (host_backend.normalise(np.ones(shape, np.float32)) for shape in [(2, 1), (1, 3)])
-    with pytest.raises(
-        ShapeError, match=r"the result has the shape \(2, 3\), and its target \(2, 1\)"
-    ):
+    with pytest.raises(ShapeError, match=r"the result has the shape \(2, 3\), and its target \(2, 1\)"):
         run(host_backend, "Mul", [column, row], column.dtype, (), column)
 
 
