@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
 import os
 import sys
@@ -149,6 +150,13 @@ def pytest_make_collect_report(
                     f"{collector.nodeid} needs {library}: set pytestmark = pytest.mark.{library}"
                 )
     return report
+
+
+@pytest.fixture(autouse=True)
+def builtins_of_examples(request: pytest.FixtureRequest) -> None:
+    """Give examples of functions of `tt` Python's own `float`, `sum` and the like: tt has names like these, too."""
+    if isinstance(request.node, pytest.DoctestItem) and request.node.dtest.globs.get("__name__") == "tt":
+        request.node.dtest.globs.update(vars(builtins))
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ def test_any_other_file_is_kept(tmp_path, content):
 def test_what_is_in_the_way_is_named(tmp_path):
     with pytest.raises(typer.BadParameter, match="it is a folder"):
         require_writable(tmp_path, MARK)
-    with pytest.raises(typer.BadParameter, match="there is no folder"):
+    with pytest.raises(typer.BadParameter, match="does not exist"):
         require_writable(tmp_path / "no" / "report.md", MARK)
     with pytest.raises(typer.BadParameter, match="cannot write"):
         write(tmp_path / "no" / "report.md", "text")

@@ -61,7 +61,7 @@ def tensors(values: Any) -> list[Any]:
 
 def differentiable(tensor: Any) -> bool:
     """Tell whether a value is a tensor that requires a gradient."""
-    return isinstance(tensor, TensorBase) and bool(getattr(tensor, "requires_grad", False))
+    return isinstance(tensor, Tensor) and tensor.requires_grad
 
 
 def plain(value: Any) -> Any:

@@ -125,8 +125,8 @@ def test_the_kinds_are_those_of_pytorch():
         (lambda lib: lib.impl("nothing", add(1), "cpu"), UnknownOpError, "test::nothing"),
         (lambda lib: lib.impl("twice", add(1)), ArgumentError, "for which device"),
         (lambda lib: lib.impl("twice", add(1), "Autograd"), ArgumentError, "gradients: register_autograd"),
-        (lambda lib: lib.impl(3, add(1), "cpu"), ArgumentError, "3 is no operator"),
-        (lambda lib: Library("tt"), ArgumentError, "that of tt's own operators"),
+        (lambda lib: lib.impl(3, add(1), "cpu"), ArgumentError, "3 is not an operator"),
+        (lambda lib: Library("tt"), ArgumentError, "belongs to tt's own operators"),
     ],
 )
 def test_mistakes_are_told(call, error, message):

@@ -83,7 +83,7 @@ def gadget(monkeypatch) -> Iterator[Any]:
     plugin = SimpleNamespace(
         manifest=Manifest("gadget", devices=("gadget",), accelerators=("gadget",)), state="active"
     )
-    monkeypatch.setattr(host, "plugins", lambda: (*states, plugin))
+    monkeypatch.setattr(host.HOST, "plugins", lambda: (*states, plugin))
     yield SimpleNamespace(backend=backend, log=log)
     backend.set_device(0)
     handle.remove()
