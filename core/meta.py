@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.dispatch.resolve.dtypes import resolve_dtypes
 from tt.core.errors import DataDependentError, ShapeError, SizeLimitError, UnknownNameError
 from tt.core.schema.int_range import refuse_wide
 from tt.core.shapes import find_rule
@@ -176,8 +177,6 @@ def run_rule(
 
 def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype | None, ...]:
     """Return the dtypes that the dispatcher would resolve for described arguments."""
-    from tt.core.dispatch.resolve.dtypes import resolve_dtypes
-
     operator = REGISTRY.operator(definition.name)
     bits = 0
     for position in operator.group:

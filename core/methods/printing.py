@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.blocks import swapped
+from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import UnknownNameError, ValueRangeError
 from tt.core.methods.reading import host_array, layers_of, requires_gradient, values_are_hidden
 from tt.core.tensor.tensor import Tensor
@@ -385,8 +386,6 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
 
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:
     """Return the values and the suffixes that do not concern gradients."""
-    from tt.core.dispatch.resolve.components import component_tensors
-
     default = get_default_dtype()
     usual = tensor.dtype in (default, default.to_complex(), dt.int64, dt.bool_)
     hidden = values_are_hidden(tensor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
+from importlib import import_module
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,10 @@ from tt.core.dispatch.intercept.tt_function import (
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import NoOverrideError
 from tt.core.methods.attributes import MEMBERS
+from tt.core.methods.lazy_member import LazyMember
 from tt.core.methods.methods import DUNDERS
 from tt.core.methods.namespaces import names_of
+from tt.core.schema.snapshot import definitions, methods, properties
 from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
@@ -81,8 +84,6 @@ class SeenMember:
         self.name = name
 
     def _member(self) -> Any:
-        from tt.core.methods.lazy_member import LazyMember
-
         found = vars(Tensor).get(self.name)
         if found is None:
             found = vars(TensorBase)[self.name]
@@ -141,8 +142,6 @@ _UNSEEN = frozenset(
 
 
 def _member_names() -> list[str]:
-    from tt.core.schema.snapshot import methods, properties
-
     start()
     # Members that are neither operators nor the core's belong to plugins.
     own = {*MEMBERS, *methods(), *properties(), *DUNDERS}
@@ -390,8 +389,6 @@ _NAMESPACES = ("", "nn.functional", "linalg", "special", "fft")
 
 
 def _operators(module: str) -> dict[str, Any]:
-    from tt.core.schema.snapshot import definitions
-
     own = {definition.signature.name for definition in definitions().values()}
     return {
         name: getattr(ops, operator)
@@ -420,15 +417,11 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def _module(name: str) -> ModuleType:
-    from importlib import import_module
-
     return import_module(f"tt.{name}" if name else "tt")
 
 
 def _members() -> dict[str, Callable[..., Any]]:
     """Return the overridable members of `Tensor`: methods, and the `__get__` of properties."""
-    from tt.core.schema.snapshot import methods
-
     found: dict[str, Callable[..., Any]] = {}
     for name in _member_names():
         member = SeenMember(name)._member()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -263,8 +264,6 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     NotImplementedError
         As long as this version of tt has none.
     """
-    from importlib import import_module
-
     try:
         return import_module("tt.array_api")
     except ModuleNotFoundError:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 from tt.core.errors import SchemaError, SchemaProblem
 from tt.core.schema.fields import FIELDS, SCHEMA_VERSION, TOP_LEVEL, Field
 from tt.core.schema.grammar import read, suggest
@@ -99,8 +101,6 @@ class _File:
     # --- the file ----------------------------------------------------------------------------------------------
 
     def read(self) -> list[SchemaProblem]:
-        import yaml
-
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
             root = yaml.compose(self.text, Loader=loader)
@@ -251,8 +251,6 @@ class _File:
 
     def value(self, node: Node, key: str, field: Field) -> Any:
         """Return the value of a key, or None where it is wrong."""
-        import yaml
-
         if field.form == "flag":
             if node.tag != f"{_TAG}bool":
                 self.note(node, f"{key} must be true or false, not {_shown(node)}")
@@ -293,8 +291,6 @@ class _File:
     # --- nodes -------------------------------------------------------------------------------------------------
 
     def mapping(self, node: Node, what: str, known: Mapping[str, Any]) -> dict[str, Node] | None:
-        import yaml
-
         if not isinstance(node, yaml.MappingNode):
             self.note(node, f"{what} must be a mapping of keys to values, not {_shown(node)}")
             return None
@@ -314,8 +310,6 @@ class _File:
         return found
 
     def sequence(self, node: Node, key: str) -> list[Node]:
-        import yaml
-
         if not isinstance(node, yaml.SequenceNode):
             hint = f"write [{node.value}]" if isinstance(node, yaml.ScalarNode) and node.value else ""
             self.note(node, f"{key} must be a list, not {_shown(node)}", hint)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import tt
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 
@@ -104,8 +105,6 @@ def _compare(
     checks: tuple[bool, bool, bool, bool],
     msg: str,
 ) -> None:
-    import tt
-
     check_device, check_dtype, check_layout, check_stride = checks
 
     one: Any

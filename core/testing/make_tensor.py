@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import tt
 from tt.core.errors import ValueRangeError
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
@@ -65,8 +66,6 @@ def make_tensor(
     >>> x.shape, bool(((x >= 0) & (x < 1)).all())
     (tt.Size([2, 3]), True)
     """
-    import tt
-
     listed = shape[0] if len(shape) == 1 else None
     size: Any = tuple(listed) if isinstance(listed, Sequence) else shape
     if noncontiguous and memory_format is not None:
@@ -128,8 +127,6 @@ def _range(dtype: Dtype) -> tuple[float, float]:
 
 
 def _uniform(size: Sequence[int], dtype: Dtype, device: Device | str, low: float, high: float) -> Any:
-    import tt
-
     share = tt.rand(size, dtype=tt.float64, device=device)
     # Halves first: the difference of the bounds need not be a number of the dtype.
     found = (low * (1 - share) + high * share).to(dtype)

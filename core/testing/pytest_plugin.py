@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tt.core.testing.conformance import pytest_items
+
 if TYPE_CHECKING:
     from pytest import Config, Parser
 
@@ -42,6 +44,4 @@ def pytest_addoption(parser: Parser) -> None:
 def pytest_configure(config: Config) -> None:
     """Let the items take part in the collection, if a backend is named."""
     if config.getoption("--tt-backend"):
-        from tt.core.testing.conformance import pytest_items
-
         config.pluginmanager.register(pytest_items, "tt-conformance")

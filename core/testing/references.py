@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import on_cpu, tensors_in
+from tt.core.types.promotion import get_default_dtype, result_type
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
@@ -103,8 +105,6 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
 
 def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes through which arguments go: what integers become rounds them before it is widened."""
-    from tt.core.types.promotion import get_default_dtype, result_type
-
     group: list[Any] = []
     for name in definition.promote:
         value = arguments[name]
@@ -168,8 +168,6 @@ def _call(
 
 def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
     """Return what the CPU makes of the same call: its result, or what becomes of the arguments that it changes."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     operator = REGISTRY.operator(definition.name)
     args = tuple(on_cpu(arguments[a.name]) for a in definition.signature.arguments)
     result = operator.caller().execute(args)

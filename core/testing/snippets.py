@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import ops
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, tensors_in
@@ -171,8 +172,6 @@ def _made(value: Any, how: str) -> str:
 
 def _path(definition: OpDefinition, form: str = "functional") -> str:
     """Return where an operator is below `tt.ops`; of one with a single overload, the overload has no name there."""
-    from tt.core.dispatch.registry.registry import ops
-
     name = definition.signature
     path = name.name if name.namespace == "tt" else f"{name.namespace}.{name.name}"
     path += "_" if form == "inplace" else ""

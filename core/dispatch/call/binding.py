@@ -14,8 +14,9 @@ import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import flat, overrides
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
-from tt.core.schema.model import Entries
+from tt.core.schema.model import MISSING, Entries
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.generator import Generator
 from tt.core.types.device import Device
 from tt.core.types.device import device as to_device
 from tt.core.types.dtype import dtype as Dtype
@@ -145,8 +146,6 @@ def _any(value: Any) -> Any:
 
 
 def _generator(value: Any) -> Any:
-    from tt.core.tensor.generator import Generator
-
     if isinstance(value, Generator):
         return value
     raise Mismatch("Generator")
@@ -365,7 +364,6 @@ def make_binder(
     variadic = tensors_one_by_one or takes_variadic_sizes(signature)
     namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": defaults}
     parameters, lines, seen_keyword = [], [], False
-    from tt.core.schema.model import MISSING
 
     for index, argument in enumerate(arguments):
         if argument.keyword_only and not seen_keyword:

@@ -10,6 +10,7 @@ import inspect
 from typing import Any
 
 from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 
 __all__ = ["DescribedOverload"]
 
@@ -37,8 +38,6 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
     @property
     def overloadpacket(self) -> Any:
         """What users call: for an overload that which chooses among them, else the operator itself."""
-        from tt.core.dispatch.registry.registry import ops
-
         namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
         found = getattr(ops, namespace) if namespace else ops
         return getattr(found, f"{name}_" if self.form == "inplace" else name)
@@ -57,6 +56,4 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
 
 
 def _reload(name: str, form: str) -> Any:
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     return REGISTRY.caller(name, form)

@@ -11,6 +11,8 @@ from functools import wraps
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from tt.core.dispatch.call.quiet import is_conflict, run_in_copy
 from tt.core.errors import (
     DataDependentError,
@@ -309,8 +311,6 @@ def _wrap_integers(entry: CachedCall, choice: BoundKernel, prepared: list[Any]) 
     What is no operand, as a factor or a value to fill with, is refused where the dtype cannot hold it, and so is what
     no integer of 64 bits is.
     """
-    import numpy as np
-
     definition, dtype = entry.operator.definition, entry.resolution.compute
     if dtype is None or dtype.kind not in ("signed", "unsigned"):
         return None

@@ -12,7 +12,10 @@ from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.introspection import DescribedOverload
 from tt.core.dispatch.call.kernel_errors import method_escaped
 from tt.core.dispatch.call.parameters import make_plan
+from tt.core.dispatch.call.return_types import return_type
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
+from tt.core.dispatch.mutate.out import call_with_out
+from tt.core.dispatch.resolve.resolve import resolve
 from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
 from tt.core.tensor.base import TensorBase, TensorSpec
@@ -257,8 +260,6 @@ class Operator:
         if found is not NOT_HANDLED:
             return found
         if out is not None:
-            from tt.core.dispatch.mutate.out import call_with_out
-
             return call_with_out(self, bound, out)
         return with_options(caller.dispatch(bound), options)
 
@@ -270,8 +271,6 @@ class Operator:
         if self._return_type is None:
             names = [r.name for r in self.definition.signature.returns]
             if all(names) and len(names) > 1:
-                from tt.core.dispatch.call.return_types import return_type
-
                 make = return_type(self.definition.signature.name, tuple(str(n) for n in names))
                 self._return_type = make._make
             else:
@@ -332,8 +331,6 @@ class Operator:
 
     def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
         """Return a new entry for a combination; see `resolve`."""
-        from tt.core.dispatch.resolve.resolve import resolve
-
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
         return resolve(self, form, keys, bits, args)
@@ -359,8 +356,6 @@ class Operator:
     def resolve_rest(self, entry: CachedCall) -> CachedCall:
         """Return what serves the calls that no kernel of an entry covers."""
         if entry.rest is None:
-            from tt.core.dispatch.resolve.resolve import resolve
-
             entry.rest = resolve(self, entry.form, entry.keys, entry.bits, (), without_kernels=True)
         return entry.rest
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.packets import OpOverloadPacket
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
+from tt.core.dispatch.mutate.out import call_with_out
+from tt.core.dispatch.registry.registry import Operators, ops
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
@@ -76,8 +78,6 @@ class PacketOp(OpOverloadPacket):
         return call_refused(self, self._refusal(args, kwargs), args, kwargs)
 
     def _call_with_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        from tt.core.dispatch.mutate.out import call_with_out
-
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         if out is None:
@@ -126,8 +126,6 @@ def _fewest_tensors_last(caller: OpOverload) -> int:
 
 
 def _reload(name: str, form: str) -> Any:
-    from tt.core.dispatch.registry.registry import ops
-
     return getattr(ops, name)
 
 
@@ -139,8 +137,6 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     UnknownOpError
         With the nearest names.
     """
-    from tt.core.dispatch.registry.registry import Operators
-
     qualified = f"{namespace}::{name}" if namespace else name
     form = "functional"
     overloads = registry.overloads(qualified)

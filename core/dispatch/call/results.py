@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.dispatch.call.codes import LIST, ONE, RAW
 from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
 
@@ -27,7 +28,6 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     KernelContractError
         When the number, kind or dtype of the results is wrong; the message names who brought the kernel.
     """
-    from tt.core.dispatch.call.codes import LIST, ONE, RAW
     from tt.core.dispatch.call.entry import ABSENT
 
     if entry.result == ONE:

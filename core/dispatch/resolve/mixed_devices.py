@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.dispatch.call.kernel_errors import method_failed
 from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import DeviceError, DeviceMismatchError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
@@ -32,8 +33,6 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
 
     To the meta device only the shape goes; from it nothing can come.
     """
-    from tt.core.dispatch.resolve.components import component_tensors
-
     if parts := component_tensors(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)
         there.require_available()

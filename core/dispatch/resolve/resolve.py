@@ -17,7 +17,9 @@ from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.sources import code_location
 from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, resolve_dtypes
+from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
 from tt.core.dispatch.resolve.kernels import kernel_entry, make_entry, out_entry
+from tt.core.dispatch.resolve.mixed_devices import run_mixed
 from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS, no_kernel
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import CastError, InplaceError, NoKernelError, TargetDtypeError
@@ -101,8 +103,6 @@ def _run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def _run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    from tt.core.dispatch.resolve.mixed_devices import run_mixed
-
     return run_mixed(entry, args)
 
 
@@ -332,8 +332,6 @@ def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall
 def _fallback_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, backend: Backend
 ) -> CachedCall | None:
-    from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
-
     run = run_strided if backend.strided_fallback else run_fallback
     there = "strided tensors" if backend.strided_fallback else backend.fallback
     if there is None:

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.dispatch.resolve.fallback import strided_tensor
+from tt.core.dispatch.resolve.mixed_devices import transfer
 from tt.core.errors import DispatchError, KernelContractError, NoKernelError, TTError, UnsupportedError
+from tt.core.meta import describe
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import wrap
+from tt.core.types.device import Device
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.callers import OpOverload
@@ -68,8 +74,6 @@ def map_tensors(value: Any, function: Callable[[Any], Any]) -> Any:
 
 def on_cpu(value: Any) -> Any:
     """Return the same argument on the CPU: tensors, and devices that it names."""
-    from tt.core.types.device import Device
-
     if isinstance(value, Device):
         return Device("cpu")
     return map_tensors(value, lambda t: t if t.device.type == "cpu" else t.to("cpu"))
@@ -77,11 +81,6 @@ def on_cpu(value: Any) -> Any:
 
 def to_meta(value: Any) -> Any:
     """Return the same argument without data."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.dispatch.resolve.mixed_devices import transfer
-    from tt.core.meta import describe
-    from tt.core.tensor.tensor import wrap
-    from tt.core.types.device import Device
 
     def without(tensor: Any) -> Any:
         if not is_strided(tensor):
@@ -104,8 +103,6 @@ def is_strided(tensor: Any) -> bool:
 
 def dense(tensor: Any) -> Any:
     """Return a tensor with the same values that is strided and has no history."""
-    from tt.core.dispatch.resolve.fallback import strided_tensor
-
     return plain(tensor) if is_strided(tensor) else strided_tensor(plain(tensor))
 
 

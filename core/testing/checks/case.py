@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.testing.checks.call import UNDEFINED, CheckedCall, map_tensors, tensors_in
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import Sample
+from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import can_cast
 
@@ -101,16 +103,12 @@ class Case:
     @property
     def named_places(self) -> list[str]:
         """The device types on which results may be: those that arguments name, those of the tensors; at least one."""
-        from tt.core.types.device import Device
-
         named = [value.type for value in self.bound.values() if isinstance(value, Device)]
         return [*named, *(t.device.type for t in self.tensors)] or [self.device_type]
 
     @property
     def steps(self) -> int:
         """How many intermediate results the call may round: none in a kernel, some in a composite."""
-        from tt.core.dispatch.registry.registry import REGISTRY
-
         return 0 if REGISTRY.kernels_of(self.operator.name, self.device_type, ("strided",)) else ROUNDED
 
     @property

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
+import tt
+from tt.core.host import host
 from tt.core.testing.checks.call import map_tensors, on_cpu, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of
 from tt.core.testing.checks.dtypes import doubled
@@ -95,8 +97,6 @@ def check_gradient(case: Case) -> Iterator[str]:
 
 
 def _applies(case: Case) -> bool:
-    from tt.core.host import host
-
     definition = case.definition
     if (
         case.random
@@ -131,8 +131,6 @@ def _filled(case: Case, names: list[str], tensors: list[Any]) -> dict[str, Any]:
 
 
 def _backward(outputs: list[Any], leaves: list[Any], weights: list[Any]) -> list[Any]:
-    import tt
-
     for output, weight in zip(outputs, weights, strict=True):
         given = tt.tensor(weight.astype(output.dtype.numpy), device=output.device)
         output.backward(given, retain_graph=True)
@@ -237,7 +235,6 @@ def _compare_with_differences(
 
 def _in_double(case: Case, names: list[str], arrays: list[Any]) -> GradcheckProblem:
     """Return the operator in double precision as a function of what is differentiated, at the given point."""
-    import tt
 
     def function(*tensors: Any) -> list[Any]:
         bound = {name: _doubled(value) for name, value in _filled(case, names, [*tensors]).items()}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import tt
+from tt.core.tensor import generator as random
+from tt.core.tensor.generator import Generator, get_rng_state
 from tt.core.testing.checks.aliasing import overlap
 from tt.core.testing.checks.call import UNDEFINED, CheckedCall, map_tensors, plain, tensors_in, undefined
 from tt.core.testing.checks.case import SKIPPED, Case
@@ -20,14 +23,10 @@ class same_seed:  # noqa: N801 - a context manager used like a function
     """Start the generators from a seed, and let them go on afterwards from where they were."""
 
     def __init__(self, call: CheckedCall, seed: int = 0) -> None:
-        from tt.core.tensor.generator import Generator
-
         self.seed = seed
         self.generators = [value for _, value in call.named() if isinstance(value, Generator)]
 
     def __enter__(self) -> None:
-        from tt.core.tensor import generator as random
-
         self._state = random.get_rng_state()
         self._states = [g.get_state() for g in self.generators]
         random.manual_seed(self.seed)
@@ -35,8 +34,6 @@ class same_seed:  # noqa: N801 - a context manager used like a function
             generator.manual_seed(self.seed)
 
     def __exit__(self, *exception: object) -> None:
-        from tt.core.tensor import generator as random
-
         for generator, state in zip(self.generators, self._states, strict=True):
             generator.set_state(state)
         random.set_rng_state(self._state)
@@ -49,8 +46,6 @@ TIMES: Final = 3
 
 def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make the same call several times, and compare the results bit by bit."""
-    from tt.core.tensor.generator import get_rng_state
-
     if undefined(call):
         log.note("the values are undefined")
         return
@@ -122,7 +117,6 @@ def check_seed(case: Case) -> Iterator[str]:
     if not case.random:
         yield SKIPPED
         return
-    import tt
 
     tt.manual_seed(SEED)
     result = case.run()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tt.core.schema.classes import dtype_names
 from tt.core.testing.checks.call import (
     CheckedCall,
     device_type,
@@ -23,6 +24,7 @@ from tt.core.testing.checks.call import (
 from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.ties import judged, outcome
 from tt.core.testing.checks.values import unlike
+from tt.core.testing.samples.base import has_dtype
 from tt.core.types.dtype import DTYPES, complex128, finfo, float64
 from tt.core.types.dtype import dtype as Dtype
 
@@ -52,9 +54,6 @@ def converted(call: CheckedCall, dtype: Dtype) -> CheckedCall:
 
 def dtypes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call in the other dtypes for which kernels are registered on its device."""
-    from tt.core.schema.classes import dtype_names
-    from tt.core.testing.samples.base import has_dtype
-
     main, place = main_dtype(call), device_type(call)
     kernels = call.operator.registry.kernels_of(call.operator.name, place, ("strided",))
     names = {name for r in kernels for name in r.dtypes} & {*dtype_names(call.definition.dtypes)}

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import tt
 from tt.core.testing.checks.call import map_tensors, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.testing.checks.values import differences, reference_of, takes
@@ -79,8 +80,6 @@ def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
     made = itertools.count()
 
     def filled(tensor: Any) -> Any:
-        import tt
-
         if tensor.dtype.kind != case.dtype.kind or tensor.dtype.itemsize != case.dtype.itemsize:
             array = as_array(tensor).reshape(-1)
             values = np.resize(array, count) if array.size else np.zeros(count, array.dtype)
@@ -99,8 +98,6 @@ def _spoiled(case: Case) -> Iterator[dict[str, Any]]:
     for extremes in ((np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (0.0, -0.0)):
 
         def filled(tensor: Any, extremes: tuple[float, ...] = extremes) -> Any:
-            import tt
-
             if not tensor.dtype.is_floating_point or not tensor.numel():
                 return tensor
             values = as_array(tensor).copy()
@@ -165,8 +162,6 @@ def check_many(case: Case) -> Iterator[str]:
 
 
 def _repeated(tensor: Any) -> Any:
-    import tt
-
     if not tensor.dtype.is_floating_point:
         return tensor
     values = np.abs(as_array(tensor).astype(np.float64))

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tt.core.errors import DataDependentError, MissingFakeError
+from tt.core.layers.fake import FakeMode, to_fake
+from tt.core.meta import depends_on_data
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, is_strided, plain, tensors_in, to_meta
 from tt.core.testing.checks.case import Case
 from tt.core.testing.checks.log import Finding, Log
+from tt.core.types.device import Device
 
 __all__ = ["check_meta", "differences_without_data", "probe_fake"]
 
 
 def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call with data, in fake mode and on the meta device, and compare what the results look like."""
-    from tt.core.meta import depends_on_data
-
     if not all(is_strided(t) for t in tensors_in(call.args)):
         log.note("fake tensors are strided, and an argument is not")
         return
@@ -50,9 +51,6 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 
 def _without_data(call: CheckedCall, how: str) -> CheckedCall:
-    from tt.core.layers.fake import to_fake
-    from tt.core.types.device import Device
-
     if how == "fake":
         return call.map(lambda t: to_fake(plain(t)))
     args = list(to_meta(call.args))
@@ -63,8 +61,6 @@ def _without_data(call: CheckedCall, how: str) -> CheckedCall:
 
 
 def _run(call: CheckedCall, how: str, log: Log) -> Any:
-    from tt.core.layers.fake import FakeMode
-
     if how == "meta":
         return log.run(call)
     with FakeMode():
@@ -150,8 +146,6 @@ _SOMETIMES_DEPENDENT: Final = frozenset(
 
 def check_meta(case: Case) -> Iterator[str]:
     """Compare shape, dtype and strides with those of the same call without data."""
-    from tt.core.meta import depends_on_data
-
     strided = all(map(is_strided, case.tensors))  # other layouts may read values to say what is stored
     dependent = depends_on_data(case.definition)
     masked = any(t.dtype.name in ("bool", "uint8") for t in case.tensors)

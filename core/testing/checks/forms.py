@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import tt
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import UNDEFINED, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of, fits
@@ -61,8 +62,6 @@ def check_out(case: Case) -> Iterator[str]:
 
 def check_resize(case: Case) -> Iterator[str]:
     """Give tensors without elements as out=, and look for the result in them."""
-    import tt
-
     results = list(tensors_in(case.result))
     if not (case.definition.has_out and case.determined and any(t.numel() for t in results)):
         yield SKIPPED

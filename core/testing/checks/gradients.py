@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import DataDependentError, GradcheckError, GradientError, TTError
 from tt.core.testing.checks.call import (
     CheckedCall,
@@ -29,6 +30,7 @@ from tt.core.testing.checks.ties import distinct
 from tt.core.testing.checks.values import unlike
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
 from tt.core.types.dtype import float64
+from tt.core.types.keys import KEYS
 
 __all__ = ["probe_gradients", "probe_registration"]
 
@@ -123,8 +125,6 @@ def probe_registration(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 def _without_rule(call: CheckedCall) -> str:
     """Return the name of a layer that holds a tensor of the call and can do nothing with the operator, or ""."""
-    from tt.core.types.keys import KEYS
-
     keys = 0
     for tensor in tensors_in(call.args):
         keys |= tensor._keys & ~tensor._spec.keys
@@ -222,7 +222,6 @@ def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
     """Compare one backward pass from several results with the sum of one from each."""
     if len(results) < 2 or any(t.dtype.is_complex for t in results):
         return
-    from tt.core.dispatch.registry.registry import ops
 
     def gradients(chosen: list[Any]) -> list[Any]:
         total = sum((ops.sum(ops.mul(result, 0.5)) for result in chosen), start=0)
@@ -273,8 +272,6 @@ def _kind(text: str) -> str:
 
 def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
     """Run backward twice from each result, with the gradient in two places of memory, and watch what changes."""
-    from tt.core.dispatch.registry.registry import ops
-
     random = np.random.default_rng(0)
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
     watched += [(f"result {i}", t) for i, t in enumerate(results)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
+import tt
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of, fits
@@ -51,8 +52,6 @@ def _fits(case: Case) -> bool:
 
 def _kinds(case: Case) -> dict[str, Callable[[Any], Any]]:
     """Return how each kind of target is made of a tensor."""
-    import tt
-
     found: dict[str, Callable[[Any], Any]] = {
         "a tensor": copy_of,
         "an instance of a subclass": lambda x: copy_of(x).as_subclass(Subclass),
@@ -69,8 +68,6 @@ def _kinds(case: Case) -> dict[str, Callable[[Any], Any]]:
 
 def _modes() -> dict[str, Callable[[], Any]]:
     """Return the modes of recording; without autograd there is none."""
-    import tt
-
     if not hasattr(tt.Tensor, "requires_grad"):
         return {"grad": nullcontext}
     return {"grad": nullcontext, "no_grad": tt.no_grad, "inference_mode": tt.inference_mode}
@@ -80,8 +77,6 @@ def _changed(
     case: Case, target: Any, enter: Callable[[], Any], where: str, silent: bool, expected: Any
 ) -> Iterator[str]:
     """Yield what a change in place did to a target, apart from changing its values."""
-    import tt
-
     leaf = getattr(target, "is_leaf", False) and getattr(target, "requires_grad", False)
     if leaf:
         target.grad = tt.zeros_like(target.detach())

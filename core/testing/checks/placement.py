@@ -8,7 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from tt.core.dispatch.intercept.trace import trace_calls
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import TTError
+from tt.core.host import host
+from tt.core.meta import depends_on_data
 from tt.core.testing.checks.call import (
     CheckedCall,
     device_type,
@@ -23,6 +26,7 @@ from tt.core.testing.checks.case import Case
 from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.ties import judged, outcome
 from tt.core.testing.checks.values import unlike
+from tt.core.types.device import Device
 
 __all__ = ["check_device", "devices", "probe_device"]
 
@@ -31,8 +35,6 @@ __all__ = ["check_device", "devices", "probe_device"]
 
 def moved(call: CheckedCall, device: str) -> CheckedCall | None:
     """Return the call on another device, or None where its tensors cannot go there."""
-    from tt.core.types.device import Device
-
     try:
         made = call.map(lambda t: like(plain(t).to(device), t), f"device {device}")
     except (TTError, KeyError, TypeError):
@@ -43,8 +45,6 @@ def moved(call: CheckedCall, device: str) -> CheckedCall | None:
 
 def devices(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call on every other device that serves the operator and is there."""
-    from tt.core.host import host
-
     registry = call.operator.registry
     here = device_type(call)
     for name in host.names("device"):
@@ -140,9 +140,6 @@ def _downloads(case: Case) -> Iterator[list[str]]:
     Any operator may read a number to decide what to do (whether a matrix is singular, for instance), and one whose
     shape depends on data may read that, too.  On the host itself reading copies nothing.
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.meta import depends_on_data
-
     found: list[str] = []
     backend: Any = REGISTRY.backend(case.device_type)
     if case.device_type == "cpu" or depends_on_data(case.definition) or "to_numpy" in vars(backend):

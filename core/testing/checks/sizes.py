@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import tt
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import TTError
 from tt.core.testing.checks.call import (
     CheckedCall,
@@ -34,8 +36,6 @@ def resized(call: CheckedCall, size: int, new: int, on: str | None = None) -> Ch
 
 
 def _resize(tensor: Any, size: int, new: int) -> Any:
-    from tt.core.dispatch.registry.registry import ops
-
     if size not in tensor.shape or not is_strided(tensor):
         return tensor
     found = plain(tensor)
@@ -90,8 +90,6 @@ def check_empty(case: Case) -> Iterator[str]:
         return
 
     def emptied(tensor: Any) -> Any:
-        import tt
-
         if tensor.shape[0] != size:
             return tensor
         return tt.tensor(as_array(tensor)[:0], device=tensor.device)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import tt
 from tt.core.errors import TTError
 from tt.core.testing.checks.call import (
     CheckedCall,
@@ -63,8 +64,6 @@ def arranged(tensor: Any, layout: str) -> Any:
 
 def _noise(tensor: Any, shape: tuple[int, ...]) -> Any:
     """Return a tensor of a shape with values that show where they are read by mistake."""
-    import tt
-
     count = int(np.prod(shape, dtype=np.int64))
     floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex
     cycle = [np.nan, 1, np.inf, -np.inf, 1, 0, 1] if floating else [0, 1, 2, 1, 0, 0, 1]

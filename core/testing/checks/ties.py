@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tt.core.methods.creation import tensor as make
 from tt.core.testing.checks.call import Array, CheckedCall, copied, main_dtype, plain, tensors_in, values
 from tt.core.testing.checks.determinism import same_seed
 from tt.core.testing.checks.log import Finding, Log
@@ -182,8 +183,6 @@ def _without_ties(call: CheckedCall) -> Iterator[CheckedCall]:
 
 def _with_values(call: CheckedCall, flat: list[Array]) -> CheckedCall:
     """Return the call with other values, in the same places of memory."""
-    from tt.core.methods.creation import tensor as make
-
     made = copied(call.args)
     wanted = _chosen(call)
     rest = iter(flat)

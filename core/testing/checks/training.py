@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+import tt
 from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.types.dtype import float32
 
@@ -24,8 +25,6 @@ def check_training(case: Case) -> Iterator[str]:
     A step that changes another tensor than the parameter, or a gradient that is added to an old one, looks right in
     every single call.
     """
-    import tt
-
     device = str(case.device)
     if case.definition.name != IN_THE_NAME_OF or not case.last or case.dtype is not float32:
         yield SKIPPED
@@ -54,8 +53,6 @@ def train(device: str) -> tuple[list[float], list[Any]]:
     RuntimeError
         When a step returns another tensor than the parameter.
     """
-    import tt
-
     draw = np.random.default_rng(0)
 
     def tensor(*shape: int) -> Any:

@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+import tt
+from tt.core.dispatch.registry.masking import mask_kernels
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import UNDEFINED, dense, tensors_in
 from tt.core.testing.checks.case import ROUNDED, SKIPPED, Case
@@ -129,8 +132,6 @@ def _qr(result: Any) -> Any:
 
 def _of(result: Any, values: Any, product: Any) -> list[Any]:
     """Return values and a product, scaled to one and hence as exact as its largest element, as tensors if they were."""
-    import tt
-
     scale = float(np.max(np.abs(product), initial=0)) or 1.0
     found = [values, (product / scale).astype(product.dtype)]
     return [tt.tensor(array) for array in found] if isinstance(result[0], TensorBase) else found
@@ -138,8 +139,6 @@ def _of(result: Any, values: Any, product: Any) -> list[Any]:
 
 def _in_order(result: Any) -> Any:
     """Return the eigenvalues of a general matrix, which come in any order, sorted."""
-    import tt
-
     values = result[0] if isinstance(result, list | tuple) else result
     array = as_array(values)
     found = np.take_along_axis(array, np.argsort(np.round(array, 3), axis=-1), axis=-1)
@@ -148,8 +147,6 @@ def _in_order(result: Any) -> Any:
 
 def _where_definite(result: Any) -> Any:
     """Return the factors and the codes, with zeros for the factors that do not exist."""
-    import tt
-
     factor, code = (as_array(value) for value in result)
     factor = np.where(np.asarray(code)[..., None, None] == 0, factor, 0).astype(factor.dtype)
     return [tt.tensor(factor), tt.tensor(code)] if isinstance(result[0], TensorBase) else [factor, code]
@@ -220,9 +217,6 @@ def check_values(case: Case) -> Iterator[str]:
 
 def check_composite(case: Case) -> Iterator[str]:
     """Compare with what composites make in the place of kernels of non-core operators."""
-    from tt.core.dispatch.registry.masking import mask_kernels
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     name = case.operator.name
     undefined = case.random or name in UNDEFINED
     if case.definition.core or REGISTRY.composite(name) is None or undefined:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import tt
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import DataDependentError, HiddenValuesError, PluginError, TTError, UnsupportedError
 from tt.core.testing.checks.call import (
     CheckedCall,
@@ -27,7 +29,6 @@ __all__ = ["probe_vmap"]
 def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare vmap with a loop: over all tensors together, over each one alone, and over another dim."""
     tensors = [plain(t) for t in tensors_in(call.args)]
-    import tt
 
     reason = _unmappable(call, tensors)
     if reason:
@@ -102,8 +103,6 @@ def _targets(call: CheckedCall) -> set[int]:
 
 def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
     """Return what vmap over some of the tensors of a call gives."""
-    from tt.core.dispatch.registry.registry import ops
-
     tensors = [plain(t) for t in tensors_in(call.args)]
     batches = [ops.stack([t, _flipped(t)], dim) if i in places else t for i, t in enumerate(tensors)]
     dims = tuple(dim if i in places else None for i in range(len(tensors)))
@@ -112,8 +111,6 @@ def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, lo
 
 def _looped(call: CheckedCall, *, places: Sequence[int], log: Log) -> list[Any] | None:
     """Return the results for each example, stacked; None where an example is refused."""
-    from tt.core.dispatch.registry.registry import ops
-
     tensors = [plain(t) for t in tensors_in(call.args)]
     rows = []
     for example in (0, 1):
@@ -131,7 +128,5 @@ def _looped(call: CheckedCall, *, places: Sequence[int], log: Log) -> list[Any] 
 
 def _flipped(tensor: Any) -> Any:
     """Return a tensor with the same values in the opposite order."""
-    from tt.core.dispatch.registry.registry import ops
-
     base = plain(tensor)
     return ops.flip(base, list(range(base.ndim))) if is_strided(base) else base.clone()

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import NoKernelError, TTError
+from tt.core.tensor.tensor import wrap
 from tt.core.testing.checks.call import UNDEFINED, dense, map_tensors, tensors_in
 from tt.core.testing.checks.case import Case
 from tt.core.testing.checks.fake import check_meta
@@ -46,8 +48,6 @@ FREE: Final = frozenset({"fill", "ones_like", "full_like", "new_ones", "new_full
 
 def is_served(op: str, place: Place) -> bool:
     """Tell whether any kernel of an operator is for the layout, alone or beside strided tensors."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     both = tuple(sorted((place.layout, "strided")))
     return any(REGISTRY.kernels_of(op, place.device, layouts) for layouts in ((place.layout,), both))
 
@@ -67,8 +67,6 @@ def check_layout(
     most : int, optional
         At most so many of its samples, the first ones that the layout has kernels for.
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     report = Report()
     backend = REGISTRY.backend(place.device, place.layout)
 
@@ -110,8 +108,6 @@ def _cases(
     target: Target, place: Place, backend: Backend, seed: int, most: int | None
 ) -> Iterator[tuple[Case, Case, tuple[str, ...]]]:
     """Yield samples with some arguments laid out anew, the samples as they are, and the names of these arguments."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     used = 0
     for sample in samples(operator.definition, place.device, dtype, seed):
@@ -139,8 +135,6 @@ def _cases(
 
 
 def _laid_out(tensor: Any, backend: Backend) -> Any:
-    from tt.core.tensor.tensor import wrap
-
     array = np.where(_third(tensor.shape), 0, as_array(tensor)).astype(tensor.dtype.numpy)
     return wrap(backend.from_numpy(array), backend.spec(tensor.dtype))
 

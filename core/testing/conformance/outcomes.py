@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ValueRangeError
+from tt.core.reports.coverage import coverage, family_of
 from tt.core.testing.conformance.layouts import check_layout
 from tt.core.testing.conformance.report import Report
 from tt.core.testing.conformance.run import Target, check_target
+from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
     from tt.core.reports.coverage import Place
@@ -72,9 +75,6 @@ class Outcome:
 
 def family(op: str) -> str:
     """Return the family of an operator, as `tt ops coverage` groups them."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.reports.coverage import family_of
-
     return family_of(REGISTRY.operator(op).definition)
 
 
@@ -88,10 +88,6 @@ def families(results: Iterable[Outcome]) -> dict[str, list[Outcome]]:
 
 def served(place: Place, wanted: Iterable[Target]) -> Iterator[Outcome]:
     """Yield how a backend serves operators, without calling them."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.reports.coverage import coverage
-    from tt.core.types.dtype import to_dtype
-
     for target in wanted:
         found = coverage(REGISTRY.operator(target.op).definition, place, to_dtype(target.dtype))
         yield Outcome(target, found.how)

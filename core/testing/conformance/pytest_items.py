@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import TTError
+from tt.core.reports.coverage import parse_place
 from tt.core.testing.conformance.outcomes import Baseline, Outcome, outcomes, read_baseline
 from tt.core.testing.conformance.run import QUICK, Target, chosen_checks, targets
 
@@ -71,8 +73,6 @@ class ConformanceItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return where the operator is defined."""
-        from tt.core.dispatch.registry.registry import REGISTRY
-
         file, line = REGISTRY.operator(self.target.op).definition.location
         return file or self.path, max(line - 1, 0), f"{self.backend.place}: {self.target}"
 
@@ -94,8 +94,6 @@ def backends(session: Session) -> Iterator[Conformance]:
     pytest.UsageError
         When a backend, operator, dtype, check or baseline is not what it should be.
     """
-    from tt.core.reports.coverage import parse_place
-
     option = session.config.getoption
     dtypes = option("--tt-dtype")
     wanted = QUICK if not dtypes else None if "all" in dtypes else dtypes

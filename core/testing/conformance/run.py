@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
+from tt.core.reports.coverage.matrix import matching
+from tt.core.schema.classes import dtype_names
+from tt.core.startup import start
 from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.report import Failure, Report, failure
@@ -55,10 +59,6 @@ def select(patterns: Sequence[str]) -> list[OpDefinition]:
     UnknownOpError
         When no operator fits one of the patterns.
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.reports.coverage.matrix import matching
-    from tt.core.startup import start
-
     start()
     for namespace in {pattern.partition("::")[0] for pattern in patterns if "::" in pattern}:
         REGISTRY.overloads(f"{namespace}::")
@@ -79,8 +79,6 @@ def targets(
     UnknownOpError, UnknownNameError
         When a pattern or a dtype means nothing.
     """
-    from tt.core.schema.classes import dtype_names
-
     wanted = None if dtypes is None else {to_dtype(d).name for d in dtypes}
     found = []
     for definition in select(ops):
@@ -171,8 +169,6 @@ def check_target(
     most : int, optional
         At most so many of its samples, the first ones; the others are those of `check_conformance`.
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     report = Report()
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     try:

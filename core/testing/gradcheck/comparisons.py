@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import tt
 from tt.core.errors import GradcheckError
 from tt.core.testing.gradcheck.arrays import (
     Array,
@@ -80,8 +81,6 @@ def compare_fast(
 
 def compare_forward(problem: GradcheckProblem, rtol: float, atol: float) -> None:
     """Compare the Jacobians that forward mode makes, a row for each component of an input."""
-    import tt
-
     forward = tt.autograd.forward_ad
     for place in problem.places:
         point = problem.points[place]

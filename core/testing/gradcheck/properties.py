@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+import tt
 from tt.core.errors import GradcheckError, ValueRangeError
 from tt.core.testing.gradcheck.arrays import close, from_array, random_array, to_array
 from tt.core.testing.gradcheck.problem import GradcheckProblem
@@ -29,8 +31,6 @@ def check_inputs(problem: GradcheckProblem, eps: float) -> None:
         )
     for place in problem.places:
         if problem.inputs[place].dtype.name not in ("float64", "complex128"):
-            import warnings
-
             warnings.warn(
                 f"Input #{place} requires gradient and is not a double precision floating point or complex. This "
                 "check will likely fail if all the inputs are not of double precision floating point or complex. "
@@ -42,8 +42,6 @@ def check_inputs(problem: GradcheckProblem, eps: float) -> None:
 
 def check_batched(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """One pass with several vectors must give what one pass for each of them gives."""
-    import tt
-
     inputs = list(leaves.values())
     rng = np.random.default_rng(0)
     for k, output in enumerate(outputs):

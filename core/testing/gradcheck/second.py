@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import tt
 from tt.core.errors import ArgumentError
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.arrays import floating, from_array, random_array, tensors
@@ -80,8 +81,6 @@ def gradgradcheck(
 
     def products(*values: Any) -> tuple[Any, ...]:
         """Return the gradients by a transform, which tangents go through."""
-        import tt
-
         args, vectors = list(values[:count]), values[count:]
 
         def of_leaves(*leaves: Any) -> tuple[Any, ...]:

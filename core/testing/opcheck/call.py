@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt.core.custom_op.custom_op import CustomOp
+from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.overloads import PacketOp
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import ArgumentError
+from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall
 
@@ -27,9 +32,6 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
     ArgumentError
         When `op` is no operator or does not take the arguments.
     """
-    from tt.core.dispatch.call.callers import OpOverload
-    from tt.core.dispatch.call.overloads import PacketOp
-
     if isinstance(args, TensorBase) or not isinstance(args, list | tuple):
         raise ArgumentError(
             "opcheck",
@@ -56,10 +58,6 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
 
 def find(op: Any) -> Any:
     """Return the caller of an operator, or its overloads, that a user named in one of several ways."""
-    from tt.core.custom_op.custom_op import CustomOp
-    from tt.core.dispatch.registry.registry import REGISTRY, ops
-    from tt.core.startup import start
-
     start()
     if isinstance(op, CustomOp):
         return REGISTRY.caller(op.name)

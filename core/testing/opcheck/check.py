@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tt.core.errors import ArgumentError, OpCheckError, UnknownNameError, ValueRangeError
+from tt.core.layers.fake import is_fake
 from tt.core.testing.checks.aliasing import probe_aliasing
 from tt.core.testing.checks.call import CheckedCall, in_words, tensors_in
 from tt.core.testing.checks.determinism import probe_determinism, same_seed
@@ -96,8 +97,6 @@ def opcheck(
     >>> tt.library.opcheck(tt.ops.exp, (tt.tensor([0.5, 1.0]),))["test_gradients"]
     'SUCCESS'
     """
-    from tt.core.layers.fake import is_fake
-
     if (rtol is None) != (atol is None):
         raise ValueRangeError("opcheck(): rtol and atol must both be given or both be left out")
     chosen = (

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+import tt
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import DtypeError, PromotionError
+from tt.core.schema.classes import dtype_names
+from tt.core.types import dtype as dt
+from tt.core.types.device import to_device
 from tt.core.types.dtype import bool_, finfo, int64
 from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.promotion import promote_types
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
@@ -51,10 +58,6 @@ class Sample:
 
 def has_dtype(device: Device | str, dtype: Dtype) -> bool:
     """Tell whether the arrays of a device can have a dtype."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.errors import DtypeError
-    from tt.core.types.device import to_device
-
     try:
         REGISTRY.backend(to_device(device).type).native_dtype(dtype)
     except (DtypeError, KeyError):
@@ -130,8 +133,6 @@ class Inputs:
 
     def of(self, values: Any, dtype: Dtype | None = None) -> Tensor:
         """Return a tensor of given values."""
-        import tt
-
         with np.errstate(all="ignore"):  # the largest numbers of a dtype, written in another
             array = np.asarray(values).astype((dtype or self.dtype).numpy)
         return tt.tensor(array, device=self.device)
@@ -148,8 +149,6 @@ class Inputs:
         self, shape: Sequence[int], make: Callable[[Sequence[int]], np.ndarray[Any, Any]], layout: Layout
     ) -> Tensor:
         """Return a tensor of a shape whose elements lie in memory as `layout` says."""
-        import tt
-
         size = tuple(shape)
         ndim = len(size)
         if layout == "transposed" and ndim > 1:
@@ -166,16 +165,10 @@ class Inputs:
 
     def serves(self, dtype: Dtype) -> bool:
         """Tell whether the schema promises a promoted dtype for the operator."""
-        from tt.core.schema.classes import dtype_names
-
         return dtype.name in dtype_names(self.definition.dtypes)
 
     def partners(self) -> Iterator[Dtype]:
         """Yield other dtypes with which the operator's dtype may be mixed."""
-        from tt.core.errors import PromotionError
-        from tt.core.types import dtype as dt
-        from tt.core.types.promotion import promote_types
-
         for other in (dt.bool_, dt.uint8, dt.int32, dt.float16, dt.float32, dt.complex64):
             try:
                 promoted = promote_types(self.dtype, other)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
+from tt.core.types.dtype import int32
 
 family = FamilyTable()
 
@@ -166,8 +167,6 @@ def lu(make: Inputs) -> Iterator[Sample]:
 
 @family("lu_unpack")
 def lu_unpack(make: Inputs) -> Iterator[Sample]:
-    from tt.core.types.dtype import int32
-
     for shape, pivots in (
         ((3, 3), [3, 3, 3]),
         ((3, 2), [2, 3]),
@@ -183,8 +182,6 @@ def lu_unpack(make: Inputs) -> Iterator[Sample]:
 
 @family("lu_solve")
 def lu_solve(make: Inputs) -> Iterator[Sample]:
-    from tt.core.types.dtype import int32
-
     for adjoint in (False, True):
         for left, right in ((True, (3, 2)), (False, (2, 3)), (True, (2, 3, 1))):
             args = (make.of(regular(make, 3, 3)), make.of([3, 2, 3], int32), make.tensor(*right))

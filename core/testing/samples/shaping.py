@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Sample
+from tt.core.types.dtype import DTYPES
 
 family = FamilyTable()
 
@@ -51,8 +52,6 @@ def reshape(make: Inputs) -> Iterator[Sample]:
 
 @family("view_dtype")
 def view_dtype(make: Inputs) -> Iterator[Sample]:
-    from tt.core.types.dtype import DTYPES
-
     for other in DTYPES:
         if other.itemsize == make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):
             yield Sample((make.tensor(2, 3), other), name=f"as {other.name}")

@@ -36,7 +36,7 @@ def test_the_accelerator_is_what_a_plugin_declares(gadget, monkeypatch) -> None:
         tt.accelerator.set_stream(stream)
         assert tt.accelerator.current_stream() == stream and stream.device == tt.device("gadget:1")
         assert tt.Stream(device=2).device == tt.device("gadget:2")
-        with pytest.raises(DeviceError, match="cpu is no device of the current accelerator, gadget"):
+        with pytest.raises(DeviceError, match="cpu is not a device of the current accelerator, gadget"):
             tt.accelerator.synchronize("cpu")
         with pytest.raises(DeviceError, match="there is no device 'gadget:3'"):
             tt.accelerator.set_device_index(3)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import UNDEFINED, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case
@@ -112,8 +113,6 @@ def factory(case: Case) -> Iterator[str]:
 
 def composite(case: Case) -> Iterator[str]:
     """Look for a composite, and for kernels that the schema does not allow."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     name = case.definition.name
     if REGISTRY.composite(name) is None:
         yield "there is no composite"

@@ -11,6 +11,7 @@ from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.types.dtype import bool_, float32, int64, uint8
 from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.promotion import get_default_dtype, result_type
 
 __all__ = ["RESULT_LAWS"]
 
@@ -18,15 +19,11 @@ WHOLE: Final = ("bool", "signed", "unsigned")
 
 
 def _default() -> Dtype:
-    from tt.core.types.promotion import get_default_dtype
-
     return get_default_dtype()
 
 
 def promoted(case: Case) -> Dtype:
     """Return the dtype to which the arguments of `promote` promote; the default dtype where there are none."""
-    from tt.core.types.promotion import result_type
-
     group: list[Any] = []
     for name in case.definition.promote:
         value = case.bound[name]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import tt
+from tt.core.dispatch.mutate.overlap import shares_memory
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.host import host
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.generator import Generator, generator_of
 from tt.core.testing.checks.call import map_tensors, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of
 from tt.core.testing.checks.values import differences
@@ -22,7 +27,6 @@ def random(case: Case) -> Iterator[str]:
     if "generator" not in case.bound or case.inplace_only:
         yield SKIPPED
         return
-    from tt.core.tensor.generator import Generator, generator_of
 
     device = case.device_type
     default = generator_of(device)
@@ -38,8 +42,6 @@ def random(case: Case) -> Iterator[str]:
 
 def nondifferentiable(case: Case) -> Iterator[str]:
     """Look for a history behind the results."""
-    from tt.core.host import host
-
     floats = [t for t in case.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
     changes = case.inplace_only or case.operator.mutates  # a result is an argument, which may require one
     if not floats or changes or not host.declares("member", "requires_grad_"):
@@ -81,8 +83,6 @@ def no_bool(case: Case) -> Iterator[str]:
 
 def metadata_inplace(case: Case) -> Iterator[str]:
     """Look whether another tensor over the same memory still shares it after the in-place form."""
-    from tt.core.dispatch.mutate.overlap import shares_memory
-
     target = copy_of(case.tensors[0])
     other = target.view(tuple(target.shape)) if target.is_contiguous() else target[...]
     case.call((target, *case.sample.args[1:]), "inplace")
@@ -92,8 +92,6 @@ def metadata_inplace(case: Case) -> Iterator[str]:
 
 def inplace_only(case: Case) -> Iterator[str]:
     """Look for public names of the functional form."""
-    import tt
-
     definition = case.definition
     if definition.public_names or definition.has_method:
         yield "the functional form has a public name"
@@ -147,8 +145,6 @@ def out_decides(case: Case) -> Iterator[str]:
 
 def pass_through(case: Case) -> Iterator[str]:
     """Ask every layer that has no rule of its own."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     for layer in REGISTRY.layers.values():
         rule = layer.rule(case.operator, "functional")
         if rule is None and not layer.passes_through(case.operator, "functional"):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any, Final
 
+import tt
 from tt.core.tensor.tensor import Tensor
 from tt.core.testing.checks.call import UNDEFINED
 from tt.core.testing.checks.case import SKIPPED, Case
@@ -18,8 +19,6 @@ __all__ = ["VARIANT_LAWS"]
 
 def function(case: Case) -> Iterator[str]:
     """Call the function by each of its public names."""
-    import tt
-
     definition = case.definition
     for name in definition.public_names if definition.signature.namespace == "tt" else ():
         try:
@@ -57,7 +56,6 @@ def inplace(case: Case) -> Iterator[str]:
     if case.definition.signature.namespace != "tt":
         yield SKIPPED
         return
-    import tt
 
     definition = case.definition
     if definition.module:  # the activations: tt.nn.functional.celu_ is a function
