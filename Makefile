@@ -80,7 +80,7 @@ develop: $(BIN)/python ## install the project into the virtual environment, so t
 	@rm -f $(VENV)/.installed-* && touch $(STAMP)
 
 native: $(BIN)/python ## compile the native kernels whose sources have changed
-	$(BIN)/python -m tt.backends.cpu.native.building
+	$(BIN)/python -m tt.backends.cpu.native.build
 
 lint: $(STAMP) $(VENV)/.tools ## style, types and the rules of who may import whom
 	$(BIN)/ruff check .

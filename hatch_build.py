@@ -240,8 +240,8 @@ def compiled_module(root: Path) -> ModuleType:
 
 
 def building_module(root: Path) -> ModuleType | None:
-    """Load backends/cpu/native/building.py, which compiles the native kernels, without importing tt."""
-    path = root / "backends" / "cpu" / "native" / "building.py"
+    """Load backends/cpu/native/build.py, which compiles the native kernels, without importing tt."""
+    path = root / "backends" / "cpu" / "native" / "build.py"
     return module_at("_tt_building", path) if path.is_file() else None
 
 

@@ -46,7 +46,7 @@ from tt.core.hooks import Manifest, hookimpl
 from tt.core.layers.tt_dispatch import TTDispatchMode
 from tt.core.meta import MetaHandle, run_rule
 from tt.core.methods.creation import as_tensor
-from tt.core.methods.reading import handle_of
+from tt.core.methods.host_access import handle_of
 from tt.core.methods.tt_function_api import TTFunctionMode
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result

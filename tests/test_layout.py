@@ -39,7 +39,7 @@ TESTED_ELSEWHERE: Final = {
     "core/extension/*": "extensions that are built and called: tests/core/extension",
     "core/startup.py": "the first call of a process: tests/core/test_import.py",
     "core/layers/derived_kernels.py": "backends that cannot change: tests/core/methods/test_attributes.py",
-    "core/methods/{foreign,nested,pinning}.py": "tests/core/methods/test_creation.py",
+    "core/methods/{nested,pinning}.py": "tests/core/methods/test_creation.py",
     "core/methods/lazy_member.py": "tests/core/host/test_lazy_member.py, with plugins that are installed",
     "core/reports/pages.py": "tests/docs/test_operator_pages.py",
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",

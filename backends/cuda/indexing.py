@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.launch.gather_scatter import Indexed, broadcast_strides
+from tt.backends.cuda.launch.gather_scatter import (
+    Indexed,
+    Mover,
+    along_dim,
+    broadcast_strides,
+    bytes_of,
+    is_wide,
+    joint_shape,
+    slices_of,
+)
 from tt.backends.cuda.launch.layouts import axis_of
-from tt.backends.cuda.launch.moving import Mover, along_dim, bytes_of, is_wide, joint_shape, slices_of
 from tt.backends.cuda.selecting import true_places
 from tt.core.library import KernelTable, contiguous_strides
 

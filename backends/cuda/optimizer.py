@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.gather_scatter import Mover
 from tt.backends.cuda.launch.layouts import name_of
-from tt.backends.cuda.launch.moving import Mover
 from tt.backends.cuda.launch.programs import Program
 from tt.core.library import KernelTable, fork_safe_lock
 

@@ -20,9 +20,8 @@ from tt.backends.array_api.random import (
     threshold,
 )
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.launch.gather_scatter import BLOCK
+from tt.backends.cuda.launch.gather_scatter import BLOCK, Mover
 from tt.backends.cuda.launch.layouts import grid_of, name_of
-from tt.backends.cuda.launch.moving import Mover
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.backends.cuda.scan import running_sums

@@ -17,9 +17,18 @@ import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.indexing import choose, one_value, places_along
-from tt.backends.cuda.launch.gather_scatter import BLOCK, Indexed, broadcast_strides, integer_of, make_plan
+from tt.backends.cuda.launch.gather_scatter import (
+    BLOCK,
+    Indexed,
+    Mover,
+    along_dim,
+    broadcast_strides,
+    bytes_of,
+    integer_of,
+    make_plan,
+    slices_of,
+)
 from tt.backends.cuda.launch.layouts import axis_of, grid_of, name_of
-from tt.backends.cuda.launch.moving import Mover, along_dim, bytes_of, slices_of
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.backends.cuda.sorting import stable_order

@@ -12,7 +12,7 @@ from tt.backends.cuda.launch.layouts import THREADS, name_of
 
 if TYPE_CHECKING:
     from tt.backends.cuda.handle import StridedHandle
-    from tt.backends.cuda.launch.moving import Mover
+    from tt.backends.cuda.launch.gather_scatter import Mover
 
 __all__ = ["true_places"]
 
@@ -40,7 +40,7 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
     columns : bool
         Whether the result has a row for each dimension, instead of one for each place.
     """
-    from tt.backends.cuda.launch.moving import INDEXING
+    from tt.backends.cuda.launch.gather_scatter import INDEXING
 
     backend, ndim, count = mover.backend, self.ndim, prod(self.shape)
     backend.will_wait(f"{op}()")

@@ -8,9 +8,8 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.launch.gather_scatter import BLOCK, UNITS, integer_of
+from tt.backends.cuda.launch.gather_scatter import BLOCK, INDEXING, UNITS, Mover, integer_of
 from tt.backends.cuda.launch.layouts import axis_of, grid_of
-from tt.backends.cuda.launch.moving import INDEXING, Mover
 from tt.core.library import KernelTable, contiguous_strides
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tt.backends.cuda.launch.programs import Program
 
 if TYPE_CHECKING:
     from tt.backends.cuda.handle import StridedHandle
-    from tt.backends.cuda.launch.moving import Mover
+    from tt.backends.cuda.launch.gather_scatter import Mover
 
 __all__ = ["SORTING", "stable_order"]
 

@@ -24,11 +24,11 @@ from tt.core.layers.functionalise import ensure_view_storage
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
 from tt.core.methods.copying import COPYING_MEMBERS
+from tt.core.methods.host_access import VALUE_MEMBERS
 from tt.core.methods.indexing import setitem
 from tt.core.methods.pinning import PINNING_MEMBERS
 from tt.core.methods.printing import format_tensor
 from tt.core.methods.typed_storage import storage
-from tt.core.methods.values import VALUE_MEMBERS
 from tt.core.tensor.base import TensorBase
 from tt.core.types.device import to_device
 from tt.core.types.dtype import to_dtype

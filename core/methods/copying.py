@@ -21,8 +21,8 @@ from tt.core.errors import DtypeError, GradientError, ValueRangeError
 from tt.core.layers.tt_dispatch import make_wrapper
 from tt.core.layers.tt_dispatch import make_wrapper_subclass as make
 from tt.core.methods.creation import from_array
-from tt.core.methods.foreign import check_array
-from tt.core.methods.reading import detached, host_array, requires_gradient
+from tt.core.methods.host_access import detached, host_array, requires_gradient
+from tt.core.methods.interop import check_array
 from tt.core.tensor.backend import is_non_overlapping_and_dense
 from tt.core.tensor.base import wrap_handle
 from tt.core.tensor.storage import Storage

@@ -10,7 +10,7 @@ import numpy as np
 from tt.core.errors import describe
 from tt.core.methods.copying import as_kind
 from tt.core.methods.creation import from_array
-from tt.core.methods.reading import detached, requires_gradient
+from tt.core.methods.host_access import detached, requires_gradient
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
 from tt.core.types.device import get_default_device

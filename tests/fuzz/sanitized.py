@@ -110,7 +110,7 @@ def build(levels: tuple[str, ...]) -> None:
     """Compile what is not current in `build/sanitized`."""
     hook, building = (
         _module("_tt_hatch_build", ROOT / "hatch_build.py"),
-        _module("_tt_building", ROOT / "backends" / "cpu" / "native" / "building.py"),
+        _module("_tt_building", ROOT / "backends" / "cpu" / "native" / "build.py"),
     )
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["hooks"][
         "custom"

@@ -45,7 +45,7 @@ def native_miniature(native_once: Path, tmp_path: Path) -> Path:
 
 
 def build_in_place(project: Path) -> str:
-    done = run("-m", "tt.backends.cpu.native.building", cwd=project / ".editable")
+    done = run("-m", "tt.backends.cpu.native.build", cwd=project / ".editable")
     return succeed(done)
 
 
@@ -185,7 +185,7 @@ def test_only_what_changed_is_compiled_again(family):
 
 @pytest.mark.exhaustive
 def test_changed_flags_compile_an_extension_again(family):
-    building = family / "backends" / "cpu" / "native" / "building.py"
+    building = family / "backends" / "cpu" / "native" / "build.py"
     building.write_text(building.read_text().replace("-march=x86-64-v3", "-mavx2"))
     stale = "stale: pointwise.c has changed since it was compiled"
     assert report(family / ".editable", TT_ISA="")[1] == stale
@@ -193,7 +193,7 @@ def test_changed_flags_compile_an_extension_again(family):
 
 
 def test_an_instruction_set_that_the_compiler_does_not_know_is_left_out(family):
-    building = family / "backends" / "cpu" / "native" / "building.py"
+    building = family / "backends" / "cpu" / "native" / "build.py"
     building.write_text(building.read_text().replace("-march=x86-64-v4", "-march=no-such-processor"))
     assert "native kernels: compiled 0 of 3 extensions" in build_in_place(family)
     assert extensions(family) == {"_threads", "_pointwise_baseline", "_pointwise_avx2"}
@@ -227,7 +227,7 @@ def test_a_wheel_holds_libraries_and_sources(native_once, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     assert report(tmp_path / "site")[2] == "42"
-    done = run("-m", "tt.backends.cpu.native.building", cwd=tmp_path / "site")
+    done = run("-m", "tt.backends.cpu.native.build", cwd=tmp_path / "site")
     assert done.returncode == 2 and "compiled in a checkout of the project" in done.stderr
 
 
@@ -250,7 +250,7 @@ def test_asking_for_native_kernels_without_a_compiler_fails_and_says_why(miniatu
 def test_a_source_that_the_compiler_refuses_is_named(native_miniature):
     with (native_miniature / "backends" / "cpu" / "native" / "src" / "threads.c").open("a") as file:
         file.write("no C\n")
-    done = run("-m", "tt.backends.cpu.native.building", cwd=native_miniature / ".editable")
+    done = run("-m", "tt.backends.cpu.native.build", cwd=native_miniature / ".editable")
     assert done.returncode == 1
     assert "native kernels: compiling threads.c failed" in done.stderr
     assert report(native_miniature / ".editable")[1].startswith("stale: threads.c")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, NoReturn
 
-from tt.backends.cpu.native.building import (
+from tt.backends.cpu.native.build import (
     LEVELS,
     RECORD,
     digest,

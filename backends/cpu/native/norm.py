@@ -9,8 +9,8 @@ import numpy as np
 
 from tt.backends.cpu import norm
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.native.leaving import quietly
 from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.native.numpy_fallback import quietly
 from tt.backends.cpu.native.pointwise import FLOATING
 from tt.core.library import KernelTable
 

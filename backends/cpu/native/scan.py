@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tt.backends.cpu.native.leaving import quietly
 from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.native.numpy_fallback import quietly
 from tt.backends.cpu.native.pointwise import FLOATING
 from tt.backends.cpu.native.pointwise import NATIVE as POINTWISE
 from tt.backends.cpu.native.reduction import INTEGRAL

@@ -11,7 +11,7 @@ import pytest
 from tests.backends.cuda.running import Running, prepared
 from tt.backends.cpu import indexing as cpu
 from tt.backends.cuda import indexing
-from tt.backends.cuda.launch.moving import INDEXING
+from tt.backends.cuda.launch.gather_scatter import INDEXING
 from tt.backends.cuda.runtime.device_asserts import Failures
 from tt.core import errors
 

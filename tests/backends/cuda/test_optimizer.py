@@ -11,7 +11,7 @@ import pytest
 from tests.backends.cuda.running import Running, prepared
 from tt.backends.cpu import optimizer as cpu
 from tt.backends.cuda import optimizer
-from tt.backends.cuda.launch.moving import INDEXING
+from tt.backends.cuda.launch.gather_scatter import INDEXING
 from tt.backends.cuda.optimizer import CHUNK, OPTIMIZER
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")

@@ -10,7 +10,7 @@ from tests.backends.cuda.running import Running, prepared
 from tests.backends.cuda.test_sorting import STEPS
 from tt.backends.cpu import random as cpu
 from tt.backends.cuda import random
-from tt.backends.cuda.launch.moving import INDEXING
+from tt.backends.cuda.launch.gather_scatter import INDEXING
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.random import RANDOM
 from tt.backends.cuda.sorting import SORTING

@@ -12,7 +12,7 @@ from tests.backends.cuda.test_sorting import STEPS
 from tt.backends.cpu import scattering as cpu
 from tt.backends.cpu.indexing import cpu as cpu_indexing
 from tt.backends.cuda import scattering
-from tt.backends.cuda.launch.moving import INDEXING
+from tt.backends.cuda.launch.gather_scatter import INDEXING
 from tt.backends.cuda.scattering import ATOMIC, SCATTERING
 from tt.backends.cuda.sorting import SORTING
 from tt.core import errors

@@ -8,7 +8,7 @@ import pytest
 from tests.backends.cuda.running import Running, prepared
 from tests.backends.cuda.test_indexing import DTYPES, NAMES, values, variants
 from tt.backends.cuda import shaping
-from tt.backends.cuda.launch.moving import INDEXING
+from tt.backends.cuda.launch.gather_scatter import INDEXING
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.backends.cuda.running import prepared
 from tt.backends.cuda import sorting
-from tt.backends.cuda.launch.moving import Mover
+from tt.backends.cuda.launch.gather_scatter import Mover
 from tt.backends.cuda.sorting import SORTING, stable_order
 
 STEPS = ("count_digits", "begin_digits", "move_digits")

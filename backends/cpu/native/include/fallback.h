@@ -30,7 +30,7 @@ static PyObject *tt_imported(tt_python *target)
     return target->function;
 }
 
-static tt_python tt_quietly = {"tt.backends.cpu.native.leaving", "quietly", NULL};
+static tt_python tt_quietly = {"tt.backends.cpu.native.numpy_fallback", "quietly", NULL};
 
 static PyObject *tt_leave(tt_python *target, PyObject *const *args, Py_ssize_t count)
 {

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import tt
 from tt.backends.array_api.random import words_of
 from tt.backends.cpu import random as reference
-from tt.backends.cpu.native.leaving import quietly
 from tt.backends.cpu.native.loading import load, status
+from tt.backends.cpu.native.numpy_fallback import quietly
 
 native = load("random")
 pytestmark = pytest.mark.skipif(native is None, reason=f"native kernels are not built: {status().reason}")

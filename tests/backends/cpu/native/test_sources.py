@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tt.backends.cpu.native import building
+from tt.backends.cpu.native import build as building
 from tt.core.extension.compilers import compiler_problem
 
 FOLDER = Path(building.__file__).resolve().parent

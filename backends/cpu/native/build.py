@@ -117,7 +117,7 @@ def level_of(module: str) -> str:
 
     Examples
     --------
-    >>> from tt.backends.cpu.native.building import level_of
+    >>> from tt.backends.cpu.native.build import level_of
     >>> level_of("tt.backends.cpu.native._pointwise_avx2"), level_of("tt.backends.cpu.native._threads")
     ('avx2', '')
     """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tt.backends.cpu.native import building
-from tt.backends.cpu.native.building import FAMILY_LEVELS, LEVELS, NotBuiltError
+from tt.backends.cpu.native import build as building
+from tt.backends.cpu.native.build import FAMILY_LEVELS, LEVELS, NotBuiltError
 from tt.core.extension.compilers import compiler_problem
 
 SOURCES = ("pointwise.c", "scan.c", "sorting.c", "threads.c")
@@ -194,7 +194,7 @@ def test_a_record_that_cannot_be_read_counts_as_none(tmp_path, text):
 
 
 def test_the_command_compiles_a_checkout_and_refuses_other_places(checkout, monkeypatch, capsys):
-    monkeypatch.setattr(building, "__file__", str(checkout.folder / "building.py"))
+    monkeypatch.setattr(building, "__file__", str(checkout.folder / "build.py"))
     assert building.main() == 2
     refusal = "native kernels are compiled in a checkout of the project, which this is not\n"
     assert tuple(capsys.readouterr()) == ("", refusal)

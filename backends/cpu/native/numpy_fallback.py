@@ -17,7 +17,7 @@ def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from tt.backends.cpu.native.leaving import quietly
+    >>> from tt.backends.cpu.native.numpy_fallback import quietly
     >>> quietly(np.divide)(1.0, 0.0)
     np.float64(inf)
     """
