@@ -26,7 +26,8 @@ from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import flat
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.dispatch.resolve.resolve import composite_entry
+from tt.core.dispatch.resolve.composite import composite_entry
+from tt.core.dispatch.resolve.resolution import CallKey, ResolveContext
 from tt.core.errors import NoOverrideError, describe
 from tt.core.meta import MetaHandle, fresh, run_rule
 from tt.core.schema.model import MISSING
@@ -158,10 +159,8 @@ def _whole_or_in_parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             return _finished(entry, args, result)
     composite = entry.operator.registry.composite(entry.operator.name)
     assert composite is not None  # the layer has this rule for composites only
-    parts = composite_entry(
-        entry.operator, entry.form, entry.keys, entry.bits, entry.resolution, composite.function
-    )
-    return parts.run(args)
+    key = CallKey(entry.operator, entry.form, entry.keys, entry.bits)
+    return composite_entry(ResolveContext(key, args, entry.resolution), composite.function).run(args)
 
 
 def _ask(entry: CachedCall, args: tuple[Any, ...]) -> Any:

@@ -19,42 +19,25 @@ from tt.core.dispatch.resolve.candidates import (
     eligible_kernels,
     refuse_ties,
 )
+from tt.core.dispatch.resolve.composite import composite_entry, make_entry
 from tt.core.dispatch.resolve.dtypes import CallDtypes, upcast_of
-from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.dispatch.resolve.resolution import ResolveContext
 from tt.core.errors import KernelContractError
 from tt.core.schema.model import MISSING
-from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.registry.sources import Registration
     from tt.core.tensor.backend import Backend
 
-__all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
-
-
-def make_entry(
-    operator: Operator, form: str, keys: int, bits: int, kind: int, resolution: Resolution, **fields: Any
-) -> CachedCall:
-    """Return an entry of the present epoch with some of its fields set."""
-    entry = CachedCall(operator, form, keys, bits, STATE.epoch, kind)
-    entry.resolution = resolution
-    for name, value in fields.items():
-        setattr(entry, name, value)
-    return entry
+__all__ = ["kernel_entry", "out_entry", "taken_positions"]
 
 
 def kernel_entry(
-    operator: Operator,
-    form: str,
-    keys: int,
-    bits: int,
-    resolution: Resolution,
-    backend: Backend,
-    layouts: tuple[str, ...],
-    dtypes: CallDtypes,
+    context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
     """Return the entry of the kernels that serve a call on one device, or None if none does."""
+    operator, resolution = context.operator, context.resolution
     served = eligible_kernels(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         generic = backend.generic_kernel(operator)
@@ -63,20 +46,15 @@ def kernel_entry(
         resolution.note(
             "generic kernel", code_location(generic), True, f"the {backend.device_type} backend serves it"
         )
-        return _generic_entry(operator, form, keys, bits, resolution, backend, dtypes, generic)
-    return _build(operator, form, keys, bits, resolution, backend, dtypes, served)
+        return _generic_entry(context, backend, dtypes, generic)
+    return _build(context, backend, dtypes, served)
 
 
 def out_entry(
-    operator: Operator,
-    keys: int,
-    bits: int,
-    resolution: Resolution,
-    backend: Backend,
-    layouts: tuple[str, ...],
-    dtypes: CallDtypes,
+    context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
     """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
+    operator, resolution = context.operator, context.resolution
     ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
     if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
         return None
@@ -86,22 +64,16 @@ def out_entry(
     how, chosen = choose_form(operator, "out", backend, dtypes, served)
     if how != codes.WRITES_OUTPUT or any(s.upcast or s.registration.kernel.tensors for s in chosen):
         return None
-    entry = _build(operator, "out", keys, bits, resolution, backend, dtypes, served)
+    entry = _build(context, backend, dtypes, served)
     entry.kind = OUT
     entry.operands = tuple(i for i, a in enumerate(operator.arguments) if a.type.is_tensor)
     return entry
 
 
 def _build(
-    operator: Operator,
-    form: str,
-    keys: int,
-    bits: int,
-    resolution: Resolution,
-    backend: Backend,
-    dtypes: CallDtypes,
-    served: list[EligibleKernel],
+    context: ResolveContext, backend: Backend, dtypes: CallDtypes, served: list[EligibleKernel]
 ) -> CachedCall:
+    operator, form, resolution = context.operator, context.form, context.resolution
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
@@ -137,14 +109,10 @@ def _build(
         )
         resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
     if choices[0].registration.kernel.tensors:
-        return _over_tensors(operator, form, keys, bits, resolution, backend, choices[0])
+        return _over_tensors(context, backend, choices[0])
     entry = make_entry(
-        operator,
-        form,
-        keys,
-        bits,
+        context,
         MUTATE if operator.mutates else KERNEL,
-        resolution,
         choices=tuple(choices),
         # What is functional, however it is made, changes no target.
         writes_target=how if how <= codes.CHANGES_METADATA else codes.RETURNS,
@@ -194,18 +162,9 @@ def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> 
     )
 
 
-def _over_tensors(
-    operator: Operator,
-    form: str,
-    keys: int,
-    bits: int,
-    resolution: Resolution,
-    backend: Backend,
-    choice: BoundKernel,
-) -> CachedCall:
+def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel) -> CachedCall:
     """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
-    from tt.core.dispatch.resolve.resolve import composite_entry
-
+    operator, form = context.operator, context.form
     function, takes = choice.function, choice.takes
 
     changes_first = choice.registration.kernel.form == "inplace"
@@ -228,9 +187,9 @@ def _over_tensors(
         return args[0]
 
     if changes_first and form == "inplace":
-        entry = make_entry(operator, form, keys, bits, REROUTE, resolution, function=in_place)
+        entry = make_entry(context, REROUTE, function=in_place)
     else:
-        entry = composite_entry(operator, form, keys, bits, resolution, chosen)
+        entry = composite_entry(context, chosen)
     entry.backend = backend
     return entry
 
@@ -348,15 +307,9 @@ def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> 
 
 
 def _generic_entry(
-    operator: Operator,
-    form: str,
-    keys: int,
-    bits: int,
-    resolution: Resolution,
-    backend: Backend,
-    dtypes: CallDtypes,
-    generic: Callable[..., Any],
+    context: ResolveContext, backend: Backend, dtypes: CallDtypes, generic: Callable[..., Any]
 ) -> CachedCall:
+    operator, form, resolution = context.operator, context.form, context.resolution
     results = dtypes.results
 
     def function(*prepared: Any) -> Any:
@@ -369,9 +322,7 @@ def _generic_entry(
     if changes_metadata(operator) and form == "inplace":
         how = codes.CHANGES_METADATA
     kind = MUTATE if operator.mutates else KERNEL
-    entry = make_entry(
-        operator, form, keys, bits, kind, resolution, choices=(choice,), writes_target=how, backend=backend
-    )
+    entry = make_entry(context, kind, choices=(choice,), writes_target=how, backend=backend)
     _set_results(entry, operator, backend, dtypes)
     entry.verified = True
     return entry

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.types.dtype import dtype as Dtype
 
-__all__ = ["Candidate", "Resolution"]
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.operator import Operator
+
+__all__ = ["CallKey", "Candidate", "Resolution", "ResolveContext"]
+
+
+class CallKey(NamedTuple):
+    """What calls have in common that one cached call serves.
+
+    Attributes
+    ----------
+    operator : Operator
+        What is called.
+    form : str
+        functional, inplace or out.
+    keys, bits : int
+        Level 1 and level 2.
+    """
+
+    operator: Operator
+    form: str
+    keys: int
+    bits: int
 
 
 @dataclass(slots=True)
@@ -69,3 +91,32 @@ class Resolution:
     def note(self, kind: str, source: Any, taken: bool, reason: str) -> None:
         """Add a candidate."""
         self.candidates.append(Candidate(kind, str(source), taken, reason))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveContext:
+    """One resolution while it is made.
+
+    Attributes
+    ----------
+    key : CallKey
+        The combination.
+    args : tuple
+        The arguments of its first call, for messages; empty where there is no call.
+    resolution : Resolution
+        The record.
+    """
+
+    key: CallKey
+    args: tuple[Any, ...]
+    resolution: Resolution
+
+    @property
+    def operator(self) -> Operator:
+        """What is called."""
+        return self.key.operator
+
+    @property
+    def form(self) -> str:
+        """The form of the call."""
+        return self.key.form

@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.codes import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE
+from tt.core.dispatch.call.codes import KERNEL, LAYER, PYTHON, REROUTE
 from tt.core.dispatch.call.entry import CachedCall
-from tt.core.dispatch.mutate.mutation import with_targets_of
 from tt.core.dispatch.mutate.out import run_out
-from tt.core.dispatch.mutate.overlap import refuse_shared
-from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.sources import code_location
+from tt.core.dispatch.resolve.composite import composite_entry, make_entry
 from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, resolve_dtypes
 from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
-from tt.core.dispatch.resolve.kernels import kernel_entry, make_entry, out_entry
+from tt.core.dispatch.resolve.kernels import kernel_entry, out_entry
 from tt.core.dispatch.resolve.mixed_devices import run_mixed
 from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS, no_kernel
-from tt.core.dispatch.resolve.resolution import Resolution
-from tt.core.errors import CastError, InplaceError, NoKernelError, TargetDtypeError
+from tt.core.dispatch.resolve.resolution import CallKey, Resolution, ResolveContext
+from tt.core.errors import CastError, NoKernelError, TargetDtypeError
 from tt.core.schema.classes import dtype_names
 from tt.core.types.keys import KEYS
 from tt.core.types.keys import PYTHON as PYTHON_BIT
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.intercept.layers import Layer
     from tt.core.tensor.backend import Backend
 
-__all__ = ["composite_entry", "resolve"]
+__all__ = ["resolve"]
 
 
 def resolve(
@@ -65,28 +63,28 @@ def resolve(
     """
     call = f"{KEYS.describe(keys)}: {describe_level_2(operator, form, bits)}"
     resolution = Resolution(operator.name, form, call)
+    context = ResolveContext(CallKey(operator, form, keys, bits), args, resolution)
     if keys & KEYS.mask("layer"):
-        return _resolve_layer(operator, form, keys, bits, args, resolution)
+        return _resolve_layer(context)
     devices = KEYS.names("device", keys)
     if form == "out":
-        return _resolve_out(operator, keys, bits, resolution, devices)
+        return _resolve_out(context, devices)
     if len(devices) > 1:
         resolution.note(
             "reroute", "tt.core.dispatch.resolve.mixed_devices", True, "tensors of several device types"
         )
-        return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_mixed)
-    return _resolve_device(operator, form, keys, bits, args, resolution, devices[0], without_kernels)
+        return make_entry(context, REROUTE, function=_run_mixed)
+    return _resolve_device(context, devices[0], without_kernels)
 
 
-def _resolve_out(
-    operator: Operator, keys: int, bits: int, resolution: Resolution, devices: Sequence[str]
-) -> CachedCall:
+def _resolve_out(context: ResolveContext, devices: Sequence[str]) -> CachedCall:
     """Return the entry of a call with `out=`: of kernels that write there, or one that copies their result there."""
+    (operator, _, keys, bits), resolution = context.key, context.resolution
     if len(devices) == 1 and operator.definition.kind == "pointwise":
         layouts = tuple(sorted(KEYS.names("layout", keys)))
         backend = operator.registry.backend(devices[0], _main_layout(layouts))
         dtypes = resolve_dtypes(operator, "out", bits)
-        entry = out_entry(operator, keys, bits, resolution, backend, layouts, dtypes)
+        entry = out_entry(context, backend, layouts, dtypes)
         if entry is not None:
             resolution.device, resolution.layout = devices[0], "+".join(layouts)
             resolution.compute, resolution.results = dtypes.compute, dtypes.results
@@ -95,7 +93,7 @@ def _resolve_out(
     resolution.note(
         "reroute", "tt.core.dispatch.mutate.out", True, "runs the functional form and writes its result"
     )
-    return make_entry(operator, "out", keys, bits, REROUTE, resolution, function=_run_out)
+    return make_entry(context, REROUTE, function=_run_out)
 
 
 def _run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
@@ -109,9 +107,8 @@ def _run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 # --- layers ----------------------------------------------------------------------------------------------------
 
 
-def _resolve_layer(
-    operator: Operator, form: str, keys: int, bits: int, args: tuple[Any, ...], resolution: Resolution
-) -> CachedCall:
+def _resolve_layer(context: ResolveContext) -> CachedCall:
+    (operator, form, keys, bits), args, resolution = context.key, context.args, context.resolution
     registry = operator.registry
     layers = sorted((registry.layer(name) for name in KEYS.names("layer", keys)), key=lambda x: -x.order)
     top = layers[0]
@@ -122,17 +119,17 @@ def _resolve_layer(
     if rule is not None:
         resolution.note(who, code_location(rule), True, "the layer has a rule for the operator")
         if top.bit == PYTHON_BIT:
-            return make_entry(operator, form, keys, bits, PYTHON, resolution, function=rule)
+            return make_entry(context, PYTHON, function=rule)
         if top.terminal:
             dtypes = resolve_dtypes(operator, form, bits)
             resolution.compute, resolution.results = dtypes.compute, dtypes.results
-            return make_entry(operator, form, keys, bits, LAYER, resolution, rule=rule, clear=top.bit)
+            return make_entry(context, LAYER, rule=rule, clear=top.bit)
     elif form == "out":
         resolution.note(who, "(none)", False, "no rule for out=")
         resolution.note(
             "reroute", "tt.core.dispatch.mutate.out", True, "runs the functional form and writes its result"
         )
-        return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_out)
+        return make_entry(context, REROUTE, function=_run_out)
     elif operator.is_factory and top.passes_through(operator, form):
         # Before its composite, whose inner factories would see none of the tensors that the call is like.
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
@@ -142,8 +139,8 @@ def _resolve_layer(
             who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
         )
         resolution.note("composite", composite, True, "runs on the original tensors")
-        entry = composite_entry(operator, form, keys, bits, resolution, composite.function)
-        return _unless_idle(entry, top, args) if top.idles and form == "functional" else entry
+        entry = composite_entry(context, composite.function)
+        return _unless_idle(entry, top, context) if top.idles and form == "functional" else entry
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
         rule = _pass_through
@@ -154,10 +151,10 @@ def _resolve_layer(
     resolution.below = below.resolution
     resolution.device, resolution.layout = below.resolution.device, below.resolution.layout
     resolution.compute, resolution.results = below.resolution.compute, below.resolution.results
-    return make_entry(operator, form, keys, bits, LAYER, resolution, below=below, rule=rule, clear=top.bit)
+    return make_entry(context, LAYER, below=below, rule=rule, clear=top.bit)
 
 
-def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> CachedCall:
+def _unless_idle(entry: CachedCall, layer: Layer, context: ResolveContext) -> CachedCall:
     """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
 
     Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
@@ -167,7 +164,7 @@ def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> Cach
     if operator.definition.kind in ("view", "composite"):
         return entry
     try:
-        below = operator.caller(entry.form).entry_of(entry.keys & ~layer.bit, entry.bits, args)
+        below = operator.caller(entry.form).entry_of(entry.keys & ~layer.bit, entry.bits, context.args)
     except NoKernelError:
         return entry  # the composite may still serve what the operator as such does not
     if below.kind != KERNEL:
@@ -176,10 +173,7 @@ def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> Cach
     def unless_idle(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         return entry.call_below(args) if layer.idle() else composite(*args)
 
-    return make_entry(
-        operator, entry.form, entry.keys, entry.bits, LAYER, entry.resolution, below=below, rule=unless_idle,
-        clear=layer.bit,
-    )  # fmt: skip
+    return make_entry(context, LAYER, below=below, rule=unless_idle, clear=layer.bit)
 
 
 def _pass_through(entry: CachedCall, args: tuple[Any, ...]) -> Any:
@@ -196,16 +190,8 @@ def _unsupported(layer: Any) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
 # --- one device ------------------------------------------------------------------------------------------------
 
 
-def _resolve_device(
-    operator: Operator,
-    form: str,
-    keys: int,
-    bits: int,
-    args: tuple[Any, ...],
-    resolution: Resolution,
-    device: str,
-    without_kernels: bool,
-) -> CachedCall:
+def _resolve_device(context: ResolveContext, device: str, without_kernels: bool) -> CachedCall:
+    (operator, form, keys, bits), args, resolution = context.key, context.args, context.resolution
     registry = operator.registry
     layouts = tuple(sorted(KEYS.names("layout", keys)))
     backend = registry.backend(device, _main_layout(layouts))
@@ -216,14 +202,14 @@ def _resolve_device(
     resolution.compute, resolution.results = dtypes.compute, dtypes.results
     _check_target(operator, dtypes)
     if not without_kernels:
-        entry = kernel_entry(operator, form, keys, bits, resolution, backend, layouts, dtypes)
+        entry = kernel_entry(context, backend, layouts, dtypes)
         if entry is not None:
             return entry
     else:
         resolution.note("kernel", f"of {device}", False, NOT_ALL_ARGUMENTS)
     composite = registry.composite(operator.name)
     if backend.prefer_fallback:
-        entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
+        entry = _fallback_entry(context, backend)
         if entry is not None:
             return entry
     if composite is None:
@@ -235,9 +221,9 @@ def _resolve_device(
         )
     else:
         resolution.note("composite", composite, True, "no kernel serves; the composite calls other operators")
-        return composite_entry(operator, form, keys, bits, resolution, composite.function)
+        return composite_entry(context, composite.function)
     if not backend.prefer_fallback:
-        entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
+        entry = _fallback_entry(context, backend)
         if entry is not None:
             return entry
     raise no_kernel(operator, resolution, args, backend, layouts)
@@ -264,74 +250,8 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
         raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
 
 
-def composite_entry(
-    operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
-) -> CachedCall:
-    """Return the entry that runs a form of an operator by its composite."""
-    if operator.returns_targets:
-        function = _returning(operator, function)
-    if form == "functional":
-        returns = operator.definition.signature.returns
-        if len(returns) > 1 or (returns and returns[0].type.list):
-            function = _named(operator, function)
-        return make_entry(operator, form, keys, bits, COMPOSITE, resolution, function=function)
-    changes_metadata = "metadata_inplace" in operator.definition.tags
-    inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
-    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=inplace)
-
-
-def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    def returning(*args: Any) -> Any:
-        return with_targets_of(operator, args, function(*args))
-
-    return returning
-
-
-def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    def named(*args: Any) -> Any:
-        return operator.return_type(function(*args))
-
-    return named
-
-
-def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
-    """Return the in-place form of a composite: run it and copy the result into the target."""
-
-    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        target, definition = args[0], entry.operator.definition
-        if target._storage is not None:
-            refuse_shared(entry, target, args)
-        result = function(*args)
-        name = definition.inplace_name
-        if "exact_target" in definition.tags and result.dtype is not target.dtype:
-            raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
-        if not can_cast(result.dtype, target.dtype):
-            raise CastError(name, result.dtype.name, target.dtype.name)
-        if result.shape != target.shape:
-            raise InplaceError(
-                f"{name}(): the result has shape {list(result.shape)}, which the target of shape "
-                f"{list(target.shape)} cannot hold"
-            )
-        return ops.copy_(target, result)
-
-    return inplace
-
-
-def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
-    """Return the in-place form of a view that is a composite: the target becomes the view."""
-
-    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        target, view = args[0], function(*args)
-        target._set_data(view._handle, view._spec)
-        target._bump_version()
-        return target
-
-    return inplace
-
-
-def _fallback_entry(
-    operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, backend: Backend
-) -> CachedCall | None:
+def _fallback_entry(context: ResolveContext, backend: Backend) -> CachedCall | None:
+    resolution = context.resolution
     run = run_strided if backend.strided_fallback else run_fallback
     there = "strided tensors" if backend.strided_fallback else backend.fallback
     if there is None:
@@ -342,4 +262,4 @@ def _fallback_entry(
         resolution.note("fallback", f"to {there}", False, "policy: error")
         return None
     resolution.note("fallback", f"to {there}", True, f"policy: {policy}")
-    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=run, backend=backend)
+    return make_entry(context, REROUTE, function=run, backend=backend)

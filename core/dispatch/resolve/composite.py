@@ -1,0 +1,94 @@
+"""Cached calls in general, and those that run a composite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call.codes import COMPOSITE, REROUTE
+from tt.core.dispatch.call.entry import CachedCall
+from tt.core.dispatch.mutate.mutation import with_targets_of
+from tt.core.dispatch.mutate.overlap import refuse_shared
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.resolve.resolution import ResolveContext
+from tt.core.errors import CastError, InplaceError, TargetDtypeError
+from tt.core.types.promotion import can_cast
+from tt.core.types.state import STATE
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.operator import Operator
+
+__all__ = ["composite_entry", "make_entry"]
+
+
+def make_entry(context: ResolveContext, kind: int, **fields: Any) -> CachedCall:
+    """Return an entry of the present epoch with some of its fields set."""
+    entry = CachedCall(*context.key, STATE.epoch, kind)
+    entry.resolution = context.resolution
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    return entry
+
+
+def composite_entry(context: ResolveContext, function: Callable[..., Any]) -> CachedCall:
+    """Return the entry that runs a form of an operator by its composite."""
+    operator, form = context.operator, context.form
+    if operator.returns_targets:
+        function = _returning(operator, function)
+    if form == "functional":
+        returns = operator.definition.signature.returns
+        if len(returns) > 1 or (returns and returns[0].type.list):
+            function = _named(operator, function)
+        return make_entry(context, COMPOSITE, function=function)
+    changes_metadata = "metadata_inplace" in operator.definition.tags
+    inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
+    return make_entry(context, REROUTE, function=inplace)
+
+
+def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    def returning(*args: Any) -> Any:
+        return with_targets_of(operator, args, function(*args))
+
+    return returning
+
+
+def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    def named(*args: Any) -> Any:
+        return operator.return_type(function(*args))
+
+    return named
+
+
+def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
+    """Return the in-place form of a composite: run it and copy the result into the target."""
+
+    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+        target, definition = args[0], entry.operator.definition
+        if target._storage is not None:
+            refuse_shared(entry, target, args)
+        result = function(*args)
+        name = definition.inplace_name
+        if "exact_target" in definition.tags and result.dtype is not target.dtype:
+            raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
+        if not can_cast(result.dtype, target.dtype):
+            raise CastError(name, result.dtype.name, target.dtype.name)
+        if result.shape != target.shape:
+            raise InplaceError(
+                f"{name}(): the result has shape {list(result.shape)}, which the target of shape "
+                f"{list(target.shape)} cannot hold"
+            )
+        return ops.copy_(target, result)
+
+    return inplace
+
+
+def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
+    """Return the in-place form of a view that is a composite: the target becomes the view."""
+
+    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+        target, view = args[0], function(*args)
+        target._set_data(view._handle, view._spec)
+        target._bump_version()
+        return target
+
+    return inplace
