@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DataDependentError
+from tt.core.meta import run_rule
 from tt.core.schema.int_range import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
@@ -84,8 +85,6 @@ def computed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_shapes(op: str, *args: Any) -> None:
     """Run the shape rule of an operator on its leading arguments; it raises for a wrong call."""
-    from tt.core.meta import run_rule
-
     operator = REGISTRY.operator(op)
     run_rule(operator.definition, (*args, *operator.defaults[len(args) :]))
 

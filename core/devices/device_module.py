@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.blocks import Block, together
 from tt.core.devices.accelerator import current_accelerator, memory_info
+from tt.core.devices.memory_table import memory_table
 from tt.core.devices.streams import Event, Stream
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import (
@@ -188,8 +189,6 @@ class DeviceModule(ModuleType):
 
     def memory_summary(self, device: Place = None, abbreviated: bool = False) -> str:
         """Return the statistics of a device's memory as a table; `abbreviated`: without the counts."""
-        from tt.core.devices.memory_table import memory_table
-
         return memory_table(str(self._place(device)), self.memory_stats(device), abbreviated)
 
     def memory_snapshot(self, device: Place = None) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from tt.core.errors import (
     describe,
 )
 from tt.core.layers.functionalise import ensure_view_storage
+from tt.core.methods import creation
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
 from tt.core.methods.copying import COPYING_MEMBERS
@@ -314,9 +315,7 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a new tensor with a copy of `data`, by default of this tensor's dtype and on its device."""
-    from tt.core.methods.creation import tensor
-
-    return tensor(
+    return creation.tensor(
         data,
         dtype=self.dtype if dtype is None else to_dtype(dtype),
         device=self.device if device is None else to_device(device),

@@ -9,6 +9,7 @@ holds for memory of the host; tensors of other devices are copied one by one.
 
 from __future__ import annotations
 
+import copy as python_copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -278,12 +279,10 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if requires_gradient(self):
         new.requires_grad = True
     memo[id(self)] = new
-    from copy import deepcopy
-
     gradient = None if self._record is None else getattr(self, "grad", None)
     if gradient is not None:
-        new.grad = deepcopy(gradient, memo)
-    set_state(new, deepcopy({**slots_of(self), **self.__dict__}, memo))
+        new.grad = python_copy.deepcopy(gradient, memo)
+    set_state(new, python_copy.deepcopy({**slots_of(self), **self.__dict__}, memo))
     return new
 
 

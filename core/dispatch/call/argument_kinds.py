@@ -20,6 +20,7 @@ from tt.core.dispatch.call.codes import (
 )
 
 __all__ = [
+    "ABSENT",
     "BOOL",
     "DTYPE_OBJECT",
     "FALL_THROUGH",
@@ -38,6 +39,9 @@ __all__ = [
 
 FALL_THROUGH: Final[Any] = object()
 """What a quick way returns for calls that it leaves to the general one."""
+
+ABSENT: Final[Any] = None
+"""In a field that only calls of another kind have.  Any: the fields have the types that those kinds see."""
 
 NO_DEFAULT: Final[Any] = object()
 """Stands for the default of a parameter that has none: no argument is it."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call import codes
+from tt.core.dispatch.call.argument_kinds import ABSENT
 from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
 from tt.core.dispatch.call.results import verify
 from tt.core.dispatch.mutate.mutation import give_own, hand_back, refuse_written, with_targets, write_new
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from tt.core.dispatch.resolve.resolution import Resolution
     from tt.core.tensor.backend import Backend
     from tt.core.tensor.base import TensorSpec
-
-# In a field that only calls of another kind have.  Any: the fields have the types that those kinds see.
-ABSENT: Final[Any] = None
 
 
 class BoundKernel:

@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.dispatch.call.argument_kinds import ABSENT
 from tt.core.dispatch.call.codes import LIST, ONE, RAW
 from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
@@ -28,8 +29,6 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     KernelContractError
         When the number, kind or dtype of the results is wrong; the message names who brought the kernel.
     """
-    from tt.core.dispatch.call.entry import ABSENT
-
     if entry.result == ONE:
         verify_one(entry, choice, handles, entry.specs[0])
     elif entry.result == RAW:

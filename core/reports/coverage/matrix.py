@@ -13,6 +13,7 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.reports.coverage.served import Coverage, How, Place, compute_dtype, coverage, places
 from tt.core.schema.classes import dtype_names
+from tt.core.testing.samples.registry import find_family
 from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ def family_of(definition: OpDefinition) -> str:
     >>> family_of(definitions_of("softmax")[0])
     'activation'
     """
-    from tt.core.testing.samples.registry import find_family
-
     namespace = definition.signature.namespace
     if namespace != "tt" or not definition.samples:
         return namespace
