@@ -30,6 +30,7 @@ TESTED_ELSEWHERE: Final = {
     "cli/*/{app,options,facts}.py": "groups, options and rows of the commands that tests/cli runs",
     "cli/options.py": "the commands that tests/cli runs",
     "core/compiled.py": "tests/packaging/test_compiled.py, which compiles",
+    "core/errors/*": "every exception: tests/core/test_errors.py",
     "core/hooks.py": "names for plugins, which every plugin of tests/core/host imports",
     "core/composites/*": "tests/opinfo and the samples of every operator, with kernels masked",
     "core/dispatch/call/*": "the path of every call: tests/core/dispatch/call by what a call does",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -80,6 +81,26 @@ def test_every_error_travels_with_its_message_and_fields(name: str, how: str) ->
             assert repr(getattr(again, field)) == repr(getattr(error, field)), field
 
 
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_every_error_is_named_by_the_place_to_import_it_from(name: str) -> None:
+    assert getattr(errors, name).__module__ == "tt.core.errors"
+
+
+def test_every_exception_of_the_modules_is_public() -> None:
+    modules = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, ModuleType) and value.__name__.startswith("tt.core.errors.")
+    ]
+    defined = {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, BaseException)
+    }
+    assert len(modules) > 5 and defined == {*EXCEPTIONS}
+
+
 @pytest.mark.parametrize(
     "cause",
     [
@@ -111,7 +132,7 @@ def test_names_like_an_unknown_operator_are_searched_for_when_they_are_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
-    monkeypatch.setattr(errors, "nearest", lambda word, names: asked.append(word) or ["add"])
+    monkeypatch.setattr(errors.names, "nearest", lambda word, names: asked.append(word) or ["add"])
     assert not hasattr(tt, "unknown") and not hasattr(tt.ops, "unknown")
     assert asked == []
     error = UnknownOpError("ad", ["add"])
