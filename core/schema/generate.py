@@ -54,7 +54,9 @@ def refresh(digest: str, *, missing: bool) -> State:
                 else "snapshot and type stubs made"
             )
             say(f"{what}: {made} in {time.perf_counter() - began:.1f} s")
-    return found, _overloads(found), _methods(found), _public_names(found), _properties(found)
+    return (
+        found, _overloads(found), _methods(found), _public_names(found), _properties(found), _originals(found)
+    )  # fmt: skip
 
 
 def make_snapshot() -> None:
@@ -152,7 +154,8 @@ def _public_names(found: Mapping[str, OpDefinition]) -> dict[str, str]:
     return names
 
 
-# --- writing ---------------------------------------------------------------------------------------------------
+def _originals(found: Mapping[str, OpDefinition]) -> dict[str, str]:
+    return {alias: d.signature.name for d in found.values() for alias in d.aliases}
 
 
 # --- the text of the snapshot --------------------------------------------------------------------------------------
@@ -210,6 +213,9 @@ def render(found: Mapping[str, OpDefinition], digest: str) -> str:
         "}",
         "PROPERTIES: dict[str, str] = {",
         *(f"    {name!r}: {doc!r}," for name, doc in _properties(found).items()),
+        "}",
+        "ORIGINALS: dict[str, str] = {",
+        *(f"    {alias!r}: {name!r}," for alias, name in _originals(found).items()),
         "}",
     ]
     return "\n".join(lines) + "\n"

@@ -22,8 +22,8 @@ from typing import Any, Final, TypeAlias
 from tt.core.schema.model import MISSING, Alias, Argument, OpDefinition, Return, Signature, Type
 
 __all__ = [
-    "FIELDS", "SNAPSHOT_PATH", "Definitions", "State", "definitions", "digest", "methods", "overloads", "properties",
-    "public_names", "source_path",
+    "FIELDS", "SNAPSHOT_PATH", "Definitions", "State", "definitions", "digest", "methods", "originals", "overloads",
+    "properties", "public_names", "source_path",
 ]  # fmt: skip
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
@@ -100,9 +100,10 @@ def _make_type(fields: tuple[Any, ...]) -> Type:
 
 
 State: TypeAlias = tuple[
-    Mapping[str, OpDefinition], Mapping[str, tuple[str, ...]], tuple[str, ...], Mapping[str, str], Mapping[str, str]
+    Mapping[str, OpDefinition], Mapping[str, tuple[str, ...]], tuple[str, ...], Mapping[str, str], Mapping[str, str],
+    Mapping[str, str],
 ]  # fmt: skip
-"""Definitions, overloads, methods, public names and properties."""
+"""Definitions, overloads, methods, public names, properties and originals."""
 
 
 @cache
@@ -120,7 +121,14 @@ def _state() -> State:
         from tt.core.schema.generate import refresh
 
         return refresh(current if checkout else "", missing=not found)
-    return Definitions(s.OPS, s.TYPES, s.ALIASES), s.OVERLOADS, s.METHODS, s.PUBLIC_NAMES, s.PROPERTIES
+    return (
+        Definitions(s.OPS, s.TYPES, s.ALIASES),
+        s.OVERLOADS,
+        s.METHODS,
+        s.PUBLIC_NAMES,
+        s.PROPERTIES,
+        s.ORIGINALS,
+    )
 
 
 def digest() -> str:
@@ -188,3 +196,15 @@ def properties() -> Mapping[str, str]:
     True
     """
     return _state()[4]
+
+
+def originals() -> Mapping[str, str]:
+    """Return the names that aliases stand for, without making a definition.
+
+    Examples
+    --------
+    >>> from tt.core.schema.snapshot import originals
+    >>> originals()["subtract"]
+    'sub'
+    """
+    return _state()[5]

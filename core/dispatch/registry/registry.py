@@ -134,11 +134,17 @@ class Registry:
 
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
+        from tt.core.schema import snapshot
+
+        # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
         if self._aliases is None:
-            self._aliases = {a: d.signature.name for d in self.definitions() for a in d.aliases}
-        suffix = "_" if name.endswith("_") and not name.endswith("__") else ""
-        found = self._aliases.get(name) or self._aliases.get(name.removesuffix("_"))
-        return name if found is None else found + ("" if name in self._aliases else suffix)
+            added = {a: d.signature.name for d, _ in list(self._extra.values()) for a in d.aliases}
+            self._aliases = {**snapshot.originals(), **added}
+        found = self._aliases.get(name)
+        if found is None and name.endswith("_"):
+            found = self._aliases.get(name[:-1])
+            found = found if found is None or name.endswith("__") else f"{found}_"
+        return name if found is None else found
 
     def operator(self, name: str) -> Operator:
         """Return the operator of a qualified overload name, making it at first use."""

@@ -39,6 +39,7 @@ def test_any_signature_survives_the_snapshot():
     assert values["DIGEST"] == "digest"
     assert values["METHODS"] == ("f", "f_", "g", "g_")
     assert values["PUBLIC_NAMES"] == {"f": "f", "g": "f"}
+    assert values["ORIGINALS"] == {"g": "f"}
 
 
 def test_the_same_yaml_gives_the_same_text():
