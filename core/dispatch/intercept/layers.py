@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from tt.core.errors import NoKernelError
 from tt.core.types.keys import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.registry.sources import Provider
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Layer", "LayerFunction"]
+__all__ = ["Layer", "LayerFunction", "LayerTable", "is_layer_table"]
 
 
 class LayerFunction(Protocol):
@@ -22,6 +23,22 @@ class LayerFunction(Protocol):
 
     def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any:
         """Handle a call; `entry.call_below(args)` runs what lies below."""
+
+
+class LayerTable(Protocol):
+    """What a plugin hands over for a layer: formulas, batching rules.
+
+    What else it holds is between whoever makes it and the layer that accepts it.
+    """
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer that it is for."""
+
+
+def is_layer_table(table: object) -> TypeGuard[LayerTable]:
+    """Tell whether an object names the layer that it is for."""
+    return isinstance(getattr(table, "layer", None), str)
 
 
 class Layer:
@@ -45,6 +62,8 @@ class Layer:
         The layer's rules answer calls themselves; nothing is resolved below them.
     idles : bool
         The layer has nothing to do in some threads at some times; `idle` tells.
+    differentiates : bool
+        The layer's rules give operators gradients; reports say of which.
     transparent : bool
         What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
         layer is passed by meanwhile.
@@ -55,6 +74,7 @@ class Layer:
     generic: bool = False
     terminal: bool = False
     idles: bool = False
+    differentiates: bool = False
     transparent: bool = False
 
     def __init__(self) -> None:
@@ -94,7 +114,7 @@ class Layer:
         """Return how a tensor that the layer holds is printed; None to print it like any other."""
         return None
 
-    def accept(self, table: Any, source: Any) -> Any:
+    def accept(self, table: LayerTable, source: Provider) -> Callable[[], None]:
         """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
 

@@ -7,10 +7,11 @@ it brings for such a name waits until the name is decided for it, see `tt.core.h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tt.core.dispatch.intercept.layers import LayerTable, is_layer_table
 from tt.core.dispatch.registry.sources import RegistrationHandle
-from tt.core.dispatch.registry.tables import KernelTable
+from tt.core.dispatch.registry.tables import CompositeTable, KernelTable
 from tt.core.errors import PluginError
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.sources import Provider
     from tt.core.tensor.backend import Backend
 
-__all__ = ["PluginRegistry"]
+__all__ = ["PluginRegistry", "Table"]
+
+Table: TypeAlias = KernelTable | CompositeTable | LayerTable
+"""What a plugin hands over."""
 
 Waiting = tuple["Names", Callable[[], RegistrationHandle], "_Late"]
 
@@ -50,12 +54,12 @@ class PluginRegistry:
         self.handles: list[RegistrationHandle] = []
         self._waiting: list[Waiting] = []
 
-    def add(self, table: Any) -> RegistrationHandle:
+    def add(self, table: Table) -> RegistrationHandle:
         """Register a table of kernels, composites, formulas or rules."""
         if isinstance(table, KernelTable):
             self._check_kernels(table)
         names: Names = ()
-        if getattr(table, "layer", None) is not None:
+        if is_layer_table(table):
             names = self._check_layer_table(table)
         return self._when_held(names, lambda: self.registry.add(table, self.source, self._scope))
 
@@ -150,7 +154,7 @@ class PluginRegistry:
                     f"  try: Manifest(..., extends=({table.device!r},))"
                 )
 
-    def _check_layer_table(self, table: Any) -> Names:
+    def _check_layer_table(self, table: LayerTable) -> Names:
         """Return what a table of a layer is for; refuse one that is for the operators of others."""
         if self._scope is None:
             return ()
@@ -173,7 +177,7 @@ class PluginRegistry:
         return handle
 
 
-def _operators_of(table: Any) -> Iterable[str]:
+def _operators_of(table: LayerTable) -> Iterable[str]:
     """Return the operators for which a layer's table has something."""
     for value in vars(table).values():
         if isinstance(value, Mapping):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.intercept.layers import is_layer_table
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
 from tt.core.dispatch.registry.preference import PluginNames, in_order
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.callers import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.call.overloads import PacketOp
-    from tt.core.dispatch.intercept.layers import Layer
+    from tt.core.dispatch.intercept.layers import Layer, LayerTable
+    from tt.core.dispatch.registry.plugin_registry import Table
     from tt.core.tensor.backend import Backend
 
 __all__ = [
@@ -202,14 +204,14 @@ class Registry:
         return handle
 
     def add(
-        self, table: Any, source: Provider | None = None, scope: PluginNames | None = None
+        self, table: Table, source: Provider | None = None, scope: PluginNames | None = None
     ) -> RegistrationHandle:
         """Register a table of kernels, of composites, or one that a layer understands.
 
         Parameters
         ----------
-        table : KernelTable, CompositeTable or a table with the name of its `layer`
-            What to register.
+        table : KernelTable, CompositeTable or LayerTable
+            What to register; the last is any object with the name of its `layer`.
         source, scope : optional
             Who brings it; `PluginRegistry` says so.
 
@@ -225,25 +227,29 @@ class Registry:
             plugins().activate("device", table.device)
         return self.note(self._add(table, source or Provider(), scope), source)
 
-    def _add(self, table: Any, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
+    def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
         if isinstance(table, KernelTable):
             return self._add_kernels(table, source, scope)
         if isinstance(table, CompositeTable):
             return self._add_composites(table, source, scope)
-        layer = getattr(table, "layer", None)
-        if isinstance(layer, str):
-            plugins().activate("layer", layer)
-            undo = self.layers[layer].accept(table, source)
-            self.invalidate_all()
-
-            def remove() -> None:
-                undo()
-                self.invalidate_all()
-
-            return RegistrationHandle(remove)
+        if is_layer_table(table):
+            return self._add_to_layer(table, source)
         raise TypeError(
             f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
         )
+
+    def _add_to_layer(self, table: LayerTable, source: Provider) -> RegistrationHandle:
+        plugins().activate(
+            "layer", table.layer
+        )  # also where the layer is there: its name may not be decided yet
+        undo = self.layer(table.layer).accept(table, source)
+        self.invalidate_all()
+
+        def remove() -> None:
+            undo()
+            self.invalidate_all()
+
+        return RegistrationHandle(remove)
 
     def _add_kernels(
         self, table: KernelTable, source: Provider, scope: PluginNames | None

@@ -12,6 +12,7 @@ from tests.processes import printed_by
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import (
     DuplicateRegistrationError,
+    UnknownNameError,
 )
 
 
@@ -99,3 +100,24 @@ def test_every_alias_of_a_definition_is_known() -> None:
     for definition in REGISTRY.definitions():
         for alias in definition.aliases:
             assert REGISTRY.original(alias) == definition.signature.name
+
+
+class ForLayer:
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+
+
+def test_a_table_for_a_layer_that_is_not_there_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="unknown layer 'fakee'; did you mean 'fake'"):
+        REGISTRY.add(ForLayer("fakee"))
+
+
+def test_a_layer_of_the_core_refuses_tables() -> None:
+    with pytest.raises(TypeError, match="the layer 'fake' takes no ForLayer"):
+        REGISTRY.add(ForLayer("fake"))
+
+
+@pytest.mark.parametrize("table", [None, 3, {}, ForLayer(3)])
+def test_what_is_no_table_is_refused(table: Any) -> None:
+    with pytest.raises(TypeError, match=f"not {type(table).__name__}"):
+        REGISTRY.add(table)
