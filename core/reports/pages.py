@@ -190,8 +190,8 @@ def gradient(definition: OpDefinition) -> str:
         return "through the composite"
     arguments = ", ".join(f"`{name}`" for name in definition.grad)
     operator = REGISTRY.operator(definition.name)
-    layers = (layer for name, layer in REGISTRY.layers.items() if name == "autograd")
-    has_rule = any(layer.rule(operator, "functional") is not None for layer in layers)
+    layers = REGISTRY.layers.values()
+    has_rule = any(layer.rule(operator, "functional") is not None for layer in layers if layer.differentiates)
     return f"{arguments}: {'a formula' if has_rule else 'through the composite'}"
 
 

@@ -31,6 +31,7 @@ class AutogradLayer(Layer):
     name = "autograd"
     order = 100
     idles = True
+    differentiates = True
     transparent = True
 
     def __init__(self) -> None:
