@@ -82,7 +82,7 @@ class PluginRegistry:
 
     def add_definitions(self, definitions: Any) -> RegistrationHandle:
         """Register operators from a YAML file or from definitions."""
-        from tt.core.dispatch.registry.registry import read_definitions
+        from tt.core.dispatch.registry.definitions import read_definitions
 
         new = read_definitions(definitions)
         for name in dict.fromkeys(d.signature.namespace for d in new):

@@ -6,14 +6,16 @@ Registering and unregistering go through here, so that exactly the affected oper
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.intercept.layers import is_layer_table
+from tt.core.dispatch.registry.definitions import DefinitionTable, read_definitions
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
 from tt.core.dispatch.registry.preference import PluginNames, in_order
+from tt.core.dispatch.registry.registering import add_composites, add_kernels, add_to_layer
 from tt.core.dispatch.registry.sources import (
     TT_SOURCE,
     CompositeRegistration,
@@ -22,10 +24,9 @@ from tt.core.dispatch.registry.sources import (
     RegistrationHandle,
     code_location,
 )
-from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, taken_names
+from tt.core.dispatch.registry.tables import CompositeTable, KernelTable
 from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
 from tt.core.forks import fork_safe_lock
-from tt.core.schema.classes import dtype_names
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
 from tt.core.types.device import Device
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.callers import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.call.overloads import PacketOp
-    from tt.core.dispatch.intercept.layers import Layer, LayerTable
+    from tt.core.dispatch.intercept.layers import Layer
     from tt.core.dispatch.registry.plugin_registry import Table
     from tt.core.tensor.backend import Backend
 
@@ -54,7 +55,7 @@ __all__ = [
 
 
 @dataclass
-class Registry:
+class Registry(DefinitionTable):
     """Everything that the dispatcher knows.
 
     Attributes
@@ -79,74 +80,14 @@ class Registry:
     backend_sources: dict[tuple[str, str], Provider] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
     operators: dict[str, Operator] = field(default_factory=dict)
-    _extra: dict[str, tuple[OpDefinition, Provider]] = field(default_factory=dict)
     places: dict[Any, int] = field(default_factory=dict)
     packets: dict[tuple[str, str], PacketOp] = field(default_factory=dict)
     _core_composites: bool = False
-    _aliases: dict[str, str] | None = None
-    _lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
+    lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
     _scopes: list[list[RegistrationHandle]] = field(default_factory=list)
     _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
 
     # --- operators ---------------------------------------------------------------------------------------------
-
-    def definitions(self) -> Iterator[OpDefinition]:
-        """Yield the definitions of all operators, tt's own first."""
-        from tt.core.schema.snapshot import definitions
-
-        yield from definitions().values()
-        for definition, _ in list(self._extra.values()):
-            yield definition
-
-    def definition(self, name: str) -> OpDefinition | None:
-        """Return the definition of an overload, or None."""
-        from tt.core.schema.snapshot import definitions
-
-        name = name.removeprefix("tt::")
-        found = self._extra.get(name)
-        return found[0] if found is not None else definitions().get(name)
-
-    def definition_source(self, name: str) -> Provider:
-        """Return who defined an operator."""
-        found = self._extra.get(name)
-        return found[1] if found is not None else TT_SOURCE
-
-    def names(self) -> list[str]:
-        """Return the qualified names of all overloads."""
-        from tt.core.schema.snapshot import definitions
-
-        return [*definitions(), *self._extra]
-
-    def overloads(self, name: str) -> tuple[str, ...]:
-        """Return the qualified overload names of an operator's name, in the order of the schema."""
-        from tt.core.schema import snapshot
-
-        own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
-        if not own and self._activate_namespace(name):
-            own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
-        return own or tuple(snapshot.overloads(name))
-
-    @staticmethod
-    def _activate_namespace(name: str) -> bool:
-        """Let the plugin that declares the namespace of an operator register; tell whether there is one."""
-        namespace, separator, _ = name.partition("::")
-        if not separator:
-            return False
-        return plugins().activate("namespace", namespace)
-
-    def original(self, name: str) -> str:
-        """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
-        from tt.core.schema import snapshot
-
-        # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
-        if self._aliases is None:
-            added = {a: d.signature.name for d, _ in list(self._extra.values()) for a in d.aliases}
-            self._aliases = {**snapshot.originals(), **added}
-        found = self._aliases.get(name)
-        if found is None and name.endswith("_"):
-            found = self._aliases.get(name[:-1])
-            found = found if found is None or name.endswith("__") else f"{found}_"
-        return name if found is None else found
 
     def operator(self, name: str) -> Operator:
         """Return the operator of a qualified overload name, making it at first use."""
@@ -160,14 +101,15 @@ class Registry:
             definition = self.definition(name)
         if definition is None:
             raise UnknownOpError(name, self.names())
-        with self._lock:
+        with self.lock:
             return self.operators.setdefault(definition.name, Operator(definition, self))
 
     def caller(self, name: str, form: str = "functional") -> OpOverload:
         """Return the caller of one form of an operator."""
         return self.operator(name).caller(form)
 
-    def _invalidate(self, name: str) -> None:
+    def invalidate(self, name: str) -> None:
+        """Make an operator forget its entries."""
         operator = self.operators.get(name)
         if operator is not None:
             operator.invalidate()
@@ -229,101 +171,14 @@ class Registry:
 
     def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
         if isinstance(table, KernelTable):
-            return self._add_kernels(table, source, scope)
+            return add_kernels(self, table, source, scope)
         if isinstance(table, CompositeTable):
-            return self._add_composites(table, source, scope)
+            return add_composites(self, table, source, scope)
         if is_layer_table(table):
-            return self._add_to_layer(table, source)
+            return add_to_layer(self, table, source)
         raise TypeError(
             f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
         )
-
-    def _add_to_layer(self, table: LayerTable, source: Provider) -> RegistrationHandle:
-        plugins().activate(
-            "layer", table.layer
-        )  # also where the layer is there: its name may not be decided yet
-        undo = self.layer(table.layer).accept(table, source)
-        self.invalidate_all()
-
-        def remove() -> None:
-            undo()
-            self.invalidate_all()
-
-        return RegistrationHandle(remove)
-
-    def _add_kernels(
-        self, table: KernelTable, source: Provider, scope: PluginNames | None
-    ) -> RegistrationHandle:
-        for layout in table.layouts:
-            register_layout(layout)
-        new = [
-            Registration(
-                kernel,
-                table.device,
-                table.layouts,
-                source,
-                frozenset(dtype_names(kernel.dtypes)),
-                table.result,
-                scope,
-            )
-            for kernel in table.kernels
-        ]
-        with self._lock:
-            for registration in new:
-                self._refuse_duplicate(registration)
-            for registration in new:
-                self.kernels.setdefault(registration.kernel.op, []).insert(0, registration)
-                self._invalidate(registration.kernel.op)
-
-        def remove() -> None:
-            with self._lock:
-                for registration in new:
-                    self.kernels[registration.kernel.op].remove(registration)
-                    self._invalidate(registration.kernel.op)
-
-        return RegistrationHandle(remove)
-
-    def _refuse_duplicate(self, new: Registration) -> None:
-        """Refuse what one party registers twice; between plugins of several parties each call decides."""
-        if new.kernel.override:
-            return
-        for old in self.kernels.get(new.kernel.op, ()):
-            if old.plugin_name != new.plugin_name:
-                continue
-            same_place = (old.device, old.layouts) == (new.device, new.layouts)
-            same_call = (old.kernel.form, old.kernel.priority, old.kernel.native) == (
-                new.kernel.form, new.kernel.priority, new.kernel.native
-            )  # fmt: skip
-            overlap = old.dtypes & new.dtypes
-            if same_place and same_call and overlap and self.same_takes(old.kernel, new.kernel):
-                dtypes = ", ".join(sorted(overlap))
-                raise DuplicateRegistrationError(
-                    f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)
-                )
-
-    def same_takes(self, first: Kernel, second: Kernel) -> bool:
-        """Tell whether two kernels take the same arguments."""
-        definition = self.definition(first.op)
-        if definition is None:
-            return first.function is second.function
-        return taken_names(first, definition.signature) == taken_names(second, definition.signature)
-
-    def _add_composites(
-        self, table: CompositeTable, source: Provider, scope: PluginNames | None = None
-    ) -> RegistrationHandle:
-        new = [CompositeRegistration(op, function, source, scope) for op, function in table.functions.items()]
-        with self._lock:
-            for registration in new:
-                self.composites.setdefault(registration.op, []).insert(0, registration)
-                self._invalidate(registration.op)
-
-        def remove() -> None:
-            with self._lock:
-                for registration in new:
-                    self.composites[registration.op].remove(registration)
-                    self._invalidate(registration.op)
-
-        return RegistrationHandle(remove)
 
     def add_backend(self, backend: Backend, source: Provider | None = None) -> RegistrationHandle:
         """Register the backend of a device type and layout."""
@@ -333,7 +188,7 @@ class Registry:
 
     def _add_backend(self, backend: Backend, source: Provider) -> RegistrationHandle:
         place = (backend.device_type, backend.layout)
-        with self._lock:
+        with self.lock:
             if place in self.backends:
                 raise DuplicateRegistrationError(
                     f"backend of {'/'.join(place)}", str(self.backend_sources[place]), str(source)
@@ -359,7 +214,7 @@ class Registry:
         return self.note(self._add_layer(layer, source or Provider()), source)
 
     def _add_layer(self, layer: Layer, source: Provider) -> RegistrationHandle:
-        with self._lock:
+        with self.lock:
             if layer.name in self.layers:
                 raise DuplicateRegistrationError(f"layer {layer.name}", "an earlier plugin", str(source))
             self.layers[layer.name] = layer
@@ -387,7 +242,7 @@ class Registry:
 
     def _add_definitions(self, definitions: Any, source: Provider) -> RegistrationHandle:
         new = read_definitions(definitions)
-        with self._lock:
+        with self.lock:
             for definition in new:
                 if self.definition(definition.name) is not None:
                     first = self.definition_source(definition.name)
@@ -425,13 +280,13 @@ class Registry:
         if name not in self._extra:
             raise UnknownOpError(name, self._extra)
         place = [rule]  # an object of its own, however often the rule occurs
-        with self._lock:
+        with self.lock:
             places = self._shape_rules.setdefault(name, [[self._extra[name][0].meta]])
             places.insert(0, place)
             self._set_shape_rule(name)
 
         def remove() -> None:
-            with self._lock:
+            with self.lock:
                 if name in self._shape_rules:  # else the operator went before
                     self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not place]
                     self._set_shape_rule(name)
@@ -540,25 +395,6 @@ _CORE_LAYERS = {
     "python": "tt.core.layers.tt_dispatch:PythonLayer",
 }
 _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
-
-
-def read_definitions(definitions: Any) -> list[OpDefinition]:
-    """Return operators: those of a YAML file, or of a mapping, list or tuple of definitions, or a single one.
-
-    Raises
-    ------
-    SchemaError
-        With all mistakes of the file.
-    """
-    from tt.core.schema.load import load
-
-    if isinstance(definitions, OpDefinition):
-        return [definitions]
-    if isinstance(definitions, Mapping):
-        return list(definitions.values())
-    if isinstance(definitions, list | tuple) and all(isinstance(d, OpDefinition) for d in definitions):
-        return list(definitions)
-    return list(load([definitions]).values())
 
 
 def _load(reference: str) -> Any:

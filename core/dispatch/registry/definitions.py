@@ -1,0 +1,101 @@
+"""The definitions of operators: tt's own from the snapshot, and those that plugins and the program add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt.core.dispatch.registry.sources import TT_SOURCE, Provider
+from tt.core.schema.model import OpDefinition
+from tt.core.startup import plugins
+
+__all__ = ["DefinitionTable", "read_definitions"]
+
+
+@dataclass
+class DefinitionTable:
+    """Which operators exist, by name and by alias.
+
+    Those of tt are made when they are first asked for by name; see `tt.core.schema.snapshot`.
+    """
+
+    _extra: dict[str, tuple[OpDefinition, Provider]] = field(default_factory=dict)
+    _aliases: dict[str, str] | None = None
+
+    def definitions(self) -> Iterator[OpDefinition]:
+        """Yield the definitions of all operators, tt's own first."""
+        from tt.core.schema.snapshot import definitions
+
+        yield from definitions().values()
+        for definition, _ in list(self._extra.values()):
+            yield definition
+
+    def definition(self, name: str) -> OpDefinition | None:
+        """Return the definition of an overload, or None."""
+        from tt.core.schema.snapshot import definitions
+
+        name = name.removeprefix("tt::")
+        found = self._extra.get(name)
+        return found[0] if found is not None else definitions().get(name)
+
+    def definition_source(self, name: str) -> Provider:
+        """Return who defined an operator."""
+        found = self._extra.get(name)
+        return found[1] if found is not None else TT_SOURCE
+
+    def names(self) -> list[str]:
+        """Return the qualified names of all overloads."""
+        from tt.core.schema.snapshot import definitions
+
+        return [*definitions(), *self._extra]
+
+    def overloads(self, name: str) -> tuple[str, ...]:
+        """Return the qualified overload names of an operator's name, in the order of the schema."""
+        from tt.core.schema import snapshot
+
+        own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        if not own and self._activate_namespace(name):
+            own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        return own or tuple(snapshot.overloads(name))
+
+    @staticmethod
+    def _activate_namespace(name: str) -> bool:
+        """Let the plugin that declares the namespace of an operator register; tell whether there is one."""
+        namespace, separator, _ = name.partition("::")
+        if not separator:
+            return False
+        return plugins().activate("namespace", namespace)
+
+    def original(self, name: str) -> str:
+        """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
+        from tt.core.schema import snapshot
+
+        # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
+        if self._aliases is None:
+            added = {a: d.signature.name for d, _ in list(self._extra.values()) for a in d.aliases}
+            self._aliases = {**snapshot.originals(), **added}
+        found = self._aliases.get(name)
+        if found is None and name.endswith("_"):
+            found = self._aliases.get(name[:-1])
+            found = found if found is None or name.endswith("__") else f"{found}_"
+        return name if found is None else found
+
+
+def read_definitions(definitions: Any) -> list[OpDefinition]:
+    """Return operators: those of a YAML file, or of a mapping, list or tuple of definitions, or a single one.
+
+    Raises
+    ------
+    SchemaError
+        With all mistakes of the file.
+    """
+    from tt.core.schema.load import load
+
+    if isinstance(definitions, OpDefinition):
+        return [definitions]
+    if isinstance(definitions, Mapping):
+        return list(definitions.values())
+    if isinstance(definitions, list | tuple) and all(isinstance(d, OpDefinition) for d in definitions):
+        return list(definitions)
+    return list(load([definitions]).values())

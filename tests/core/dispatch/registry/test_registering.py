@@ -1,0 +1,50 @@
+"""Registering tables: what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import DuplicateRegistrationError, UnknownNameError
+
+
+def test_registering_twice_names_both_distributions(probe: Any) -> None:
+    probe.kernel("exp", np.exp)
+    with pytest.raises(DuplicateRegistrationError) as caught:
+        probe.kernel("exp", np.exp, source="other-dist")
+    text = str(caught.value)
+    assert "first by probe-dist 1.0" in text
+    assert "again by other-dist 1.0" in text
+    assert "override=True" in text
+
+
+def test_different_dtypes_of_one_operator_are_no_conflict(probe: Any) -> None:
+    probe.kernel("exp", np.exp, dtypes=("float32",))
+    probe.kernel("exp", lambda self: np.exp(self) + 1, dtypes=("float64",))
+    assert tt.exp(probe.tensor([0.0], tt.float32))._handle.tolist() == [1.0]
+    assert tt.exp(probe.tensor([0.0], tt.float64))._handle.tolist() == [2.0]
+
+
+class ForLayer:
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+
+
+def test_a_table_for_a_layer_that_is_not_there_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="unknown layer 'fakee'; did you mean 'fake'"):
+        REGISTRY.add(ForLayer("fakee"))
+
+
+def test_a_layer_of_the_core_refuses_tables() -> None:
+    with pytest.raises(TypeError, match="the layer 'fake' takes no ForLayer"):
+        REGISTRY.add(ForLayer("fake"))
+
+
+@pytest.mark.parametrize("table", [None, 3, {}, ForLayer(3)])
+def test_what_is_no_table_is_refused(table: Any) -> None:
+    with pytest.raises(TypeError, match=f"not {type(table).__name__}"):
+        REGISTRY.add(table)
