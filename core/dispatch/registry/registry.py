@@ -16,6 +16,7 @@ from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
 from tt.core.dispatch.registry.preference import PluginNames, in_order
 from tt.core.dispatch.registry.registering import add_composites, add_kernels, add_to_layer
+from tt.core.dispatch.registry.scopes import RegistrationScopes
 from tt.core.dispatch.registry.sources import (
     TT_SOURCE,
     CompositeRegistration,
@@ -55,7 +56,7 @@ __all__ = [
 
 
 @dataclass
-class Registry(DefinitionTable):
+class Registry(DefinitionTable, RegistrationScopes):
     """Everything that the dispatcher knows.
 
     Attributes
@@ -84,7 +85,6 @@ class Registry(DefinitionTable):
     packets: dict[tuple[str, str], PacketOp] = field(default_factory=dict)
     _core_composites: bool = False
     lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
-    _scopes: list[list[RegistrationHandle]] = field(default_factory=list)
     _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
 
     # --- operators ---------------------------------------------------------------------------------------------
@@ -120,30 +120,6 @@ class Registry(DefinitionTable):
         """Return the view of the plugin that is registering just now: what it adds is its, not the program's."""
         view = plugins().current_registry()
         return view if view is not None and view.registry is self else None
-
-    def open_scope(self, handles: list[RegistrationHandle]) -> None:
-        """Add the handle of everything that the program registers from now on to a list."""
-        self._scopes.append(handles)
-
-    def close_scope(self, handles: list[RegistrationHandle]) -> None:
-        """Undo everything that a scope has noted, the last first; what was noted within it goes too.
-
-        A scope that is closed already is left as it is.  Each is forgotten when all of it is undone, so that closing
-        can go on after an interrupt; removing a handle twice does nothing.
-        """
-        at = next((i for i, scope in enumerate(self._scopes) if scope is handles), len(self._scopes))
-        while len(self._scopes) > at:
-            scope = self._scopes[-1]
-            while scope:
-                scope[-1].remove()
-                del scope[-1]
-            del self._scopes[-1]
-
-    def note(self, handle: RegistrationHandle, source: Provider | None = None) -> RegistrationHandle:
-        """Note a registration in the innermost scope; those of plugins stay, since nobody would repeat them."""
-        if self._scopes and (source is None or not source.plugin):
-            self._scopes[-1].append(handle)
-        return handle
 
     def add(
         self, table: Table, source: Provider | None = None, scope: PluginNames | None = None
