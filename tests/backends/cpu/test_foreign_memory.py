@@ -95,3 +95,56 @@ def test_a_cast_of_a_bool_without_dimensions_is_an_array_of_its_own() -> None:
     assert all(type(handle_of(x)) is np.ndarray for x in found)
     found[0].fill_(True)
     assert [x.item() for x in found] == [True, False]
+
+
+MOVES = {
+    "copy": lambda x, i, m: x.clone(),
+    "transposed copy": lambda x, i, m: x.t().contiguous(),
+    "every other one": lambda x, i, m: x[:, ::2].contiguous(),
+    "into every other one": lambda x, i, m: tt.zeros(40, 80, dtype=x.dtype)[:, ::2].copy_(x),
+    "cast": lambda x, i, m: x[:, ::3].to(tt.complex128),
+    "reciprocal_, in steps": lambda x, i, m: x[:, ::2].reciprocal_(),
+    "add, in steps": lambda x, i, m: x[:, ::2] + x[:, 1::2],
+    "fill_": lambda x, i, m: x.fill_(1 + 2j),
+    "cat": lambda x, i, m: tt.cat([x, x.t()], 1),
+    "stack": lambda x, i, m: tt.stack([x, x.t()], 2),
+    "index_select": lambda x, i, m: x.index_select(0, i),
+    "index_select, columns": lambda x, i, m: x.index_select(1, i),
+    "index": lambda x, i, m: x[i],
+    "index_fill": lambda x, i, m: x.index_fill_(0, i, 3j),
+    "index_copy": lambda x, i, m: x.index_copy_(0, i, x.clone()),
+    "index_add": lambda x, i, m: x.index_add_(0, i, x.clone()),
+    "take": lambda x, i, m: x.take(i),
+    "gather": lambda x, i, m: x.gather(1, i[:, None].expand(40, 3)),
+    "gather, rows": lambda x, i, m: x.gather(0, i[:, None].expand(40, 40)),
+    "scatter": lambda x, i, m: x.scatter_(0, i[:, None].expand(40, 40), x.clone()),
+    "scatter_add": lambda x, i, m: x.scatter_add_(0, i[:, None].expand(40, 40), x.clone()),
+    "masked_select": lambda x, i, m: x.masked_select(m),
+    "masked_fill": lambda x, i, m: x.masked_fill_(m, 2j),
+    "masked_scatter": lambda x, i, m: x.masked_scatter_(m, x.clone()),
+    "where": lambda x, i, m: tt.where(m, x, 1j),
+    "flip": lambda x, i, m: x.flip(1),
+    "roll": lambda x, i, m: x.roll(3, 1),
+    "repeat": lambda x, i, m: x.repeat(2, 3),
+    "repeat_interleave": lambda x, i, m: x.repeat_interleave(2, 1),
+    "tril": lambda x, i, m: x.tril(),
+    "diag": lambda x, i, m: x.diagonal().contiguous(),
+    "cumsum": lambda x, i, m: x.cumsum(1),
+    "sum": lambda x, i, m: x[:, ::2].sum(0),
+    "pad": lambda x, i, m: tt.nn.functional.pad(x, (1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_complex64_may_begin_at_any_multiple_of_four_bytes(name):
+    parts = np.random.default_rng(0).standard_normal(3201).astype(np.float32)
+    shifted = np.frombuffer(bytearray(parts.tobytes()), np.complex64, offset=4).reshape(40, 40)
+    assert shifted.ctypes.data % 8 == 4
+    assert shifted.flags.aligned  # for NumPy, so that it comes to the kernels as it is
+    straight = shifted.copy()
+    index = tt.tensor(np.random.default_rng(1).permutation(40))
+    mask = tt.tensor(np.random.default_rng(2).random((40, 40)) < 0.5)
+    call = MOVES[name]
+    result = call(tt.from_numpy(shifted), index, mask)
+    np.testing.assert_array_equal(result.numpy(), call(tt.from_numpy(straight), index, mask).numpy())
+    np.testing.assert_array_equal(shifted, straight)

@@ -29,6 +29,8 @@ TT_INLINE int64_t tt_once(int64_t value)
 
 typedef struct { uint16_t bits; } tt_half;
 typedef struct { uint16_t bits; } tt_bfloat;
+/* Eight bytes that are moved, whatever they mean: complex64 has an alignment of four bytes, uint64_t one of eight. */
+typedef uint64_t tt_moved8 __attribute__((aligned(4), may_alias));
 typedef struct { float re, im; } tt_c64;
 typedef struct { double re, im; } tt_c128;
 

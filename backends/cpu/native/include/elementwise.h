@@ -59,7 +59,7 @@ typedef struct {
 #include "elementwise_runs.inc"
 
 #define NAME 8
-#define TYPE uint64_t
+#define TYPE tt_moved8
 #include "elementwise_runs.inc"
 
 #define NAME 16
@@ -77,7 +77,7 @@ static void tt_copy_strided(char *to, npy_intp to_step, const char *from, npy_in
         case 1: tt_gather_run_1((uint8_t *)to, from, from_step, count); return;
         case 2: tt_gather_run_2((uint16_t *)to, from, from_step, count); return;
         case 4: tt_gather_run_4((uint32_t *)to, from, from_step, count); return;
-        case 8: tt_gather_run_8((uint64_t *)to, from, from_step, count); return;
+        case 8: tt_gather_run_8((tt_moved8 *)to, from, from_step, count); return;
         default: break;
         }
     }

@@ -21,7 +21,7 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
 #include "moving_fill.inc"
 
 #define NAME 8
-#define TYPE uint64_t
+#define TYPE tt_moved8
 #include "moving_fill.inc"
 
 static void fill_run_16(const tt_wide *in, const uint8_t *mask, tt_wide *out, npy_intp n, tt_wide value)
@@ -42,7 +42,7 @@ static void fill_run_16(const tt_wide *in, const uint8_t *mask, tt_wide *out, np
 #include "moving_rows.inc"
 
 #define NAME 8
-#define TYPE uint64_t
+#define TYPE tt_moved8
 #include "moving_rows.inc"
 
 #define NAME 16

@@ -135,7 +135,7 @@ TT_INLINE void copy_item(char *to, const char *from, npy_intp size)
 #include "sorting_rows.inc"
 
 #define NAME 8
-#define TYPE uint64_t
+#define TYPE tt_moved8
 #include "sorting_rows.inc"
 
 static void write_row(const Rows *r, const Row *row, int64_t count, const char *from, char *values, int64_t *places)
