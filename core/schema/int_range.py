@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.errors import NumberRangeError
 from tt.core.schema.model import OpDefinition, Signature
 
-__all__ = ["refuse_wide"]
+__all__ = ["of_any_width", "refuse_wide", "refuse_wide_value"]
 
 _LIMIT: Final = 2**63
 
@@ -27,13 +27,21 @@ def refuse_wide(definition: OpDefinition, args: Sequence[Any]) -> None:
     """
     for position in _places(definition.signature):
         value = args[position] if position < len(args) else None
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
-                name = definition.signature.arguments[position].name
-                raise NumberRangeError(
-                    f"{definition.signature.name}(): {name}={item} is no integer of 64 bits "
-                    "(from -2**63 to 2**63 - 1)"
-                )
+        refuse_wide_value(definition.signature.name, definition.signature.arguments[position].name, value)
+
+
+def refuse_wide_value(operator: str, argument: str, value: Any) -> None:
+    """Refuse an integer or a sequence with an integer that 64 bits do not hold."""
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
+            raise NumberRangeError(
+                f"{operator}(): {argument}={item} is no integer of 64 bits (from -2**63 to 2**63 - 1)"
+            )
+
+
+def of_any_width(signature: Signature) -> bool:
+    """Return whether the integers of an operator are bounds of values, which uint64 makes larger."""
+    return signature.name in ("randint", "randint_like", "random")
 
 
 @cache

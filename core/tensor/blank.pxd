@@ -9,5 +9,13 @@ cdef extern from *:
         }
         return base->tp_new((PyTypeObject *)kind, nothing, NULL);
     }
+    static CYTHON_INLINE int tt_long_int(PyObject *number) { /* of the very type int, with more than two digits */
+    #if PY_VERSION_HEX >= 0x030C0000
+        return ((PyLongObject *)number)->long_value.lv_tag >= (3 << 3);
+    #else
+        return (size_t)(Py_SIZE(number) + 2) > 4;
+    #endif
+    }
     """
     object instance "tt_instance"(type base, object kind)
+    bint is_long "tt_long_int"(object number)

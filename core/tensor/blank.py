@@ -1,17 +1,20 @@
-"""Instances without a constructor: `Tensor` has one for users, and the dispatcher makes tensors without calling it.
+"""What Python cannot say to C: instances without a constructor, and how long an integer is.
+
+`Tensor` has a constructor for users, and the dispatcher makes tensors without calling it.
 
 Note [Instances of a base]
 --------------------------
 `TensorBase.__new__(Tensor)` is what Python offers, and it costs 350 instructions, a tenth of an addition.  C needs one
 call through a pointer, which no statement of Python stands for.  Compiled modules therefore take `instance` from
-`blank.pxd`, which shadows the function below; no other function exists twice.
+`blank.pxd`, which shadows the function below, and so `is_long`, which is two instructions there and is called for
+every integer of a call; no other function exists twice.
 """
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-__all__ = ["instance"]
+__all__ = ["instance", "is_long"]
 
 Kind = TypeVar("Kind")
 
@@ -20,3 +23,8 @@ def instance(base: type, kind: type[Kind]) -> Kind:
     """Return a new instance of `kind`, made by its base class."""
     new: Kind = base.__new__(kind)  # type: ignore[call-overload]  # of `object`, which mypy takes for that of `type`
     return new
+
+
+def is_long(number: int) -> bool:
+    """Return whether 60 bits do not hold an integer: 64 may, which is for slower code to find out."""
+    return number.bit_length() > 60

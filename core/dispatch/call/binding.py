@@ -14,6 +14,7 @@ import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import flat, overrides
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
+from tt.core.schema.int_range import of_any_width, refuse_wide_value
 from tt.core.schema.model import MISSING, Entries
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.generator import Generator
@@ -300,7 +301,7 @@ def _check(argument: Argument, index: int) -> list[str]:
         lines = [
             f"if type({name}) is tuple:",
             f"    for item in {name}:",
-            "        if type(item) is not int:",
+            "        if type(item) is not int or not LOWEST <= item <= HIGHEST:",
             f"            {convert}",
             "            break",
             "else:",
@@ -316,6 +317,8 @@ def _check(argument: Argument, index: int) -> list[str]:
         tests.append(f"({plain} or {value} not in choices{index})")
     elif type_.is_tensor and not type_.list:
         tests.append(f"not isinstance({name}, TensorBase)")
+    elif type_.base == "int" and not type_.list:
+        tests.append(f"(type({name}) is not int or not LOWEST <= {name} <= HIGHEST)")
     elif type_.base in _PLAIN and not type_.list:
         tests += [f"type({name}) is not plain{index}_{i}" for i in range(len(_PLAIN[type_.base]))]
     return [f"    if {' and '.join(tests) or 'True'}: {convert}"]
@@ -345,10 +348,14 @@ def make_binder(
     """
     arguments = signature.arguments
     converters = [converter(a.type) for a in arguments]
+    limited = not of_any_width(signature)
 
     def convert(index: int, value: Any) -> Any:
         try:
-            return converters[index](value)
+            found = converters[index](value)
+            if arguments[index].type.base == "int" and limited:
+                refuse_wide_value(name, arguments[index].name, found)
+            return found
         except NotAllowed as problem:
             raise ValueRangeError(
                 f"{name}(): argument {arguments[index].name!r} must be {problem}\n  signature: {signatures[0]}"
@@ -362,7 +369,9 @@ def make_binder(
             ) from None
 
     variadic = tensors_one_by_one or takes_variadic_sizes(signature)
-    namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": defaults}
+    namespace: dict[str, Any] = {
+        "TensorBase": TensorBase, "convert": convert, "default": defaults, "LOWEST": -(2**63), "HIGHEST": 2**63 - 1
+    }  # fmt: skip
     parameters, lines, seen_keyword = [], [], False
 
     for index, argument in enumerate(arguments):

@@ -5,6 +5,7 @@ from tt.core.dispatch.call.call_cache cimport CallCache
 from tt.core.dispatch.call.entry cimport CachedCall
 from tt.core.dispatch.call.signature_plan cimport SignaturePlan
 from tt.core.types.state cimport DispatchState
+from tt.core.tensor cimport blank
 from tt.core.tensor.base cimport TensorBase, TensorSpec
 
 cdef DispatchState STATE

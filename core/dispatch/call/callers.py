@@ -34,6 +34,7 @@ from tt.core.dispatch.call.signature_plan import SignaturePlan
 from tt.core.dispatch.intercept.modes import call_with_modes, entry_with_modes
 from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides
 from tt.core.errors import ArgumentError
+from tt.core.tensor import blank
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import FUNCTION
@@ -223,6 +224,8 @@ class OpOverload(CallCache):
             value = args[place]
             kind = kinds[place]
             if kind == codes.INT and type(value) is int:  # the most frequent after tensors
+                if blank.is_long(value):
+                    return FALL_THROUGH
                 continue
             if value is None:
                 if kind < codes.NONE_TAKEN:
@@ -250,11 +253,11 @@ class OpOverload(CallCache):
                 if shifts[place] == 0:
                     positions |= bit
             elif kind == codes.INT:
-                if type(value) is not int:
+                if type(value) is not int or blank.is_long(value):
                     return FALL_THROUGH
             elif kind == codes.SIZES:
                 if type(value) is int:
-                    if plan.lengths[place] == 0:
+                    if plan.lengths[place] == 0 or blank.is_long(value):
                         return FALL_THROUGH
                     if changed is None:
                         changed = list(args)
@@ -263,7 +266,7 @@ class OpOverload(CallCache):
                 if type(value) is not tuple and type(value) is not list:
                     return FALL_THROUGH
                 for item in value:
-                    if type(item) is not int:
+                    if type(item) is not int or blank.is_long(item):
                         return FALL_THROUGH
                 if type(value) is list:
                     if changed is None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import tt
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.schema.int_range import of_any_width
+from tt.core.testing.samples import samples
 
 B = 2**63
 CALLS = {
@@ -28,6 +33,44 @@ def test_the_argument_is_named(call, dtype, device):
     x = tt.zeros(2, 3, dtype=dtype, device=device)
     with pytest.raises(tt.errors.NumberRangeError, match=rf"\(\): {name}=-?922.* is no integer of 64 bits"):
         run(x)
+
+
+def calls_with(operator: Any) -> Any:
+    """Yield the first sample that gives each integer, with that one replaced: name, args, kwargs."""
+    arguments, seen = operator.definition.signature.arguments, set()
+    for sample in samples(operator.definition):
+        given = dict(zip((a.name for a in arguments), sample.args, strict=False))
+        for argument in arguments:
+            name = argument.name
+            value = given[name] if name in given else sample.kwargs.get(name)
+            if argument.type.base != "int" or name in seen or value is None:
+                continue
+            seen.add(name)
+            wide = B if not argument.type.list else (B,) if isinstance(value, int) else (*value[:-1], B)
+            args = [
+                wide if n == name and i < len(sample.args) else v for i, (n, v) in enumerate(given.items())
+            ]
+            yield name, args, {n: wide if n == name else v for n, v in sample.kwargs.items()}
+
+
+def takes_integers(operator: Any) -> bool:
+    signature = operator.definition.signature
+    return any(a.type.base == "int" for a in signature.arguments) and not of_any_width(signature)
+
+
+OPERATORS = [n for n in REGISTRY.names() if takes_integers(REGISTRY.operator(n))]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_operator_takes_one(name):
+    operator = REGISTRY.operator(name)
+    for argument, args, kwargs in calls_with(operator):
+        with pytest.raises(tt.errors.NumberRangeError, match=f"{argument}=.*64 bits"):
+            operator.caller("functional")(*args, **kwargs)
+
+
+def test_bounds_of_random_values_are_as_wide_as_uint64():
+    assert tt.randint(B, 2 * B - 1, (3,), dtype=tt.uint64).shape == (3,)
 
 
 def test_fake_tensors_refuse_it_too():
