@@ -54,7 +54,7 @@ def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
     axis = wrap("take_along_dim", dim, self)
     size = self.shape[axis]
     # As in PyTorch, indices are taken modulo the size, so that negative ones count from the end.
-    places = ops.expand(ops.remainder(indices, size), shape)
+    places = ops.expand(ops.remainder(indices, size) if size else indices, shape)
     return ops.gather(ops.expand(self, (*shape[:axis], size, *shape[axis + 1 :])), axis, places)
 
 

@@ -91,6 +91,8 @@ def index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, incl
         flat, places, values = (ops.reshape(t, (-1,)) for t in (self, index, source))
         return ops.reshape(ops.scatter_reduce(flat, 0, places, values, reduce, include_self=include_self), ())
     axis = wrap("index_reduce", dim, self)
+    if not source.numel():
+        ops.index_select(self, axis, index)  # refuses places that `scatter_reduce` would not look at
     values = ops.reshape(source, _slots(self, axis, index))
     return ops.scatter_reduce(self, axis, along(self, axis, index), values, reduce, include_self=include_self)
 

@@ -105,6 +105,8 @@ def index_select(self: Described, dim: int, index: Described, *, op: str) -> Sha
     shape = list(self.shape)
     count = index.shape[0] if index.ndim else 1
     if shape:
+        if not shape[at] and count:
+            raise IndexValueError(f"{op}(): dimension {at} has no places, and the index has {count}")
         shape[at] = count
     elif count != 1:
         raise ShapeError(

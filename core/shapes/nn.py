@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.errors import DataDependentError, ShapeError
+from tt.core.errors import DataDependentError, IndexValueError, ShapeError
 from tt.core.shapes.geometry import Described, broadcast, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype
 from tt.core.shapes.pointwise import like_strides
@@ -59,6 +59,8 @@ def embedding(weight: Described, indices: Described, *, op: str) -> Shape:
     if weight.ndim != 2:
         raise ShapeError(f"{op}(): 'weight' must be 2-D, got {weight.ndim}-D")
     expect_index_dtype(op, indices)
+    if not weight.shape[0] and 0 not in indices.shape:
+        raise IndexValueError(f"{op}(): the weight has no rows, and the indices name some")
     return (*indices.shape, weight.shape[1])
 
 

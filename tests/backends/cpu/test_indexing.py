@@ -233,3 +233,45 @@ def test_reading_makes_a_copy():
     ):
         taken.add_(10)
     assert x.tolist() == [0, 1, 2, 3]
+
+
+OF_NOTHING = {
+    "index_select": lambda m, x, i: x.index_select(0, i),
+    "index_select of columns": lambda m, x, i: x.index_select(1, i),
+    "gather": lambda m, x, i: x.gather(0, i[:, None]),
+    "take": lambda m, x, i: x.take(i),
+    "take_along_dim": lambda m, x, i: m.take_along_dim(x, i[:, None], 0),
+    "embedding": lambda m, x, i: m.nn.functional.embedding(i, x),
+    "one index": lambda m, x, i: x[i],
+    "an index of columns": lambda m, x, i: x[:, i],
+    "two indices": lambda m, x, i: x[i, i],
+    "index_put": lambda m, x, i: m.index_put(x, (i,), m.tensor(1.0)),
+    "put": lambda m, x, i: x.put(i, m.ones(i.numel())),
+    "index_fill": lambda m, x, i: x.index_fill(0, i, 1),
+    "index_copy": lambda m, x, i: x.index_copy(0, i, m.zeros(i.numel(), x.shape[1])),
+    "scatter_add": lambda m, x, i: x.scatter_add(0, i[:, None], m.ones(1, 1)),
+}
+
+
+def shape_or_refusal(call, module, shape, places):
+    try:
+        return tuple(call(module, module.zeros(shape), module.tensor(places, dtype=module.int64)).shape)
+    except (IndexError, RuntimeError):
+        return "refused"
+
+
+@pytest.mark.parametrize("places", [[], [0], [5]], ids=str)
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0)], ids=str)
+@pytest.mark.parametrize("name", OF_NOTHING)
+def test_places_are_checked_where_no_element_is_moved(name, shape, places):
+    call = OF_NOTHING[name]
+    assert shape_or_refusal(call, tt, shape, places) == shape_or_refusal(call, torch, shape, places)
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("places", [[0], [2], [5]], ids=str)
+def test_index_reduce_checks_places_without_elements(places):
+    def reduce(m, x, i):
+        return x.index_reduce(0, i, m.zeros(1, 0), "prod")
+
+    assert shape_or_refusal(reduce, tt, (3, 0), places) == shape_or_refusal(reduce, torch, (3, 0), places)

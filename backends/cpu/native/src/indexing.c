@@ -20,9 +20,8 @@ NUMPY(nonzero, "nonzero");
 static PyObject *read_into(Walk *w, PyArrayObject *out, tt_python *numpy, PyObject *const *args, Py_ssize_t count)
 {
     w->row = BY_SIZE(gather, PyArray_ITEMSIZE(out));
-    bool fine = w->row != NULL;
-    if (fine && PyArray_SIZE(out) > 0) fine = w->axis_size > 0 && walk_run(w, false);
-    if (fine) return (PyObject *)out;
+    /* a walk over no elements looks at no place */
+    if (w->row != NULL && PyArray_SIZE(out) > 0 && w->axis_size > 0 && walk_run(w, false)) return (PyObject *)out;
     Py_DECREF(out);
     return tt_leave(numpy, args, count);
 }
