@@ -33,7 +33,7 @@ cdef class OpOverload(CallCache):
     cpdef dispatch(self, tuple args)
     @cython.locals(count="Py_ssize_t", place="Py_ssize_t", variadic="Py_ssize_t", kind=int, shift=int, keys="long long",
                    bits="unsigned long long", positions="long long", code="long long", changed=list, tensor=TensorBase,
-                   entry=CachedCall, kinds=bytes, shifts=tuple, plan=SignaturePlan)
+                   entry=CachedCall, kinds=bytes, shifts=tuple, plan=SignaturePlan, number=double)
     cpdef fast_path(self, tuple args, dict kwargs)
     @cython.locals(keys="long long", bits="unsigned long long", positions="long long", shift=int, tensor=TensorBase,
                    entry=CachedCall)

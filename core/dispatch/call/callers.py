@@ -34,6 +34,7 @@ from tt.core.dispatch.call.signature_plan import SignaturePlan
 from tt.core.dispatch.intercept.modes import call_with_modes, entry_with_modes
 from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides
 from tt.core.errors import ArgumentError
+from tt.core.schema.factors import refuse_factors
 from tt.core.tensor import blank
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
@@ -299,6 +300,13 @@ class OpOverload(CallCache):
                 bit = SCALARS.get(type(value))
                 if bit is None:
                     return FALL_THROUGH
+                if plan.factors:  # which `called` compares with the dtype, once it has been found
+                    if type(value) is float:
+                        number = value
+                        if number > 65504.0 or number < -65504.0:
+                            return FALL_THROUGH
+                    elif type(value) is int and blank.is_long(value):
+                        return FALL_THROUGH
                 if shifts[place] == 0:
                     positions |= bit
             elif kind == codes.FLOAT:
@@ -419,6 +427,9 @@ class OpOverload(CallCache):
         if keys & OVERRIDDEN:
             return call_with_overrides(self, bound, function, args, kwargs)
         entry = self.entry(keys, bits, positions, bound)
+        if self.plan.factors:
+            spec = entry.spec
+            refuse_factors(self.operator.definition.signature, None if spec is None else spec.dtype, bound)
         return entry.run(bound)
 
     def one(self, value: Any) -> Any:

@@ -8,6 +8,7 @@ from tt.core.dispatch.call import argument_kinds as q
 from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import takes_variadic_sizes
 from tt.core.dispatch.call.signature_plan import SignaturePlan
+from tt.core.schema.factors import factor_places
 from tt.core.schema.model import MISSING, Argument, Type
 from tt.core.types.promotion import LAST_SHIFT, WORD
 
@@ -57,6 +58,7 @@ def make_plan(operator: Operator, form: str) -> SignaturePlan:
     plan.names = {a.name: i for i, a in enumerate(arguments)}
     plan.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
     plan.leading = _leading(operator)
+    plan.factors = bool(factor_places(operator.definition.signature))
     plan.tail = operator.defaults[plan.leading :]
     return plan
 

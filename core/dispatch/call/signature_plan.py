@@ -42,15 +42,18 @@ class SignaturePlan:
         The positions of the parameters.
     looks_at_all : bool
         Whether some default promotes with the tensors.
+    factors : bool
+        Whether some number has to be in the range of the dtype of the tensors; see `tt.core.schema.factors`.
     """
 
     __slots__ = (
-        "defaults", "kinds", "leading", "lengths", "looks_at_all", "names", "positional", "required", "shifts",
+        "defaults", "factors", "kinds", "leading", "lengths", "looks_at_all", "names", "positional", "required", "shifts",
         "steps", "tail", "tails", "variadic", "wide",
     )  # fmt: skip
 
     steps: tuple[tuple[int, int, int], ...]
     wide: bool
+    factors: bool
     leading: int
     tail: tuple[Any, ...]
     kinds: bytes
