@@ -47,8 +47,8 @@ class SignaturePlan:
     """
 
     __slots__ = (
-        "defaults", "factors", "kinds", "leading", "lengths", "looks_at_all", "names", "positional", "required", "shifts",
-        "steps", "tail", "tails", "variadic", "wide",
+        "defaults", "factors", "kinds", "leading", "lengths", "looks_at_all", "names", "positional", "required",
+        "shifts", "steps", "tail", "tails", "variadic", "wide",
     )  # fmt: skip
 
     steps: tuple[tuple[int, int, int], ...]
