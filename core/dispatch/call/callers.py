@@ -428,8 +428,8 @@ class OpOverload(CallCache):
             return call_with_overrides(self, bound, function, args, kwargs)
         entry = self.entry(keys, bits, positions, bound)
         if self.plan.factors:
-            spec = entry.spec
-            refuse_factors(self.operator.definition.signature, None if spec is None else spec.dtype, bound)
+            # Composites have no spec.
+            refuse_factors(self.operator.definition.signature, getattr(entry.spec, "dtype", None), bound)
         return entry.run(bound)
 
     def one(self, value: Any) -> Any:
