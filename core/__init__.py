@@ -1,1 +1,1 @@
-"""What tt is without any backend or plugin."""
+"""tt without any backend or plugin: schema, dispatcher, tensors, plugin host."""

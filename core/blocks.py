@@ -26,10 +26,10 @@ class Block:
     _befores: list[Any]
 
     def _look(self) -> Any:
-        """Return what is needed to go back; changes nothing."""
+        """Return the state to restore at the end; changes nothing."""
 
     def _begin(self) -> Any:
-        """Do what the block is for; what it returns is the target of `with`."""
+        """Begin the block; the result is the target of `with`."""
         return self
 
     def _end(self, before: Any) -> None:

@@ -55,7 +55,7 @@ class SourceFinder:
 
 
 def digest(source: str) -> str:
-    """Return a digest of a hot module's source, of its .pxd and of what it takes in, as Python makes them."""
+    """Return a digest of a hot module's source, its .pxd and its includes."""
     with open(source, "rb") as file:
         content = file.read()
     codes = os.path.join(os.path.dirname(source), "codes.pxd")
@@ -74,7 +74,7 @@ def source_of(module: str, root: str) -> str:
 
 
 def examine(root: str = PACKAGE_ROOT) -> Status:
-    """Compare the record of the build with what is there now; the answer of `install`, without its effect.
+    """Compare the record of the build with the present files; the result of `install`, without its effect.
 
     Parameters
     ----------

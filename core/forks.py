@@ -90,12 +90,12 @@ class _Locks:
 
     def in_child(self) -> None:
         for lock in self._missed:
-            lock._at_fork_reinit()  # what the modules of the standard library call
+            lock._at_fork_reinit()  # as the standard library's modules do
         self.in_parent()
 
 
 def _others_import() -> bool:
-    """Tell whether another thread imports a module on behalf of tt."""
+    """Return whether another thread imports a module on behalf of tt."""
     own = threading.get_ident()
     for ident, frame in sys._current_frames().items():
         importing, ours, at = False, False, None if ident == own else frame

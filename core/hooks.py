@@ -42,7 +42,7 @@ class Hooks:
     @staticmethod
     @hookspec(firstresult=True)
     def tt_manifest() -> Manifest:
-        """Return what the plugin is called and what it brings."""
+        """Return the plugin's name and contents."""
         raise NotImplementedError
 
     @staticmethod

@@ -1,7 +1,7 @@
 """All that a plugin author imports.
 
-The plugins and backends of tt itself use this module and nothing else of the core, so what they can do, a third
-party's package can do.
+The plugins and backends of tt itself use this module and nothing else of the core, so a third party's
+package can do all that they do.
 """
 
 from __future__ import annotations

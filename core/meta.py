@@ -34,7 +34,7 @@ __all__ = ["MetaBackend", "MetaHandle", "describe", "dtype_of", "run_rule"]
 
 @dataclass(frozen=True, slots=True)
 class MetaHandle:
-    """What is known of a tensor that has no data.
+    """A tensor without data: its shape, dtype and other metadata.
 
     Attributes
     ----------
@@ -87,12 +87,12 @@ def fresh(shape: Sequence[int], d: dtype, strides: Sequence[int] | None = None) 
 
 
 def describe(value: Any, backend: Backend | None = None) -> Any:
-    """Return what a shape rule may know of an argument: tensors and native arrays become `MetaHandle`s.
+    """Return an argument as shape rules see it: tensors and native arrays become `MetaHandle`s.
 
     Parameters
     ----------
     value : object
-        An argument of an operator; lists are described item by item, and what is no tensor stays.
+        An argument of an operator; lists are described item by item, other values stay.
     backend : Backend, optional
         To whom native arrays belong; NumPy arrays need none.
     """
@@ -193,7 +193,7 @@ def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype
         if isinstance(value, MetaHandle):
             bits |= (value.dtype.code + 1) << shift
     if operator.dtype_at >= 0 and args[operator.dtype_at] is not None:
-        # A backend's own dtype object is nobody else's business: the kernel that got it knows the result's dtype.
+        # Only the backend understands its own dtype objects; its kernel decides the result's dtype.
         with contextlib.suppress(UnknownNameError):
             bits |= (to_dtype(args[operator.dtype_at]).code + 1) << operator.dtype_shift
     return resolve_dtypes(operator, "functional", bits).results
@@ -207,7 +207,7 @@ def to_handles(
     Parameters
     ----------
     outcome : Result, tuple or list
-        What the rule returned.
+        The result of the rule.
     dtypes : sequence
         Of each result of the operator; a list of tensors has one for all.
     args : sequence
@@ -258,7 +258,7 @@ def _handle(result: Result, d: dtype | None, args: Sequence[Any], op: str) -> Me
 
 
 def depends_on_data(definition: OpDefinition) -> bool:
-    """Tell whether an operator needs the values of its tensors even to say what its result looks like."""
+    """Return whether an operator needs the values of its tensors even to say what its result looks like."""
     return "data_dependent" in definition.tags or "data_dependent_shape" in definition.tags
 
 
@@ -317,11 +317,11 @@ class MetaBackend(Backend):
         return self.cast(describe(array), from_numpy_dtype(array.dtype))
 
     def to_numpy(self, handle: MetaHandle) -> np.ndarray[Any, Any]:
-        """Refuse: there is no content."""
+        """Refuse: a meta tensor has no content."""
         raise DataDependentError("numpy", "meta")
 
     def item(self, handle: MetaHandle) -> bool | int | float | complex:
-        """Refuse: there is no content."""
+        """Refuse: a meta tensor has no content."""
         raise DataDependentError("item", "meta")
 
     def clone(self, handle: MetaHandle) -> MetaHandle:

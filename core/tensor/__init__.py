@@ -1,1 +1,1 @@
-"""A tensor's data: storage, fields, and what a backend says of its arrays."""
+"""A tensor's data: storage, fields, and the backend's interface to its arrays."""

@@ -1,4 +1,4 @@
-"""Backend: what the core must know of a device (and layout) and its native arrays.
+"""Backend: the core's interface to a device (and layout) and its native arrays.
 
 Note [Tensors made of parts]
 ----------------------------
@@ -45,7 +45,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether the elements fill their memory exactly once, in some order of the dimensions."""
+    """Return whether the elements fill their memory exactly once, in some order of the dimensions."""
     if 0 in shape:
         return True
     step = 1
@@ -166,7 +166,7 @@ class Backend(DeviceInterface):
         return handle.dtype
 
     def normalise(self, result: Any) -> Any:
-        """Turn a kernel's result that is no handle (a NumPy scalar) into one."""
+        """Turn a kernel's result that is not a handle (a NumPy scalar) into one."""
         raise TypeError(f"the {self.device_type} backend cannot make a handle of {type(result).__name__}")
 
     def cast(self, handle: Any, native_dtype: Any) -> Any:
@@ -232,7 +232,7 @@ class Backend(DeviceInterface):
         return None
 
     def record_stream(self, handle: Any, stream: Any) -> None:
-        """Keep the memory of a handle, when it is freed, until a stream has done what it was given by then."""
+        """Keep the memory of a handle, when it is freed, until a stream has finished the work queued by then."""
         return None
 
     def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
@@ -283,7 +283,7 @@ class Backend(DeviceInterface):
         return {}
 
     def facts(self, handle: Any) -> Mapping[str, Any]:
-        """Return what `assemble` must know beside the parts and the shape; it can be pickled."""
+        """Return the values that `assemble` needs besides the components and the shape; they can be pickled."""
         return {}
 
     def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
@@ -309,7 +309,7 @@ class Backend(DeviceInterface):
         return contiguous_strides(handle.shape)
 
     def is_row_major(self, handle: Any) -> bool:
-        """Tell whether the elements lie in row-major order, with nothing between them."""
+        """Return whether the elements lie in row-major order, with nothing between them."""
         expected = contiguous_strides(handle.shape)
         return all(
             a == b or n <= 1 for a, b, n in zip(self.strides(handle), expected, handle.shape, strict=True)
@@ -324,7 +324,7 @@ class Backend(DeviceInterface):
         return 0
 
     def is_writable(self, handle: Any) -> bool:
-        """Tell whether the memory of a handle may be written; asked where memory of others comes in."""
+        """Return whether the memory of a handle may be written; asked where memory of others comes in."""
         return True
 
     def storage_owner(self, handle: Any) -> Any:

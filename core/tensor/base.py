@@ -87,9 +87,9 @@ class TensorBase:
     _spec : TensorSpec
         dtype, device, layout and backend.
     _storage : Storage or None
-        The memory that it shares with others; None as long as it shares with nobody and never changed.
+        The memory that it shares with others; None while it shares with no other tensor and never changed.
     _record : object
-        Opaque to the core: what the layer that holds the tensor knows of it.
+        Opaque to the core: data of the layer that holds the tensor.
     _root : Tensor or None
         The tensor that this one is a view of; never a view itself.
     """
@@ -103,7 +103,7 @@ class TensorBase:
     # A tensor; Any, because the class of tensors with operators is not known here.
     _root: Any
     _spec: TensorSpec
-    # A Storage, or what a layer puts in its place (see core/layers/functionalise.py), or None.
+    # A Storage, or a layer's substitute for one (see core/layers/functionalise.py), or None.
     _storage: Any
 
     @property

@@ -1,7 +1,7 @@
-"""The device interface: what tt asks of a device besides its arrays, each with a default.
+"""The device interface: a device's abilities besides its arrays, each with a default.
 
-`Backend` inherits it, so the author of a backend overrides what the device has and leaves the rest.  What users call
-(`tt.accelerator`, `tt.get_device_module`, `tt.Stream`, `tt.Event`) is written on top of it and works for every device.
+`Backend` inherits it, so the author of a backend overrides the abilities of the device and leaves the rest.  The public
+functions (`tt.accelerator`, `tt.get_device_module`, `tt.Stream`, `tt.Event`) build on it and work for every device.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["DeviceInterface", "DeviceProperties"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceProperties:
-    """What a device says of itself.
+    """The properties of a device.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class _Guard(Block):
 
 @runtime_checkable
 class DeviceInterface(Protocol):
-    """What tt asks of a device type besides its arrays.
+    """The interface of a device type besides its arrays.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class DeviceInterface(Protocol):
         Raises
         ------
         DeviceError
-            When there is no such device.
+            If the device does not exist.
         """
         if device.index is None:
             return self.default_device()
@@ -139,13 +139,13 @@ class DeviceInterface(Protocol):
         return device
 
     def properties(self, device: Device | None = None) -> DeviceProperties:
-        """Return what a device, by default the current one, says of itself."""
+        """Return the properties of a device, by default the current one."""
         return DeviceProperties(
             self.device_type, self.default_device() if device is None else self.place(device)
         )
 
     def is_initialized(self) -> bool:
-        """Tell whether the device was used in this process; asking starts nothing."""
+        """Return whether the device was used in this process; asking starts nothing."""
         return True
 
     def require_available(self) -> None:
@@ -224,7 +224,7 @@ class DeviceInterface(Protocol):
         )
 
     def can_access_peer(self, device: Device, peer: Device) -> bool:
-        """Tell whether a device can read the memory of another one of the type directly."""
+        """Return whether a device can read the memory of another one of the type directly."""
         return False
 
     # --- memory ------------------------------------------------------------------------------------------------
@@ -233,16 +233,16 @@ class DeviceInterface(Protocol):
         """Return statistics of memory under PyTorch's names; empty where the device keeps none.
 
         "allocated_bytes.all.current" counts the bytes in tensors, "reserved_bytes.all.current" those that the library
-        holds; ".peak" in the place of ".current" is the largest number so far.
+        holds; ".peak" instead of ".current" is the largest number so far.
         """
         return {}
 
     def reset_peak_memory_stats(self, device: Device) -> None:
-        """Let the largest numbers of `memory_stats` begin anew."""
+        """Reset the peaks of `memory_stats`."""
         return None
 
     def reset_accumulated_memory_stats(self, device: Device) -> None:
-        """Let the sums of `memory_stats` begin anew."""
+        """Reset the sums of `memory_stats`."""
         return None
 
     def empty_cache(self) -> None:
@@ -282,7 +282,7 @@ class DeviceInterface(Protocol):
         raise DeviceError(f"device {self.device_type!r} has no page-locked memory of the host")
 
     def is_pinned(self, address: int) -> bool:
-        """Tell whether an address of the host lies in page-locked memory."""
+        """Return whether an address of the host lies in page-locked memory."""
         return False
 
     # --- random numbers ----------------------------------------------------------------------------------------

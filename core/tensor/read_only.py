@@ -1,8 +1,8 @@
 """Memory that must not be written: bytes, arrays whose flag says so, maps of files opened for reading.
 
 A tensor over such memory gets a `ReadOnlyStorage` where it comes in.  Views and aliases share storages, and a call that
-writes already looks at the storage of its target: one that is no plain `Storage` takes the careful way, which asks
-`refuse_read_only`.  Ordinary tensors are asked nothing more.
+writes already looks at the storage of its target: any other class than `Storage` takes the careful path, which calls
+`refuse_read_only`.  Ordinary tensors pay for no further check.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def protect(tensor: TensorBase, *, read_only: bool = False) -> None:
 
 
 def is_read_only(tensor: TensorBase) -> bool:
-    """Tell whether the memory of a tensor must not be written."""
+    """Return whether the memory of a tensor must not be written."""
     storage: Any = tensor._storage
     if not isinstance(storage, ReadOnlyStorage):
         return False
@@ -61,7 +61,7 @@ def refuse_read_only(name: str, *targets: TensorBase) -> None:
 
 
 def _whose(handle: Any) -> str:
-    """Return what the memory of a handle belongs to."""
+    """Return the owner of a handle's memory, in words."""
     found = handle
     while (base := getattr(found, "obj" if isinstance(found, memoryview) else "base", None)) is not None:
         found = base

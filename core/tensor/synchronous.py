@@ -40,4 +40,4 @@ class SynchronousStream:
         event.time = time.perf_counter()
 
     def wait(self, event: SynchronousEvent) -> None:
-        """Return at once: what the event stands for is done."""
+        """Return at once: the work before the event is done."""

@@ -113,7 +113,7 @@ def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
     Parameters
     ----------
     handle : object
-        What the backend calls an array.
+        The backend's array.
     spec : TensorSpec
         dtype, device, layout and backend of the handle.
     kind : type

@@ -151,7 +151,7 @@ HOME: Final = Device._intern("cpu", None)
 
 
 class _Default(threading.local):
-    """The default device of each thread: what it set, and the stack of its `with` blocks."""
+    """The default device of each thread: the one that it set, and the stack of its `with` blocks."""
 
     device: Device = HOME
     stack: tuple[Device, ...] = ()

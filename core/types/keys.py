@@ -1,7 +1,7 @@
 """Dispatch keys, level 1: one bit for each device type, layout and layer, and one for `__tt_function__`.
 
 A tensor carries the OR of its bits; a call ORs its tensors' keys and looks the result up.  Bits are allotted at
-first use, so a program pays only for what it names.
+first use, so a program pays only for the devices that it uses.
 
 Note [62 bits]
 --------------

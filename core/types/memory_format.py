@@ -62,7 +62,7 @@ def format_name(memory_format: Any) -> str:
     Raises
     ------
     UnknownNameError
-        When there is no such format.
+        If the format does not exist.
 
     Examples
     --------
@@ -77,5 +77,5 @@ def format_name(memory_format: Any) -> str:
 
 
 def is_preserve(memory_format: Any) -> bool:
-    """Tell whether a memory format asks for nothing."""
+    """Return whether a memory format asks for nothing."""
     return memory_format is None or format_name(memory_format) == "preserve_format"

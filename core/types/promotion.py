@@ -13,7 +13,7 @@ have a number, and the second word is that number, below zero.  To Python code t
 `split_bits` and `join_bits` convert.
 
 The rule has three ranks: tensors with dimensions, zero-dimensional tensors, Python scalars.  A lower rank counts
-only when its category (bool, integral, floating, complex) is higher than what the ranks above it gave.
+only when its category (bool, integral, floating, complex) is higher than that of the ranks above it.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ _CATEGORY: Final = {"bool": 0, "unsigned": 1, "signed": 1, "floating": 2, "compl
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Tell whether PyTorch permits storing `from_` in `to` without an explicit conversion.
+    """Return whether PyTorch permits storing `from_` in `to` without an explicit conversion.
 
     Examples
     --------

@@ -112,7 +112,7 @@ def _from_longs(longs: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, An
 def _from_doubles(doubles: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
     limit = np.iinfo(dtype.numpy)
     lowest, highest = int(limit.min), int(limit.max)
-    # The largest 64-bit integers are no doubles: float(highest) is one too much.
+    # The largest 64-bit integers have no exact double: float(highest) is one too much.
     above = doubles > highest if float(highest) == highest else doubles >= float(highest)
     outside = (doubles < lowest) | above | np.isnan(doubles)
     if outside.any():

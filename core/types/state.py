@@ -2,10 +2,10 @@
 
 Note [Epochs and the guard]
 ---------------------------
-What a call resolves to depends on its keys and dtypes and on few switchable settings: the default dtype, fallback
+The resolution of a call depends on its keys and dtypes and on a few switchable settings: the default dtype, fallback
 policies, masked kernels, backend priorities.  Each combination of settings has a number, its epoch; an entry of a
 dispatch table remembers the epoch for which it was resolved.  `guard` is the epoch while no mode is active and -1
-otherwise, so that a single comparison answers "is this entry still right, and is nobody listening".  Going back to
+otherwise, so that one comparison shows that a cached call is valid and that no mode listens.  Going back to
 earlier settings goes back to their epoch: a `with default_dtype(...)` in a loop does not empty the tables.
 """
 
@@ -37,7 +37,7 @@ class DispatchState:
     modes : int
         How many modes are active, in all threads.
     placed : int
-        How many default devices are chosen, in all threads; as long as none is, nobody looks at the thread's.
+        How many default devices are chosen, in all threads; while it is zero, calls do not look at the thread's.
     """
 
     __slots__ = ("_epochs", "_lock", "epoch", "guard", "modes", "placed", "settings")

@@ -1,4 +1,4 @@
-"""What a thread has switched on or off: its modes, and what it does not look at."""
+"""Settings of a thread: its modes, and the checks that it skips."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def flags_of(module: str) -> list[str]:
 
 
 def level_has_better(module: str) -> bool:
-    """Tell whether few processors run this extension, since the family has one for AVX2, too."""
+    """Return whether few processors run this extension, since the family has one for AVX2, too."""
     return platform.machine() in X86 and "avx2" in FAMILY_LEVELS.get(family_of(module), LEVELS)
 
 

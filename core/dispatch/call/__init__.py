@@ -1,1 +1,1 @@
-"""The path of every call, from what a user wrote to the kernel and back."""
+"""The path of every call, from the user's arguments to the kernel and back."""

@@ -1,4 +1,4 @@
-"""The words of `OpOverload.fast_path`: what a parameter takes as it is, and what stands for "not here"."""
+"""The words of `OpOverload.fast_path`: the values a parameter takes unconverted, and the marks for "no value"."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 FALL_THROUGH: Final[Any] = object()
-"""What a quick way returns for calls that it leaves to the general one."""
+"""Returned by a fast path for calls that it leaves to the general path."""
 
 ABSENT: Final[Any] = None
 """In a field that only calls of another kind have.  Any: the fields have the types that those kinds see."""

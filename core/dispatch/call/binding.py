@@ -1,7 +1,7 @@
-"""Binding: from what a user wrote to the full argument tuple of a schema.
+"""Binding: from the user's arguments to the full argument tuple of a schema.
 
 For each form of each operator a small Python function with the real parameters is generated at first use: Python
-itself then matches names and fills defaults, and the function converts what is not of the plain type already.
+itself then matches names and fills defaults, and the function converts values that are not of the plain type yet.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class NotAllowed(Mismatch):
 # --- converters: value -> value of the plain type, or Mismatch ---------------------------------------------------
 
 
-# Tuples, because `isinstance(x, a | b)` makes the union anew at each call.
+# Tuples, because `isinstance(x, a | b)` builds the union at each call.
 _BOOLS = (bool, np.bool_)
 _NO_INTS = (bool, np.bool_, float, complex, str)
 _NO_FLOATS = (bool, np.bool_, str, complex)
@@ -285,7 +285,7 @@ _ALSO = {
 
 
 def takes_variadic_sizes(signature: Signature) -> bool:
-    """Tell whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional besides self is a list."""
+    """Return whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional besides self is a list."""
     positional = [a for a in signature.positional if a.name != "self"]
     return bool(positional) and positional[0].type.list and positional[0].type.base == "int" and (
         len(positional) == 1
@@ -340,7 +340,7 @@ def make_binder(
     defaults : tuple
         The defaults of the arguments, MISSING where there is none.
     name : str
-        What the user called, for messages.
+        Name of the called function, for messages.
     signatures : tuple of str
         The signatures to show when the arguments do not fit.
     tensors_one_by_one : bool

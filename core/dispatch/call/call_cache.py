@@ -1,4 +1,4 @@
-"""What a form of an operator remembers of earlier calls.
+"""The cached calls of one form of an operator.
 
 This is a hot module: plain Python that Cython compiles with the C types of `call_cache.pxd`.
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # The epoch of entries that serve no further call.
 RETIRED = -3
 
-# Held by whoever enters or retires entries.  A lock that one thread may take twice: entering may collect garbage, and
-# what is collected may have been registered.
+# Held while cached calls are added or retired.  Reentrant: adding one may collect garbage, and collecting a
+# registration retires cached calls.
 ENTERING = fork_safe_lock(rank=1)
 
 NOT_OVERRIDDEN = ~FUNCTION

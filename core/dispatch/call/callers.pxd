@@ -16,7 +16,8 @@ cdef CachedCall EMPTY
 cdef type Dtype
 cdef long long OVERRIDDEN
 
-# What is `cdef` here is not looked up in subclasses, and not seen by Python; `two` is, for the methods of Tensor, and `fast_path`.
+# `cdef` members are not looked up in subclasses and are invisible to Python, except `two` (for the methods of Tensor)
+# and `fast_path`.
 cdef class OpOverload(CallCache):
     cdef public SignaturePlan plan
     cdef public str name

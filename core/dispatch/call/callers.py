@@ -59,7 +59,7 @@ class OpOverload(CallCache):
     Attributes
     ----------
     plan : SignaturePlan
-        What the signature says of the arguments.
+        The arguments according to the signature.
     leading : int
         With how many tensors a short call may do, as in the plan; 0 for other forms than the functional one.
     target_shift : int
@@ -71,7 +71,7 @@ class OpOverload(CallCache):
     out_caller : OpOverload or None
         The caller of the form with `out=`, after its first call.
     home : int
-        The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
+        The keys of a call without tensors on the CPU when no other default device is set; 0: not known yet.
     """
 
     plan: SignaturePlan
@@ -420,7 +420,7 @@ class OpOverload(CallCache):
     def called(
         self, bound: tuple[Any, ...], function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None
     ) -> Any:
-        """Dispatch the full argument tuple of what a user called `function` with."""
+        """Dispatch a full argument tuple that the user passed to `function`."""
         if STATE.modes != 0:
             return call_with_modes(self, bound, function, args, kwargs)
         keys, bits, positions = self.scan(bound)

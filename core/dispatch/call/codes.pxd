@@ -9,7 +9,7 @@ cdef enum:  # What an entry does.
     PYTHON = 5
     OUT = 6
 
-cdef enum:  # What a kernel returns.
+cdef enum:  # How a kernel returns its results.
     ONE = 0
     SEVERAL = 1
     LIST = 2
@@ -33,7 +33,7 @@ cdef enum:  # How an argument contributes to the keys and to the level-2 bits.
     LAYOUT = 6
     SCALAR_IN_GROUP = 7
 
-cdef enum:  # What a parameter takes as it is.
+cdef enum:  # Values that a parameter takes unconverted.
     UNUSUAL = 0
     TENSOR = 1
     OPERAND = 2
@@ -50,6 +50,6 @@ cdef enum:  # Behind the kinds of a parameter.
     KIND_MASK = 15
     NONE_TAKEN = 16
 
-cdef enum:  # Whose memory the results of a view share, where that is no argument's position.
+cdef enum:  # Whose memory the results of a view share, besides the positions of arguments.
     UNSHARED = -1
     FIRST_MEMORY = -2

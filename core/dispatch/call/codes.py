@@ -16,7 +16,7 @@ MUTATE: Final = 4
 PYTHON: Final = 5
 OUT: Final = 6
 
-# What a kernel returns.
+# How a kernel returns its results.
 ONE: Final = 0
 SEVERAL: Final = 1
 LIST: Final = 2
@@ -40,7 +40,7 @@ DEVICE: Final = 5
 LAYOUT: Final = 6
 SCALAR_IN_GROUP: Final = 7
 
-# What a parameter takes as it is.
+# Values that a parameter takes unconverted.
 UNUSUAL: Final = 0  # only its default, or None
 TENSOR: Final = 1
 OPERAND: Final = 2  # a tensor or a number
@@ -57,6 +57,6 @@ STRING: Final = 10
 KIND_MASK: Final = 15  # the bits of the kinds above
 NONE_TAKEN: Final = 16  # a flag: None, too
 
-# Whose memory the results of a view share, where that is no argument's position.
+# Whose memory the results of a view share, besides the positions of arguments.
 UNSHARED: Final = -1  # results have memory of their own
-FIRST_MEMORY: Final = -2  # that of the first argument, of which the result is no view
+FIRST_MEMORY: Final = -2  # the first argument's, although the result is not a view of it

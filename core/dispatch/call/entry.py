@@ -66,7 +66,7 @@ class BoundKernel:
         self.leading = len(takes) if takes == tuple(range(len(takes))) else -1
 
     def accepts(self, args: tuple[Any, ...]) -> bool:
-        """Tell whether a call with these arguments leaves all omitted ones at their defaults."""
+        """Return whether a call with these arguments leaves all omitted ones at their defaults."""
         for position, default in self.omitted:
             value = args[position]
             # `is` first: comparing tensors or arrays with == would not give a bool.
@@ -110,7 +110,7 @@ class CachedCall:
     promotion, positions : int
         The two words of the level-2 bits of these calls; see Note [Level 2] in `promotion`.
     operator, form : Operator, str
-        What is called: form is "functional", "inplace" or "out".
+        The called operator and its form: "functional", "inplace" or "out".
         Form "out" is an OUT, or a REROUTE that runs the functional form and writes the result.
     kind : int
         KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), MUTATE: a kernel of an operator whose schema
@@ -135,8 +135,8 @@ class CachedCall:
     downcast : object
         The backend's dtype to which float32 results of half precision calls return, or None.
     shares : int
-        Position of the argument whose memory the results share, or -1; -2: that of the first one, of which the result
-        is no view.
+        Position of the argument whose memory the results share, or -1; -2: the first argument's, although the result
+        is not a view of it.
     below, rule, clear : CachedCall, callable, int
         For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
     function : callable
@@ -309,7 +309,7 @@ class CachedCall:
         return hand_back(self, args, aliases, result)
 
     def strip(self, args: Sequence[Any]) -> Any:
-        """Return the arguments with aliases in the place of tensors that the layer holds."""
+        """Return the arguments with aliases instead of tensors that the layer holds."""
         clear = self.clear
         stripped = []
         for value in args:
@@ -322,7 +322,7 @@ class CachedCall:
         return stripped if type(args) is list else tuple(stripped)
 
     def strip_to(self, args: Sequence[Any]) -> Any:
-        """Return the arguments as what is below the layers of a call sees them: kernels do not look, composites do."""
+        """Return the arguments as code below the layers sees them: kernels do not look, composites do."""
         stripped = []
         for value in args:
             if isinstance(value, TensorBase):
@@ -359,7 +359,7 @@ class CachedCall:
             cast_failed(self, error, handle, position)
 
     def call_kernel(self, choice: BoundKernel, args: tuple[Any, ...]) -> Any:
-        """Return what the kernel returns."""
+        """Call the kernel and return its result."""
         takes = choice.takes
         count = len(takes)
         if count > 4:
@@ -404,7 +404,7 @@ class CachedCall:
         return None
 
     def handles(self, choice: BoundKernel, args: tuple[Any, ...]) -> list[Any]:
-        """Return the kernel's arguments: handles in the place of tensors, cast where the group needs it."""
+        """Return the kernel's arguments: handles instead of tensors, cast where the group needs it."""
         prepared = []
         for position in choice.takes:
             prepared.append(self.prepare(args[position], position))
@@ -455,7 +455,7 @@ class CachedCall:
         return handles
 
     def as_handle(self, found: Any, spec: TensorSpec | None, args: tuple[Any, ...] | None) -> Any:
-        """Return what a kernel returned as a handle, in the dtype of a spec where one is given."""
+        """Return a kernel's result as a handle, in the dtype of a spec where one is given."""
         try:
             if type(found) is not self.handle_type:
                 found = self.backend.normalise(found)
@@ -600,7 +600,7 @@ class CachedCall:
         return target
 
     def all_apart(self, args: tuple[Any, ...]) -> bool:
-        """Tell whether no two tensors can have memory in common, as far as a look at each says: lists may be long."""
+        """Return whether no two tensors can have memory in common, as far as a look at each says: lists may be long."""
         seen = set()
         count = 0
         for value in args:
@@ -667,4 +667,4 @@ class CachedCall:
 
 
 EMPTY: Final = CachedCall(None, "functional", -1, 0, -2, codes.REROUTE)
-"""Matches no call: what a caller has before its first one."""
+"""Matches no call; every overload starts with it."""

@@ -1,4 +1,4 @@
-"""What every factory takes beside the arguments of its schema, because it is done to the tensor that was made."""
+"""Options of every factory that are not in its schema, because they apply to the finished tensor."""
 
 from __future__ import annotations
 

@@ -125,14 +125,14 @@ def failed(
 
 
 def method_escaped(entry: CachedCall, error: Exception, args: Sequence[Any]) -> NoReturn:
-    """Raise what a method of a backend raised in a call, outside of its kernel, with the call; all else as it is."""
+    """Reraise an error with the call added if a backend's method raised it outside of the kernel; else as it is."""
     if isinstance(error, TTError | KernelFailedError) or not method_of(error):
         raise error
     raise_named(entry, None, error, args)
 
 
 def cast_failed(entry: CachedCall, error: Exception, handle: Any, position: int) -> NoReturn:
-    """Raise what a backend raised when an argument of a call was to be cast for the kernel."""
+    """Raise the error of a backend that failed to cast an argument for the kernel."""
     if isinstance(error, TTError | KernelFailedError):
         raise error
     name = entry.operator.arguments[position].name
@@ -195,7 +195,7 @@ def _device_type(entry: CachedCall, args: Sequence[Any]) -> str:
 
 
 def method_failed(error: Exception, backend: Backend, method: str, served: str, *args: Any) -> NoReturn:
-    """Raise what a library raised in a method of a backend, outside of kernels, with what was asked of it.
+    """Raise a library's error from a method of a backend, outside of kernels, with the method and its purpose.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def method_failed(error: Exception, backend: Backend, method: str, served: str, 
     backend, method : Backend, str
         Where; "" looks for the method in the traceback.
     served : str
-        What the method was called for.
+        The purpose of the call.
     *args
         Its arguments.
     """
@@ -268,7 +268,7 @@ def check_shapes(entry: CachedCall, args: tuple[Any, ...], cause: Exception | No
     try:
         result = run_rule(entry.operator.definition, args)
     except DataDependentError:
-        return  # the rule needs values to tell what is wrong
+        return  # the rule needs values to find the mistake
     except TTError as explained:
         raise explained from cause
     except NotImplementedError:
@@ -308,8 +308,8 @@ def _results(entry: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...],
 def _wrap_integers(entry: CachedCall, choice: BoundKernel, prepared: list[Any]) -> list[Any] | None:
     """Return the arguments with integers among the operands wrapped around to the compute dtype, or None.
 
-    What is no operand, as a factor or a value to fill with, is refused where the dtype cannot hold it, and so is what
-    no integer of 64 bits is.
+    Numbers that are not operands, such as a factor or a fill value, are refused if the dtype cannot hold them, and so
+    are integers of more than 64 bits.
     """
     definition, dtype = entry.operator.definition, entry.resolution.compute
     if dtype is None or dtype.kind not in ("signed", "unsigned"):

@@ -50,7 +50,7 @@ def _default(argument: Argument) -> Any:
 
 
 class Operator:
-    """One overload of the schema: what the dispatcher knows of it that does not change from call to call.
+    """One overload of the schema, with everything the dispatcher can compute once for all calls.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class Operator:
         return len(self.definition.signature.returns)
 
     def plan(self, form: str) -> SignaturePlan:
-        """Return what the callers of a form have to know of the signature."""
+        """Return the signature of a form, prepared for its overloads."""
         kind = "out" if form == "out" else "functional"
         found = self._plans.get(kind)
         if found is None:
@@ -240,7 +240,7 @@ class Operator:
         return bind
 
     def call_with_options(self, caller: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call with `out=`, `requires_grad=` or `pin_memory=`, which are no arguments of the schema."""
+        """Call with `out=`, `requires_grad=` or `pin_memory=`, which are not in the schema."""
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None) if self.definition.has_out else None
         options = {name: kwargs.pop(name, False) for name in FACTORY_OPTIONS} if self.is_factory else {}

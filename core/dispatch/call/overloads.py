@@ -46,7 +46,7 @@ class PacketOp(OpOverloadPacket):
         return next(iter(self.callers.values())).form
 
     def _makes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Tell whether a call makes a tensor: `normal` of numbers does, `normal` of tensors does not."""
+        """Return whether a call makes a tensor: `normal` of numbers does, `normal` of tensors does not."""
         factories = [caller.operator.is_factory for caller in self.callers.values()]
         of_tensors = any(isinstance(value, TensorBase) for value in (*args, *kwargs.values()))
         return all(factories) or (any(factories) and not of_tensors)
@@ -82,8 +82,8 @@ class PacketOp(OpOverloadPacket):
         out = kwargs.pop("out")
         if out is None:
             return self(*args, **kwargs)
-        # Those that fill as many tensors first, since `max(x, y, out=z)` is no reduction, which would fill two; those
-        # without an out= form last: they say so.
+        # Overloads with as many results as `out=` come first: `max(x, y, out=z)` is not the reduction, which fills two
+        # tensors.  Overloads without an out= form come last; their error says so.
         count = len(out) if isinstance(out, list | tuple) else 1
 
         def fit(caller: OpOverload) -> int:

@@ -30,7 +30,7 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Tell whether a call failed because another call is running in the quiet context."""
+    """Return whether a call failed because another call is running in the quiet context."""
     return isinstance(error, RuntimeError) and str(error).startswith("cannot enter context")
 
 

@@ -1,4 +1,4 @@
-"""The check of what a kernel returns at the first run of an entry: how many results, of which kind and dtype."""
+"""Checks of a kernel's results at the first run of a cached call: their number, kinds and dtypes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _verify_dtype(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any
         if type(handle) is not entry.handle_type:
             handle = backend.normalise(handle)
         found, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
-    except Exception as error:  # whatever the library says of an object that is no array of its own
+    except Exception as error:  # any error of the library: the object is not one of its arrays
         raise wrong_result(entry, choice, handle) from error
     if found != promised:
         definition = entry.operator.definition
@@ -99,12 +99,12 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "Scalar": _is_number(numbers.Number, "biufcV"),
     "str": lambda value: isinstance(value, str),
 }
-"""Whether a value is what a schema calls so; NumPy's numbers and arrays without dimensions are numbers, too ("V" is the
-kind of bfloat16)."""
+"""Tests of a value for each of the schema's types; NumPy's numbers and arrays without dimensions are numbers, too ("V"
+is the kind of bfloat16)."""
 
 
 def _verify_numbers(entry: CachedCall, choice: BoundKernel, found: Any) -> None:
-    """Check results that are no tensors."""
+    """Check results that are not tensors."""
     returns = entry.operator.definition.signature.returns
     if not returns:
         return

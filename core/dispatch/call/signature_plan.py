@@ -1,4 +1,4 @@
-"""What a signature says of its arguments, prepared for the path of every call.
+"""The arguments of a signature, prepared for the path of every call.
 
 This is a hot module: plain Python that Cython compiles with the C types of `signature_plan.pxd`.  `parameters` makes
 the plans.
@@ -37,7 +37,7 @@ class SignaturePlan:
     defaults : tuple
         Of each parameter; NO_DEFAULT where there is none.
     tails : tuple of tuple
-        The defaults of what a call leaves out, for each number of arguments.
+        The defaults of omitted arguments, for each number of given ones.
     names : dict of str to int
         The positions of the parameters.
     looks_at_all : bool
@@ -68,7 +68,7 @@ class SignaturePlan:
     looks_at_all: bool
 
     def placed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-        """Return all arguments in order, defaults in the place of what is not given; None if they do not fit."""
+        """Return all arguments in order, with defaults for omitted ones; None if they do not fit."""
         count = len(args)
         if count > self.positional:
             return None

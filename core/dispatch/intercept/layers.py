@@ -19,7 +19,7 @@ __all__ = ["Layer", "LayerFunction", "LayerTable", "is_layer_table"]
 
 
 class LayerFunction(Protocol):
-    """What a layer does for one form of one operator."""
+    """The action of a layer for one form of one operator."""
 
     def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any:
         """Handle a call; `entry.call_below(args)` runs what lies below."""
@@ -57,7 +57,7 @@ class Layer:
     bit : int
         The key bit.
     generic : bool
-        The layer treats all operators alike: who asks what is known of an operator is not told of it.
+        The layer treats all operators alike, so introspection of an operator leaves it out.
     terminal : bool
         The layer's rules answer calls themselves; nothing is resolved below them.
     idles : bool
@@ -65,8 +65,8 @@ class Layer:
     differentiates : bool
         The layer's rules give operators gradients; reports say of which.
     transparent : bool
-        What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
-        layer is passed by meanwhile.
+        The layer's tensors are ordinary tensors: Python code below the layer gets them unchanged, and the layer is
+        skipped meanwhile.
     """
 
     name: str = ""
@@ -81,25 +81,25 @@ class Layer:
         self.bit = KEYS.bit("layer", self.name)
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
-        """Return what the layer does for a form of an operator, or None if it has no rule for it."""
+        """Return the layer's function for a form of an operator, or None if it has no rule for it."""
         return None
 
     def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> LayerFunction | None:
-        """Return what the layer does for calls with tensors of these layouts, not all of which are strided.
+        """Return the layer's function for calls with tensors of these layouts, not all of which are strided.
 
         By default the same as for strided ones.
         """
         return self.rule(operator, form)
 
     def idle(self) -> bool:
-        """Tell whether the layer has nothing to do in this thread now.
+        """Return whether the layer has nothing to do in this thread now.
 
         A call without a rule then goes to the kernel below instead of the composite on the original tensors.
         """
         return False
 
     def passes_through(self, operator: Operator, form: str) -> bool:
-        """Tell whether calls go below unchanged where there is neither rule nor composite."""
+        """Return whether calls go below unchanged where there is neither rule nor composite."""
         return False
 
     def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
@@ -119,5 +119,5 @@ class Layer:
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
-        """Return (operator, what is wrong) for the tables of the layer; `tt ops check` prints them."""
+        """Return (operator, problem) for each mistake in the tables of the layer; `tt ops check` prints them."""
         return []

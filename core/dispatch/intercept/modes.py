@@ -6,7 +6,7 @@ is the thread's own stack consulted.
 Note [The way of a call]
 ------------------------
 1. The function modes (`TTFunctionMode`), from the innermost out, then the classes of the arguments that define
-   `__tt_function__`.  They see what the user called, with the arguments as they were written.
+   `__tt_function__`.  They see the function that the user called, with the arguments as written.
 2. The plain modes (`Mode`: tracing, counting, fake tensors), from the innermost out.  They see the operator with all of
    its arguments, and all that composites and formulas call where they stay active.
 3. The layers that stand above Python code: transforms, autograd.
@@ -100,7 +100,7 @@ def call_with_modes(
     caller, bound : OpOverload, tuple
         The form of the operator and all of its arguments.
     function : callable, optional
-        What the user called with `args` and `kwargs`; None if the call is past the function modes.
+        The function that the user called with `args` and `kwargs`; None if the call is past the function modes.
     """
     if function is not None:
         found = intercept(function, args, kwargs)

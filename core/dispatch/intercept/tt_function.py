@@ -1,4 +1,4 @@
-"""`__tt_function__`: classes and modes that see what the user calls, in the place of the operator.
+"""`__tt_function__`: classes and modes that intercept the user's call before the operator runs.
 
 This is the protocol of PyTorch's `__torch_function__`.  Instances of subclasses of `Tensor` carry a key bit, so that a
 call with plain tensors never looks for it; other classes are looked at where an operator would refuse its arguments.
@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 NOT_HANDLED: Any = object()
-"""What `intercept` returns for a call that nobody intercepts."""
+"""Returned by `intercept` for a call that no class or mode intercepts."""
 
 SUBCLASSES: weakref.WeakSet[type] = weakref.WeakSet()
-"""The subclasses of `Tensor` that take part; as long as there are none, nobody looks for their instances."""
+"""The subclasses of `Tensor` that take part; while the set is empty, calls do not look for their instances."""
 
 
 # --- switching off -------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class DisableTTFunction(DisableTTFunctionSubclass):
 
 
 def overrides(kind: type) -> bool:
-    """Tell whether the arguments of a class intercept calls."""
+    """Return whether the arguments of a class intercept calls."""
     found = getattr(kind, "__tt_function__", None)
     return found is not None and kind is not Tensor and not _disabled(found)
 
@@ -139,8 +139,7 @@ def function_modes() -> list[Any]:
 def intercept(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any = None) -> Any:
     """Let the innermost function mode, or the classes of the arguments, answer a call; else return `NOT_HANDLED`.
 
-    The arguments are such as the operator takes; only what is given as `out=`, which stands among `kwargs`, too, may be
-    anything.
+    The operator takes the arguments; only the value of `out=`, which is among `kwargs`, too, may be anything.
 
     Raises
     ------
@@ -213,7 +212,7 @@ def name_of(function: Any) -> str:
 
 
 def public(function: Any) -> Any:
-    """Return what the user knows a function as: `tt.max` for the caller of its default overload."""
+    """Return the public function: `tt.max` for the default overload of `max`."""
     operator = getattr(function, "operator", None)
     if operator is not None and "." not in operator.name:
         return operator.registry.packets.get((operator.name, function.form), function)
@@ -235,7 +234,7 @@ def call_with_overrides(
 def call_refused(
     function: Any, error: ArgumentError, args: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> Any:
-    """Let classes that are no tensors answer a call whose arguments the operator refuses; else raise its error."""
+    """Let classes other than tensors handle a call whose arguments the operator refuses; else raise its error."""
     if THREAD.functions and THREAD.subclasses:
         relevant = list(flat((*args, *(kwargs or {}).values())))
         if any(overrides(type(value)) for value in relevant):
@@ -244,16 +243,16 @@ def call_refused(
 
 
 class _Internal(DisableTTFunction):
-    """What a plugin does on its own account: neither classes nor function modes see its calls."""
+    """Calls that a plugin makes for itself: neither classes nor function modes see them."""
 
 
 def listening() -> bool:
-    """Tell whether a class or a mode may want to see calls; where not, there is no need to ask `intercept`."""
+    """Return whether a class or a mode may want to see calls; if not, `intercept` can be skipped."""
     return bool(STATE.modes or SUBCLASSES)
 
 
 def unseen() -> Any:
-    """Return a context in which calls are nobody's but tt's own; it costs nothing where nobody listens."""
+    """Return a context that hides calls from classes and function modes; it is free if there are none."""
     return _Internal() if listening() else _NOTHING
 
 

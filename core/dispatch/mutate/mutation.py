@@ -1,4 +1,4 @@
-"""Operators that change arguments: what is refused, how new values are written, and what they return.
+"""Operators that change arguments: refusals, writing the new values, and results.
 
 Which arguments an operator changes is said by its schema: `Tensor(a!) x`.  A kernel of such an operator has the form
 "inplace" and changes the arrays that it gets, or the form "functional" and returns the new values, in the order of the
@@ -90,7 +90,7 @@ def _memory(tensor: TensorBase) -> int:
 
 
 def give_own(entry: CachedCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
-    """Give the targets arrays that nobody else holds; see Note [Changing arguments without memory]."""
+    """Give the targets arrays without other holders; see Note [Changing arguments without memory]."""
     if entry.writes_target:
         for target in targets:
             try:
@@ -150,7 +150,7 @@ def _write_values(entry: CachedCall, targets: Sequence[Any], values: Sequence[An
 def with_targets(entry: CachedCall, choice: BoundKernel, args: tuple[Any, ...], handles: Any) -> Any:
     """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
 
-    A kernel returns the others, or all; what it returns in the place of an argument does not count.
+    A kernel returns the others, or all; a value returned for a changed argument is ignored.
     """
     operator = entry.operator
     fresh = [number for number, position in enumerate(operator.returned) if position < 0]

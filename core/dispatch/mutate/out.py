@@ -131,7 +131,7 @@ def _refuse_shared(
         for tensor in value if isinstance(value, list | tuple) else (value,):
             if not isinstance(tensor, TensorBase):
                 continue
-            if out.shape != result.shape:  # so it will be resized, and may reach what it does not reach yet
+            if out.shape != result.shape:  # it will be resized, and may then overlap other memory
                 _refuse_span(definition, position, tensor, out, result.shape.numel())
                 continue
             if not shares_memory(tensor, out):

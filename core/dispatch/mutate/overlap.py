@@ -1,4 +1,4 @@
-"""Memory that the target of a write shares: with itself, or with what the operator reads.
+"""Memory that the target of a write shares: with itself, or with the operator's inputs.
 
 The rules are PyTorch's.  A target in which several elements are one in memory is refused, as is an operand that
 covers a part of the target's memory, or all of it in another order.  An operand that is the very same place is fine.
@@ -46,7 +46,7 @@ def refuse_shared(entry: CachedCall, target: TensorBase, args: Iterable[Any]) ->
 
 
 def shares_memory(first: TensorBase, second: TensorBase) -> bool:
-    """Tell whether two tensors have one memory; a cheap test, true for disjoint parts of it, too."""
+    """Return whether two tensors have one memory; a cheap test, true for disjoint parts of it, too."""
     left, right = first._storage, second._storage
     if left is None or right is None:
         return False
@@ -85,7 +85,7 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
 
 
 def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
-    """Tell whether two targets in one memory begin in one place; raise if one covers a part of another."""
+    """Return whether two targets in one memory begin in one place; raise if one covers a part of another."""
     spans = []
     for target in targets:
         if target.layout.name != "strided":

@@ -142,10 +142,10 @@ def _form_of(
 
 
 def _takes_output(function: Any) -> bool:
-    """Tell whether a function takes its output as a further argument: a ufunc does, and two of them under protest."""
+    """Return whether a function takes its output as a further argument: a ufunc does, and two of them under protest."""
     return isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
 
 
 def changes_metadata(operator: Operator) -> bool:
-    """Tell whether the in-place form points the tensor to another handle instead of writing into it."""
+    """Return whether the in-place form points the tensor to another handle instead of writing into it."""
     return operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags

@@ -32,14 +32,14 @@ _GROUP_MASK = (1 << GROUP_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class CallDtypes:
-    """What the level-2 bits of a call mean.
+    """The level-2 bits of a call, decoded.
 
     Attributes
     ----------
     compute : dtype or None
-        In what the kernel computes; None when no argument has a dtype.
+        The dtype in which the kernel computes; None when no argument has a dtype.
     results : tuple
-        The dtype of each result, None for results that are no tensors.
+        The dtype of each result, None for results that are not tensors.
     homogeneous : bool
         Whether every tensor of the promotion group has the compute dtype already.
     target : dtype or None
@@ -56,7 +56,7 @@ class CallDtypes:
 
 
 def decode(bits: int, shift: int) -> Dtype | None:
-    """Return the dtype at one position beside the group, or None."""
+    """Return the dtype at one position outside of the group, or None."""
     code = position_at(bits, shift)
     return DTYPES[code - 1] if code else None
 

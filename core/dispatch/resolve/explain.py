@@ -71,7 +71,7 @@ class Explanation:
     resolution : Resolution or None
         How it resolves; None if it does not.
     error : TTError or None
-        What the call would raise.
+        The error that the call would raise.
     """
 
     operator: str
@@ -177,7 +177,7 @@ def parse_spec(text: str) -> ArgumentSpec:
     if match is None:
         raise ArgumentError(
             "explain",
-            f"{text!r} is no argument: write device[/layout]:dtype[shape], for instance cpu:float32, or a number",
+            f"{text!r} is not an argument: write device[/layout]:dtype[shape], for instance cpu:float32, or a number",
         )
     shape = match["shape"]
     return ArgumentSpec(
@@ -247,7 +247,7 @@ def _slots(operator: Operator) -> list[tuple[int, int, int]]:
 
 
 def _missing(operator: Operator, arguments: list[ArgumentSpec]) -> TTError | None:
-    """Return what a call raises that leaves out a tensor that it must have; specs cannot give everything else."""
+    """Return the error of a call that lacks a required tensor; specs cannot express other required arguments."""
     for position, _, _ in _slots(operator)[len(arguments) :]:
         argument = operator.arguments[position]
         if argument.default is MISSING and not argument.type.optional:
@@ -260,7 +260,7 @@ def _missing(operator: Operator, arguments: list[ArgumentSpec]) -> TTError | Non
 
 
 def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TTError | None:
-    """Return what a call raises because its shapes do not fit, where all are given: it is made without data."""
+    """Return the error of a call whose shapes do not fit, if all are given: the call is made without data."""
     slots = _slots(operator)
     if form == "out" or any(
         a.scalar is None and (a.shape is None or a.layout != "strided") for a in arguments

@@ -1,4 +1,4 @@
-"""Fallbacks: running on another device, or on strided tensors, what a backend lacks, by policy, counted and visible.
+"""Fallbacks: running operators that a backend lacks on another device or on strided tensors, by policy, counted, visible.
 
 The policy is "error" (the default: nothing falls back), "warn" or "silent".
 """

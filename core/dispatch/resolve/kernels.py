@@ -1,4 +1,4 @@
-"""Kernels of an entry: which registrations serve a call, in which form, with which casts, and what they return."""
+"""The kernels of a cached call: which registrations serve it, in which form, with which casts, and their results."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def _build(
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
-    # What is preferred first; then priority; then what overrides, the latest first; then what is compiled; then the
-    # narrowest.
+    # Order: preference, priority, overrides (the latest first), compiled kernels, the narrowest.
     ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
     ranked.sort(
         key=lambda c: (
@@ -114,7 +113,7 @@ def _build(
         context,
         MUTATE if operator.mutates else KERNEL,
         choices=tuple(choices),
-        # What is functional, however it is made, changes no target.
+        # A functional form, however it is made, changes no target.
         writes_target=how if how <= codes.CHANGES_METADATA else codes.RETURNS,
         backend=backend,
     )
@@ -138,7 +137,7 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
     takes = taken_positions(operator, registration)
     function = kernel.function
     if kernel.tensors:
-        pass  # what it calls does the rest
+        pass  # the operators that it calls do the rest
     elif how == codes.FROM_INPLACE:
         function = _functional_of_inplace(function, backend)
     elif how == codes.FROM_OUT:
@@ -255,7 +254,7 @@ def _checked(
 
 
 def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the full argument tuple of a kernel call, defaults in the place of what the kernel does not take."""
+    """Return the full argument tuple of a kernel call, with defaults for arguments that the kernel does not take."""
     full = list(operator.defaults)
     for position, value in zip(takes, prepared, strict=False):
         full[position] = value
@@ -282,7 +281,7 @@ def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes
     if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
         entry.shares = (
             codes.FIRST_MEMORY if operator.name == "detach" else 0
-        )  # what is detached has no part in the history
+        )  # a detached tensor has no history
 
 
 def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:

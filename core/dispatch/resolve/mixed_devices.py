@@ -1,6 +1,6 @@
 """Calls with tensors on several device types: the slow path, which permits what PyTorch permits.
 
-Permitted are zero-dimensional CPU tensors beside tensors of another device in pointwise operators, CPU indices of
+Permitted are zero-dimensional CPU tensors next to tensors of another device in pointwise operators, CPU indices of
 tensors on another device, and the operators that move data (`copy_`, `_to_copy`).
 """
 
@@ -29,7 +29,7 @@ _INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
 
 
 def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
-    """Return a copy of a tensor on another device, by way of the host; what is made of parts goes part by part.
+    """Return a copy of a tensor on another device, by way of the host; tensors made of components are copied one by one.
 
     To the meta device only the shape goes; from it nothing can come.
     """
@@ -176,7 +176,7 @@ def _move(value: Any, home: Device) -> Any:
 
 
 def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool) -> bool:
-    """Copy between the host and a device without a tensor in between, if both are alike; tell whether it was done."""
+    """Copy between the host and a device without a tensor in between, if both are alike; return whether it was done."""
     if (
         target.layout.name != "strided"
         or source.layout.name != "strided"

@@ -43,7 +43,7 @@ def no_kernel(
     tensors = _named_tensors(operator, args)
     arguments = [(argument, _describe(tensor)) for argument, tensor in tensors]
     hint = backend.hints.get(name) or backend.hints.get("*", "")
-    # What is not of the usual layout is what nothing serves.
+    # Only the arguments of an unusual layout lack a kernel.
     named = [argument for argument, tensor in tensors if tensor.layout.name == backend.layout]
     first = next((a.name for a in operator.arguments if a.type.is_tensor), "x")
     hint = hint.replace("{self}", (named or [argument for argument, _ in tensors] or [first])[0])
@@ -69,7 +69,7 @@ def no_kernel(
 
 
 def lacks_fake(operator: Operator) -> bool:
-    """Tell whether nothing says what the results of an operator look like, although there are kernels for it."""
+    """Return whether an operator with kernels has neither a shape rule nor a fake implementation."""
     registrations = operator.registry.kernels.get(operator.name, ())
     return (
         bool(registrations)

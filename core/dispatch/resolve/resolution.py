@@ -61,7 +61,7 @@ class Resolution:
     Attributes
     ----------
     operator, form : str
-        What is called.
+        The called operator and its form.
     call : str
         The combination in words.
     compute : dtype or None

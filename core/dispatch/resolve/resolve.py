@@ -48,7 +48,7 @@ def resolve(
     Parameters
     ----------
     operator, form : Operator, str
-        What is called.
+        The called operator and its form.
     keys, bits : int
         Level 1 and level 2 of the call.
     args : tuple
@@ -158,7 +158,7 @@ def _unless_idle(entry: CachedCall, layer: Layer, context: ResolveContext) -> Ca
     """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
 
     Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
-    in one step what the composite does in ten.  Views always meet the layer, which may have to know of them.
+    in one step the work of the composite's ten.  Views always pass through the layer, which may have to record them.
     """
     operator, composite = entry.operator, entry.function
     if operator.definition.kind in ("view", "composite"):
@@ -166,7 +166,7 @@ def _unless_idle(entry: CachedCall, layer: Layer, context: ResolveContext) -> Ca
     try:
         below = operator.caller(entry.form).entry_of(entry.keys & ~layer.bit, entry.bits, context.args)
     except NoKernelError:
-        return entry  # the composite may still serve what the operator as such does not
+        return entry  # the composite may still serve the call
     if below.kind != KERNEL:
         return entry
 

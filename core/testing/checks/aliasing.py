@@ -23,7 +23,7 @@ __all__ = ["check_alias", "check_view", "overlap", "overlaps_itself", "probe_ali
 
 
 def overlap(one: Any, other: Any) -> bool:
-    """Tell whether two tensors share memory (the ranges of their addresses meet)."""
+    """Return whether two tensors share memory (the ranges of their addresses meet)."""
     if one is other:
         return True
     if not (is_strided(one) and is_strided(other)) or one.device != other.device:
@@ -49,7 +49,7 @@ def span(tensor: Any) -> tuple[int, int] | None:
 
 
 def overlaps_itself(tensor: Any) -> bool:
-    """Tell whether several elements of a strided tensor are one in memory."""
+    """Return whether several elements of a strided tensor are one in memory."""
     places = np.zeros((), np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         places = places[..., None] + stride * np.arange(size)

@@ -97,7 +97,7 @@ def plain(tensor: Any) -> Any:
 
 
 def is_strided(tensor: Any) -> bool:
-    """Tell whether a tensor is strided."""
+    """Return whether a tensor is strided."""
     return bool(tensor.layout.name == "strided")
 
 
@@ -247,17 +247,17 @@ class CheckedCall:
 
 
 def unserved(error: Exception) -> bool:
-    """Tell whether an error says that nothing serves a call."""
+    """Return whether an error says that nothing serves a call."""
     return isinstance(error, NoKernelError | UnsupportedError)
 
 
 def refused(error: Exception) -> bool:
-    """Tell whether an error says on purpose that the operator does not take these values, rather than that it broke."""
+    """Return whether an error says on purpose that the operator does not take these values, rather than that it broke."""
     return isinstance(error, TTError) and not isinstance(error, DispatchError | KernelContractError)
 
 
 def undefined(call: CheckedCall) -> bool:
-    """Tell whether the values of the results are whatever was in the memory."""
+    """Return whether the values of the results are whatever was in the memory."""
     return call.definition.signature.namespace == "tt" and "empty" in call.definition.name
 
 

@@ -153,7 +153,7 @@ def copy_of(tensor: Any) -> Any:
 
 
 def fits(case: Case, result: Any, target: Any) -> bool:
-    """Tell whether the in-place form can write a result into its target."""
+    """Return whether the in-place form can write a result into its target."""
     if case.definition.kind == "view":
         return True
     exact = "exact_target" in case.definition.tags and result.dtype is not target.dtype

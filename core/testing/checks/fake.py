@@ -86,7 +86,7 @@ def _compare(call: CheckedCall, real: Any, found: Any, how: str) -> Iterator[Fin
 
 
 def has_exact_strides(call: CheckedCall) -> bool:
-    """Tell whether meta tensors promise exact strides: for views, and for arguments that are contiguous."""
+    """Return whether meta tensors promise exact strides: for views, and for arguments that are contiguous."""
     return call.definition.kind == "view" or all(
         is_strided(t) and t.is_contiguous() for t in tensors_in(call.args)
     )

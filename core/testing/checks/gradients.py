@@ -56,7 +56,7 @@ def _candidates(call: CheckedCall) -> list[int]:
 
 
 def _applies(call: CheckedCall, log: Log) -> bool:
-    """Tell whether gradients can be asked for, and note why not."""
+    """Return whether gradients can be asked for, and note why not."""
     if not call.definition.grad or "nondifferentiable" in call.tags:
         log.note("the operator is declared non-differentiable")
         return False

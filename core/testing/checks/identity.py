@@ -44,7 +44,7 @@ def check_identity(case: Case) -> Iterator[str]:
 
 
 def _fits(case: Case) -> bool:
-    """Tell whether the in-place form can hold its result."""
+    """Return whether the in-place form can hold its result."""
     target: Any = case.sample.args[0]
     whatever = case.inplace_only or case.definition.kind == "view"
     return whatever or fits(case, case.call((copy_of(target), *case.sample.args[1:])), target)

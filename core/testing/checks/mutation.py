@@ -128,7 +128,7 @@ def declared(call: CheckedCall) -> set[str]:
 
 
 def _through_target(call: CheckedCall, change: Change, targets: set[str], memory: set[int]) -> bool:
-    """Tell whether an argument changed because it shares the memory of one that is declared to change."""
+    """Return whether an argument changed because it shares the memory of one that is declared to change."""
     if change.kind == "metadata" or change.name.partition("[")[0] in targets:
         return False
     tensor = next((t for _, name, t in call.tensors() if name == change.name), None)

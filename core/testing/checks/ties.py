@@ -55,7 +55,7 @@ def judged(finding: Finding, one: Way, other: Way, log: Log, note: str = "") -> 
 
 
 def _only_ties(call: CheckedCall, one: Way, other: Way, log: Log) -> bool:
-    """Tell whether two ways to make a call differ only in which of several equal values they chose."""
+    """Return whether two ways to make a call differ only in which of several equal values they chose."""
     differ = _differing(call, one(call), other(call), log)
     if not differ:
         return differ is not None
@@ -95,7 +95,7 @@ def _differing(call: CheckedCall, result: Any, other_result: Any, log: Log) -> s
 
 
 def _same_values(one: Array, other: Array, arrays: list[Array], results: list[Any]) -> bool:
-    """Tell whether two arrays of indices both lead to the values that are another result (those of a mode)."""
+    """Return whether two arrays of indices both lead to the values that are another result (those of a mode)."""
     if one.dtype.kind not in "iu":
         return False
     returned = [_known(values(t)) for t in results if t.shape == one.shape and t.dtype.is_floating_point]

@@ -188,7 +188,7 @@ MOST: Final = 3
 
 
 def takes(case: Case, check: str, usable: bool) -> bool:
-    """Tell whether a check takes this sample: it has not had enough of them."""
+    """Return whether a check takes this sample: it has not had enough of them."""
     taken = case.shared.get(check, 0)
     if not usable or taken >= MOST:
         return False

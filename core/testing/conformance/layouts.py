@@ -47,7 +47,8 @@ FREE: Final = frozenset({"fill", "ones_like", "full_like", "new_ones", "new_full
 
 
 def is_served(op: str, place: Place) -> bool:
-    """Tell whether any kernel of an operator is for the layout, alone or beside strided tensors."""
+    """Return whether any kernel of an operator is for the layout, alone or beside strided tensors."""
+
     both = tuple(sorted((place.layout, "strided")))
     return any(REGISTRY.kernels_of(op, place.device, layouts) for layouts in ((place.layout,), both))
 
@@ -146,7 +147,7 @@ def _third(shape: Sequence[int]) -> np.ndarray[Any, Any]:
 
 
 def _is_finite(args: Sequence[Any]) -> bool:
-    """Tell whether no argument is infinite or no number: zero times that is not what a sparse layout stores."""
+    """Return whether no argument is infinite or no number: zero times that is not what a sparse layout stores."""
     return all(bool(np.isfinite(widened(as_array(tensor))).all()) for tensor in tensors_in(args))
 
 

@@ -153,7 +153,7 @@ class Baseline:
         return self.backends.get(backend, {}).get(target.op, {}).get(target.dtype, {})
 
     def is_known(self, backend: str, outcome: Outcome) -> bool:
-        """Tell whether what is wrong was wrong then."""
+        """Return whether what is wrong was wrong then."""
         before = self.before(backend, outcome.target)
         known = set(before.get("failed", ()))
         return (not outcome.missing or bool(before.get("missing"))) and set(outcome.failed) <= known

@@ -60,7 +60,7 @@ def tensors(values: Any) -> list[Any]:
 
 
 def differentiable(tensor: Any) -> bool:
-    """Tell whether a value is a tensor that requires a gradient."""
+    """Return whether a value is a tensor that requires a gradient."""
     return isinstance(tensor, Tensor) and tensor.requires_grad
 
 
@@ -70,10 +70,10 @@ def plain(value: Any) -> Any:
 
 
 def floating(value: Any) -> bool:
-    """Tell whether a value is a tensor of a dtype that can have a gradient."""
+    """Return whether a value is a tensor of a dtype that can have a gradient."""
     return isinstance(value, TensorBase) and (value.dtype.is_floating_point or value.dtype.is_complex)
 
 
 def close(a: Array, b: Array, rtol: float, atol: float) -> bool:
-    """Tell whether two arrays have one shape and nearly the same elements."""
+    """Return whether two arrays have one shape and nearly the same elements."""
     return a.shape == b.shape and bool(np.allclose(a, b, rtol, atol, equal_nan=True))

@@ -57,7 +57,8 @@ class Sample:
 
 
 def has_dtype(device: Device | str, dtype: Dtype) -> bool:
-    """Tell whether the arrays of a device can have a dtype."""
+    """Return whether the arrays of a device can have a dtype."""
+
     try:
         REGISTRY.backend(to_device(device).type).native_dtype(dtype)
     except (DtypeError, KeyError):
@@ -164,7 +165,8 @@ class Inputs:
     # --- dtypes ------------------------------------------------------------------------------------------------
 
     def serves(self, dtype: Dtype) -> bool:
-        """Tell whether the schema promises a promoted dtype for the operator."""
+        """Return whether the schema promises a promoted dtype for the operator."""
+
         return dtype.name in dtype_names(self.definition.dtypes)
 
     def partners(self) -> Iterator[Dtype]:

@@ -13,7 +13,7 @@ family = FamilyTable()
 
 
 def takes_number_first(make: Inputs) -> bool:
-    """Tell whether the operator's first argument is a number."""
+    """Return whether the operator's first argument is a number."""
     return not make.definition.signature.arguments[0].type.is_tensor
 
 

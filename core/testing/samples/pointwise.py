@@ -156,7 +156,7 @@ def binary_nonzero(make: Inputs) -> Iterator[Sample]:
 
 
 def _divides_by_false(make: Inputs, sample: Sample) -> bool:
-    """Tell whether booleans could make an integer division by zero."""
+    """Return whether booleans could make an integer division by zero."""
     if make.definition.name == "div":
         return False
     return any(getattr(value, "dtype", None) is bool_ for value in sample.args)

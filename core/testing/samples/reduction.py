@@ -153,7 +153,7 @@ def variance_unbiased_dim(make: Inputs) -> Iterator[Sample]:
 
 
 def _enough(shape: tuple[int, ...], dim: Any, correction: int) -> bool:
-    """Tell whether more elements are reduced than degrees of freedom are lost (PyTorch warns otherwise)."""
+    """Return whether more elements are reduced than degrees of freedom are lost (PyTorch warns otherwise)."""
     dims = range(len(shape)) if dim in (None, []) else dim if isinstance(dim, list) else [dim]
     count = 1
     for d in dims:

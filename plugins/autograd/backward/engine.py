@@ -247,7 +247,7 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
 
 
 def alone(tensor: TensorBase) -> bool:
-    """Tell whether nobody but a tensor holds its storage and its array, and the array is dense."""
+    """Return whether nobody but a tensor holds its storage and its array, and the array is dense."""
     if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
         return False
     if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:

@@ -85,7 +85,7 @@ class GradState:
         self._lock = fork_safe_lock()
 
     def enabled(self) -> bool:
-        """Tell whether this thread records."""
+        """Return whether this thread records."""
         if self.switched_off == 0:
             return True
         enabled: bool = getattr(self._local, "enabled", True)
@@ -481,5 +481,5 @@ def leaf_record(tensor: TensorBase) -> AutogradMeta:
 
 
 def is_tensor(value: object) -> bool:
-    """Tell whether a value is a tensor."""
+    """Return whether a value is a tensor."""
     return isinstance(value, TensorBase)
