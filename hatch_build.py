@@ -1,4 +1,4 @@
-"""The build hook: lays the folders of the repository out as the package tt, and compiles what it can.
+"""The build hook: lays the repository out as the package tt, and compiles the hot modules and native kernels.
 
 Import names are `tt.` + path, except for `api/`, whose entries are the root of the package.  A wheel gets copies under
 `tt/`; an editable install gets a folder of symbolic links, `.editable/tt`, that its .pth file points to.
@@ -143,7 +143,7 @@ class LayoutHook(BuildHookInterface[Any]):
     def start(
         self, root: Path, hot: dict[str, Path], choice: str, scratch: Path, pool: Executor
     ) -> Callable[[], tuple[dict[str, Path], dict[str, Any]]]:
-        """Start to compile the hot modules as chosen; what is returned waits for them.
+        """Start to compile the hot modules as chosen; the returned function waits for them.
 
         It returns the libraries and the record that `tt.core.compiled` reads.
         """
@@ -182,11 +182,11 @@ class LayoutHook(BuildHookInterface[Any]):
             if choice in ("compiled", "native"):
                 raise SystemExit(f"tt: TT_BUILD={choice}, but {reason}") from reason
             if choice == "auto":
-                self.app.display_warning(f"tt: NumPy serves in the place of native kernels: {reason}")
+                self.app.display_warning(f"tt: NumPy serves instead of native kernels: {reason}")
             return leave(str(reason))
 
 
-# --- what is where ---
+# --- the layout of the package ---
 
 
 def chosen() -> str:
@@ -256,7 +256,7 @@ def module_at(name: str, path: Path) -> ModuleType:
 
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
-    """Write the record at once, so that nobody reads half of it."""
+    """Write the record in one step, so that no process reads half of it."""
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)

@@ -1,4 +1,4 @@
-"""The operator schema: grammar, model, loader, snapshot and what is generated from them."""
+"""The operator schema: grammar, model, loader, snapshot and generated files."""
 
 from tt.core.schema.model import MISSING, Alias, Argument, OpDefinition, Return, Signature, Type
 

@@ -1,7 +1,7 @@
 """Laws of the schema alone: what every entry must have, and which of its words go together.
 
-The loader refuses what is no schema; this finds what is one but makes no sense.  Whether rules, kernels and formulas
-exist for the entries is checked where those are known (`tt ops check`).
+The loader refuses malformed schemas; this module finds well-formed entries that make no sense.  `tt ops check` checks
+that rules, kernels and formulas exist for the entries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SchemaProblem:
     name : str
         The operator, or "core" for the set as a whole.
     message : str
-        What is wrong.
+        The mistake.
     hint : str
         What to do.
     location : (str, int)
@@ -78,13 +78,13 @@ def described(d: OpDefinition) -> Found:
         if not getattr(d, field):
             yield f"has no {field}", f"write {field}: in its entry"
     if d.example and not d.example.startswith(">>> "):
-        yield "its example is no doctest", "begin it with >>>"
+        yield "its example is not a doctest", "begin it with >>>"
 
 
 def shaped(d: OpDefinition) -> Found:
     """Every operator has a shape rule, or is a composite."""
     if d.kind != "composite" and not d.meta:
-        yield "has no shape rule and is no composite", "write meta: with the name of a rule"
+        yield "has no shape rule and is not a composite", "write meta: with the name of a rule"
     if d.kind == "composite" and d.core:
         yield "is core and a composite", "core operators need a kernel; composites need none"
 
@@ -95,7 +95,7 @@ def arguments_exist(d: OpDefinition) -> Found:
         for name in getattr(d, field):
             argument = d.signature.argument(name)
             if argument is None:
-                yield f"{field} names {name!r}, which is no argument", str(d.signature)
+                yield f"{field} names {name!r}, which is not an argument", str(d.signature)
             elif not argument.type.is_tensor and (field == "grad" or argument.type.base != "Scalar"):
                 yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
 
@@ -111,7 +111,7 @@ def few_positions(d: OpDefinition) -> Found:
 
 
 def results_follow(d: OpDefinition) -> Found:
-    """The rules of the results have what they need."""
+    """Each result has a rule, and the arguments that the rule needs."""
     if d.kind == "composite":
         return
     returns = d.signature.returns
@@ -122,7 +122,7 @@ def results_follow(d: OpDefinition) -> Found:
     for rule, result in zip(rules, returns, strict=True):
         if (rule == "none") == result.type.is_tensor:
             yield (
-                f"result: {rule} is for what is {'no' if result.type.is_tensor else 'a'} tensor",
+                f"result: {rule} is for results that are {'not tensors' if result.type.is_tensor else 'tensors'}",
                 str(d.signature),
             )
         if rule in ("default", "int_to_float", "int_to_int64", "bool_to_int64") and not d.promote:
@@ -132,7 +132,7 @@ def results_follow(d: OpDefinition) -> Found:
 
 
 def aliases_fit(d: OpDefinition) -> Found:
-    """Views alias their argument; what has a kernel and is no view returns fresh tensors."""
+    """Views alias their argument; other operators with kernels return fresh tensors."""
     returned = {s for r in d.signature.returns if r.alias and not r.alias.write for s in r.alias.sets}
     if d.kind == "view":
         first = d.signature.arguments[0] if d.signature.arguments else None
@@ -140,7 +140,7 @@ def aliases_fit(d: OpDefinition) -> Found:
         if not returned or not returned <= sets:
             yield "is a view, but its return does not alias its first argument", "annotate both with (a)"
     elif d.kind != "composite" and returned:
-        yield "returns an alias, but is no view", "write kind: view, or take the alias annotation away"
+        yield "returns an alias, but is not a view", "write kind: view, or take the alias annotation away"
 
 
 def kind_fits(d: OpDefinition) -> Found:
@@ -163,7 +163,7 @@ def variants_fit(d: OpDefinition) -> Found:
     if "variadic" in d.tags:
         last = d.signature.positional[-1].type if d.signature.positional else None
         if last is None or not (last.list and (last.is_tensor or last.base == "any")):
-            yield "is tagged variadic, but its last positional argument is no list of tensors", ""
+            yield "is tagged variadic, but its last positional argument is not a list of tensors", ""
     if "metadata_inplace" in d.tags and not d.has_inplace:
         yield "is tagged metadata_inplace, but has no in-place form", "add inplace to variants"
     if "inplace_only" in d.tags and d.variants != ("inplace",):

@@ -25,13 +25,13 @@ class Field:
     form : str
         text (a string), words (a list), word or words (either), flag (true or false).
     doc : str
-        What it means.
+        The meaning of the field.
     words : mapping or None
         The allowed words and their meaning; None: any that match `pattern`.
     pattern : str
         A regular expression for the text or each word.
     what : str
-        What a word is called in messages.
+        The noun for a word in messages.
     required : bool
         Whether every entry has it.
     """
@@ -78,10 +78,10 @@ FIELDS: Final[dict[str, Field]] = {
         "text", "The family that generates its inputs for the checks, or module:function.",
         pattern=rf"{_NAME}|{_DOTTED}:{_DOTTED}", what="name",
     ),
-    "doc": Field("text", "What it does, in a sentence or two."),
+    "doc": Field("text", "A description in a sentence or two."),
     "example": Field("text", "A doctest that runs after `import tt`."),
 }  # fmt: skip
-"""Key of an entry -> what it holds, in the order in which entries are written."""
+"""Key of an entry -> its field, in the order in which entries are written."""
 
 TOP_LEVEL: Final[dict[str, str]] = {
     "schema_version": f"The version of this format: {SCHEMA_VERSION}.",

@@ -28,7 +28,7 @@ def refresh(digest: str, *, missing: bool) -> State:
     Parameters
     ----------
     digest : str
-        That of what is read here, taken before; empty where nothing shall be written.
+        Digest of the sources, taken before they are read; empty where nothing shall be written.
     missing : bool
         There was no snapshot.
 
@@ -91,7 +91,7 @@ def say(message: str) -> None:
 
 
 def write(path: str, text: str) -> bool:
-    """Write a generated file at once, so that no process reads half of it; tell whether it had to be written."""
+    """Write a generated file at once, so that no process reads half of it; return whether it changed."""
     try:
         with open(path, encoding="utf-8") as file:
             if file.read() == text:
@@ -111,7 +111,7 @@ def write(path: str, text: str) -> bool:
     return True
 
 
-# --- what is derived from all definitions ----------------------------------------------------------------------
+# --- tables derived from all definitions -----------------------------------------------------------------------
 
 
 def _base(definition: OpDefinition) -> str:
@@ -132,7 +132,7 @@ def _methods(found: Mapping[str, OpDefinition]) -> tuple[str, ...]:
         for name in (definition.signature.name, *definition.aliases):
             if definition.has_method and "." not in name:
                 names[name] = None
-            # As in PyTorch, what is only a function of a namespace has its in-place form there, too.
+            # As in PyTorch, an operator with only a function in a namespace has its in-place form there, too.
             if (
                 definition.has_inplace
                 and "." not in name

@@ -45,7 +45,7 @@ _PYTORCH_NAMES: Final = {
     "SymInt": "int", "ScalarType": "dtype", "Layout": "layout", "Device": "device", "number": "Scalar",
     "MemoryFormat": "memory_format", "complex": "Scalar", "string": "str", "double": "float",
 }  # fmt: skip
-"""Types of PyTorch's C++ side, and what they are called here."""
+"""Types of PyTorch's C++ side -> their names here."""
 
 WORDS: Final[dict[str, tuple[str, ...]]] = {
     "dtype": DTYPE_NAMES,
@@ -57,7 +57,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Something wrong in a text: its column (from 0), what it is, and what to write instead."""
+    """Something wrong in a text: its column (from 0), a description, and a suggestion."""
 
     column: int
     message: str
@@ -298,8 +298,8 @@ class _Reader:
         return tuple(found)
 
     def items(self, base: str, column: int, depth: int) -> tuple[Type, ...]:
-        """Read the types of what a tuple or a dict holds."""
-        self.expect("(", f"before the types of what a {base} holds")
+        """Read the types of the items of a tuple or a dict."""
+        self.expect("(", f"before the types of the items of a {base}")
         if depth > _DEEPEST:
             raise _Stop(column, f"a type is nested more than {_DEEPEST} times")
         found: list[Type] = []
@@ -378,7 +378,7 @@ class _Reader:
                     self.expect(",", "or '}' in a dict")
                 at, key = self.at, self.literal(depth + 1)
                 if isinstance(key, dict):
-                    raise _Stop(at, "a dict is no key")
+                    raise _Stop(at, "a dict cannot be a key")
                 self.expect(":", "after a key")
                 entries[key] = self.literal(depth + 1)
             return entries
@@ -387,13 +387,13 @@ class _Reader:
             try:
                 return _Quoted(ast.literal_eval(string[0]))
             except (SyntaxError, ValueError):
-                raise _Stop(string.start(), f"{string[0]} is no string of Python's") from None
+                raise _Stop(string.start(), f"{string[0]} is not a Python string") from None
         number = self.match(_COMPLEX)
         if number:
             try:
                 return complex(number[0])
             except ValueError:
-                raise _Stop(number.start(), f"{number[0]} is no number") from None
+                raise _Stop(number.start(), f"{number[0]} is not a number") from None
         number = self.match(_NUMBER)
         if number:
             text = number[0]
@@ -413,7 +413,7 @@ class _Reader:
         """Return a default as the Python value of a type."""
         if value is None:
             if not type_.optional:
-                raise _Stop(column, f"None is no {type_}", f"write {type_}? to allow it")
+                raise _Stop(column, f"None is not of type {type_}", f"write {type_}? to allow it")
             return None
         if type_.list:
             if isinstance(value, tuple):
@@ -432,7 +432,7 @@ class _Reader:
             value = "".join(value)  # a plain str
         elif isinstance(value, str):
             if base in WORDS and value not in WORDS[base]:
-                raise _Stop(column, f"{value!r} is no {base}", suggest(value, WORDS[base]))
+                raise _Stop(column, f"{value!r} is not a {base}", suggest(value, WORDS[base]))
             fits = base in WORDS
         elif isinstance(value, bool):
             fits = base in ("bool", "Scalar") or type_.or_scalar
@@ -443,7 +443,7 @@ class _Reader:
             fits = isinstance(value, float | complex) and (base == "Scalar" or type_.or_scalar)
             fits = fits or (isinstance(value, float) and base == "float")
         if not fits:
-            raise _Stop(column, f"{value!r} is no {type_.base}{'|Scalar' if type_.or_scalar else ''}")
+            raise _Stop(column, f"{value!r} is not of type {type_.base}{'|Scalar' if type_.or_scalar else ''}")
         if type_.choices and value not in type_.choices:
             allowed = ", ".join(map(repr, type_.choices))
             raise _Stop(column, f"{value!r} is none of the values of {type_.base}", f"they are: {allowed}")
@@ -453,10 +453,10 @@ class _Reader:
         """Return a default of a tuple or dict as Python's."""
         if type_.base == "tuple":
             if not isinstance(value, tuple) or len(value) != len(type_.items):
-                raise _Stop(column, f"{value!r} is no {type_}", f"write a list of {len(type_.items)}")
+                raise _Stop(column, f"{value!r} is not of type {type_}", f"write a list of {len(type_.items)}")
             return tuple(self.fit(item, of, column) for item, of in zip(value, type_.items, strict=True))
         if not isinstance(value, dict):
-            raise _Stop(column, f"{value!r} is no {type_}", "write {'key': value}")
+            raise _Stop(column, f"{value!r} is not of type {type_}", "write {'key': value}")
         keys, values = type_.items
         return Entries({self.fit(k, keys, column): self.fit(v, values, column) for k, v in value.items()})
 

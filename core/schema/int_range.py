@@ -23,25 +23,17 @@ def refuse_wide(definition: OpDefinition, args: Sequence[Any]) -> None:
     >>> tt.ones(3, device="meta").roll(2**63)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    tt.core.errors.NumberRangeError: roll(): shifts=9223372036854775808 is no integer of 64 bits ...
+    tt.core.errors.NumberRangeError: roll(): shifts=9223372036854775808 is not a 64-bit integer ...
     """
     for position in _places(definition.signature):
         value = args[position] if position < len(args) else None
-        refuse_wide_value(definition.signature.name, definition.signature.arguments[position].name, value)
-
-
-def refuse_wide_value(operator: str, argument: str, value: Any) -> None:
-    """Refuse an integer or a sequence with an integer that 64 bits do not hold."""
-    for item in value if isinstance(value, list | tuple) else (value,):
-        if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
-            raise NumberRangeError(
-                f"{operator}(): {argument}={item} is no integer of 64 bits (from -2**63 to 2**63 - 1)"
-            )
-
-
-def of_any_width(signature: Signature) -> bool:
-    """Return whether the integers of an operator are bounds of values, which uint64 makes larger."""
-    return signature.name in ("randint", "randint_like", "random")
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
+                name = definition.signature.arguments[position].name
+                raise NumberRangeError(
+                    f"{definition.signature.name}(): {name}={item} is not a 64-bit integer "
+                    "(from -2**63 to 2**63 - 1)"
+                )
 
 
 @cache

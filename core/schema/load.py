@@ -108,12 +108,12 @@ class _File:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line, mark.column) if mark else (0, 0)
             context = f" {error.context}" if error.context else ""
-            self.at(line, column, f"this is no YAML: {error.problem}{context}")
+            self.at(line, column, f"this is not YAML: {error.problem}{context}")
             return self.problems
         except yaml.reader.ReaderError as error:
             before = self.text[: error.position]
             line = before.count("\n")
-            self.at(line, len(before) - before.rfind("\n") - 1, f"this is no YAML: {error.reason}")
+            self.at(line, len(before) - before.rfind("\n") - 1, f"this is not YAML: {error.reason}")
             return self.problems
         if root is None:
             self.at(0, 0, "the file is empty", "write schema_version: 1 and ops:")
@@ -128,7 +128,7 @@ class _File:
         if "namespace" in keys:
             self.namespace = self.text_of(keys["namespace"], "namespace") or "tt"
             if not self.namespace.isidentifier():
-                self.note(keys["namespace"], f"{self.namespace!r} is no name")
+                self.note(keys["namespace"], f"{self.namespace!r} is not a name")
         if "ops" not in keys:
             self.note(root, "the file has no ops", "write ops: and a list of entries")
         else:
@@ -273,7 +273,7 @@ class _File:
             self.note(node, f"unknown {field.what} {text!r}", hint)
             return None
         if field.pattern and not re.fullmatch(field.pattern, text):
-            self.note(node, f"{text!r} is no {field.what}")
+            self.note(node, f"{text!r} is not a {field.what}")
             return None
         return text
 
@@ -322,7 +322,7 @@ def _items(node: Node | None) -> list[Node]:
 
 
 def _shown(node: Node) -> str:
-    """Return what a node is, for messages."""
+    """Return the kind of a node, for messages."""
     kind = node.tag.removeprefix(_TAG)
     names = {"int": "the number", "float": "the number", "bool": "the truth value", "str": "the text"}
     if kind in names:

@@ -55,7 +55,7 @@ class Type:
     list : bool
         Whether it is a list: `int[]`.
     size : int or None
-        N of `int[N]`, which also takes one element in the place of N equal ones.
+        N of `int[N]`, which also takes a single number for N equal ones.
     element_optional : bool
         Whether None is allowed in the list: `Tensor?[]`.
     or_scalar : bool
@@ -315,7 +315,7 @@ class Signature:
         Raises
         ------
         ValueError
-            When the first argument or the only return is no tensor.
+            If the first argument or the only return is not a tensor.
         """
         first = self.arguments[0] if self.arguments else None
         plain = Type("Tensor")
@@ -338,7 +338,7 @@ class Signature:
         Raises
         ------
         ValueError
-            When a return is no tensor.
+            If a return is not a tensor.
         """
         plain = Type("Tensor")
         if not self.returns or any(r.type != plain for r in self.returns):
@@ -425,7 +425,7 @@ class OpDefinition:
 
     @property
     def public_names(self) -> tuple[str, ...]:
-        """The names of the function below tt, aliases included; none if it is no public function."""
+        """The names of the function below tt, aliases included; none if it is not a public function."""
         if not self.has_function or "internal" in self.tags:
             return ()
         return (f"{self.module}.{self.python_name}" if self.module else self.python_name, *self.aliases)

@@ -108,7 +108,7 @@ State: TypeAlias = tuple[
 
 @cache
 def _state() -> State:
-    """Return what the snapshot holds; in a checkout it is made again if it is not current (see Note [Freshness])."""
+    """Return the contents of the snapshot, which a checkout rebuilds if it is stale (see Note [Freshness])."""
     checkout = os.path.exists(os.path.join(root(), "hatch_build.py"))
     try:
         from tt.core.schema import _snapshot as s
@@ -132,7 +132,7 @@ def _state() -> State:
 
 
 def digest() -> str:
-    """Return a digest of ops.yaml and of the modules that decide what a snapshot of it holds."""
+    """Return a digest of ops.yaml and of the modules that determine the contents of its snapshot."""
     from hashlib import sha256
 
     found = sha256()
@@ -187,7 +187,7 @@ def public_names() -> Mapping[str, str]:
 
 
 def properties() -> Mapping[str, str]:
-    """Return the attributes that operators give to `Tensor`: name -> what it is.
+    """Return the attributes that operators give to `Tensor`: name -> documentation.
 
     Examples
     --------

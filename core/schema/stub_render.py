@@ -168,7 +168,7 @@ def render_property(definition: OpDefinition, indent: str) -> list[str]:
     return [*lines, *docstring(_documentation(definition, "property"), indent + "    "), f"{indent}    ..."]
 
 
-# --- what is no operator ---------------------------------------------------------------------------------------
+# --- members that are not operators ----------------------------------------------------------------------------
 
 _KNOWN: Final = {
     "Any", "None", "Tensor", "str", "tuple", "list", "dict", "type", "object", "Callable", "Iterator", "Sequence",

@@ -1,10 +1,10 @@
 """Type stubs from the schema, so that an editor knows every function and method with its signature and description.
 
 The build makes core/tensor/tensor_methods.pyi, api/__init__.pyi, one stub for each namespace with operators and that
-of `ops`, and so does `python -m tt.core.schema.stubs`; git ignores them.  What is no operator is read from the modules
-themselves; the few members whose Python signatures say too little are written by hand in `stub_templates`.
+of `ops`, and so does `python -m tt.core.schema.stubs`; git ignores them.  Members other than operators are read from
+the modules themselves; the few whose Python signatures say too little are written by hand in `stub_templates`.
 
-This is a tool that looks at the finished package from outside, so it imports what it describes by name.
+This tool looks at the finished package from outside, so it imports the modules that it describes by name.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def methods_stub() -> str:
 
 
 def plain_members() -> dict[str, Any]:
-    """Return the members of tensors that are no operators: the core's, and those of tt's own plugins."""
+    """Return the members of tensors that are not operators: the core's, and those of tt's own plugins."""
     found = dict(importlib.import_module("tt.core.methods.attributes").MEMBERS)
     for plugin in _PLUGINS:
         for name, target in importlib.import_module(plugin).tt_manifest().members.items():
@@ -140,7 +140,7 @@ def plain_members() -> dict[str, Any]:
 
 
 def template(name: str) -> str:
-    """Return what a stub holds that is written by hand."""
+    """Return the part of a stub that is written by hand."""
     with open(os.path.join(_HERE, "stub_templates", f"{name}.pyi.in"), encoding="utf-8") as file:
         return file.read()
 
@@ -181,7 +181,7 @@ def api_stub() -> str:
     return "\n".join(lines) + "\n"
 
 
-# What a namespace holds besides operators.
+# Members of a namespace besides operators.
 _BESIDES = {"linalg": ("from tt.core.errors import LinAlgError as LinAlgError",)}
 
 

@@ -1,4 +1,4 @@
-"""The words of the schema, and what they mean."""
+"""The words of the schema and their meanings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RESULTS: Final[dict[str, str]] = {
     "real": "the promoted dtype; a complex one becomes its real dtype",
     "complex": "the complex dtype of the promoted one",
     "wide": "the promoted dtype; half precision becomes float32",
-    "none": "the result is no tensor",
+    "none": "the result is not a tensor",
 }
 VARIANTS: Final[dict[str, str]] = {
     "function": "a function of the public namespace",

@@ -42,13 +42,13 @@ def make_tensor(
         Of the tensor.
     low, high : float, optional
         The bounds; by default 0 and 2 for bool, 0 and 10 for unsigned, -9 and 10 for signed integers, -9 and 9 for
-        floating-point and complex numbers (of which they bound both parts).  They are cut to what the dtype can hold.
+        floating-point and complex numbers (of which they bound both parts).  They are cut to the range of the dtype.
     requires_grad : bool
         Whether the tensor requires a gradient; for floating-point and complex dtypes.
     noncontiguous : bool
         Leave gaps between the elements in memory; tensors of fewer than two elements stay contiguous.
     exclude_zero : bool
-        Put the smallest positive number in the place of zeros.
+        Replace zeros by the smallest positive number.
     memory_format : memory_format, optional
         Of the tensor; not together with `noncontiguous`.
 
@@ -97,7 +97,7 @@ def make_tensor(
 
 
 def _bounds(dtype: Dtype, low: float | None, high: float | None) -> tuple[float, float]:
-    """Return the bounds of the values, cut to what the dtype holds."""
+    """Return the bounds of the values, cut to the range of the dtype."""
     default = _BOUNDS[dtype.kind]
     first, last = default[0] if low is None else low, default[1] if high is None else high
     if math.isnan(first) or math.isnan(last):

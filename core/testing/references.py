@@ -1,7 +1,7 @@
 """References: what an operator's values are compared with.
 
 `ref:` in ops.yaml names a function of NumPy or SciPy.  It is called on NumPy arrays with the operator's arguments;
-floating point arrays are widened first, so that the reference is more exact than what it checks.
+floating point arrays are widened first, so that the reference is more exact than the checked result.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def widened(value: Any) -> Any:
 
 
 def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
-    """Return what the operator's `ref` says, or `NotImplemented` where it cannot be asked.
+    """Return the result of the operator's `ref`, or `NotImplemented` where it cannot be called.
 
     Tensors and required arguments go by position, and of the rest only what differs from its default, renamed to
     NumPy's words; any other argument that is given (`alpha`) makes the reference not applicable.
@@ -116,7 +116,7 @@ def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> t
     if "int_to_float" in rules and found.kind in ("bool", "signed", "unsigned"):
         return get_default_dtype().numpy, np.dtype(np.float64)
     if "bool" in rules and found.is_floating_point:
-        # A comparison is of what the arguments become in the dtype that they meet in: two numbers may become one.
+        # A comparison is of the arguments in their common dtype, in which two numbers may become one.
         return found.numpy, np.dtype(np.float64)
     return (np.dtype(np.float64) if found.is_floating_point else found.numpy,)
 
@@ -167,7 +167,8 @@ def _call(
 
 
 def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
-    """Return what the CPU makes of the same call: its result, or what becomes of the arguments that it changes."""
+    """Return the CPU's result of the same call, or the arguments that it changed."""
+
     operator = REGISTRY.operator(definition.name)
     args = tuple(on_cpu(arguments[a.name]) for a in definition.signature.arguments)
     result = operator.caller().execute(args)

@@ -62,7 +62,7 @@ def _tensor(value: Any) -> str:
 def _memory(value: Any) -> np.ndarray[Any, Any]:
     """Return the memory behind a tensor as far as the tensor reads it, with zeros between its elements.
 
-    It is put together from the values, so that a snippet needs no operator that may be what is wrong.
+    It is put together from the values, so that a snippet needs no operator that may be faulty itself.
     """
     values = as_array(value)
     positions = np.full(values.shape, value.storage_offset())

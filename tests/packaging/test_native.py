@@ -234,7 +234,7 @@ def test_a_wheel_holds_libraries_and_sources(native_once, tmp_path):
 def test_without_a_compiler_a_wheel_is_built_and_says_so(miniature, tmp_path):
     wheel, output = build(miniature, "wheel", tmp_path / "dist", CC="there-is-no-such-compiler")
     (notice,) = [line for line in output.splitlines() if "native kernels" in line]
-    assert "NumPy serves in the place of native kernels: no working C compiler" in notice
+    assert "NumPy serves instead of native kernels: no working C compiler" in notice
     shutil.unpack_archive(wheel, tmp_path / "site", "zip")
     assert report(tmp_path / "site")[1] == "no working C compiler with Python's headers was found"
 

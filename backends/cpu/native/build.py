@@ -59,7 +59,7 @@ FLAGS: Final = (
     "-Wno-unknown-attributes", "-Wno-psabi",
 )  # fmt: skip
 """-O2 with what loops need of -O3, which takes twice as long.  No -ffast-math: NaN, infinities, signed zeros and
-denormal numbers stay what they are."""
+denormal numbers keep their meaning."""
 
 LEVEL_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "baseline": (),
@@ -76,7 +76,7 @@ SOURCES: Final = "src"
 """The folder of the sources and of the templates (.inc) that they include."""
 
 HEADERS: Final = "include"
-"""The folder of the headers, beside the folder of the sources; extensions lie in the folder that holds both."""
+"""The folder of the headers, next to the folder of the sources; extensions lie in the folder that holds both."""
 
 INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
@@ -85,7 +85,7 @@ class NotBuiltError(Exception):
     """Why the native kernels were not compiled, in one line."""
 
 
-# --- what is compiled from what ---
+# --- extensions and their sources ---
 
 
 def native_modules(root: Path, paths: Iterable[str], machine: str = platform.machine()) -> dict[str, Path]:
@@ -132,7 +132,7 @@ def family_of(module: str) -> str:
 
 
 def include_folders(source: Path) -> list[Path]:
-    """Return where the compiler looks for what a source includes: templates lie with sources, headers apart."""
+    """Return the include folders of a source: templates lie with sources, headers apart."""
     return [source.parent, source.parent.with_name(HEADERS)]
 
 
@@ -215,7 +215,7 @@ def read_record(package: Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write the record at once, so that nobody reads half of it."""
+    """Write the record in one step, so that no process reads half of it."""
     partial = path.with_suffix(f".{os.getpid()}.partial")
     partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
@@ -234,7 +234,7 @@ def compile_native(
     modules : mapping
         Import name -> source.
     into : Path
-        A folder for what is made.
+        A folder for the extensions.
     say : callable, optional
         Is given a line for each extension that is done.
     pool : Executor, optional

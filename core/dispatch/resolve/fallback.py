@@ -1,4 +1,4 @@
-"""Fallbacks: running operators that a backend lacks on another device or on strided tensors, by policy, counted, visible.
+"""Fallbacks: operators that a backend lacks run on another device or on strided tensors, by policy and counted.
 
 The policy is "error" (the default: nothing falls back), "warn" or "silent".
 """

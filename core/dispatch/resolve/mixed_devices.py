@@ -29,7 +29,7 @@ _INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
 
 
 def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
-    """Return a copy of a tensor on another device, by way of the host; tensors made of components are copied one by one.
+    """Return a copy of a tensor on another device, by way of the host; components are copied one by one.
 
     To the meta device only the shape goes; from it nothing can come.
     """

@@ -114,7 +114,7 @@ def probe_aliasing(call: CheckedCall, log: Log) -> Iterator[Finding]:
         if any(overlap(tensor, other) for other in again):
             yield Finding(
                 "result_kept",
-                f"{where} shares memory with that of an earlier call: the operator keeps what it returns",
+                f"{where} shares memory with that of an earlier call: the operator keeps its results",
                 call, "twice",
             )  # fmt: skip
         yield from _own(call, where, tensor)

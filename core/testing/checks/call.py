@@ -129,7 +129,7 @@ def copied(args: Any, *, requires_grad: bool = True) -> Any:
     Parameters
     ----------
     args : object
-        Arguments; everything that is no tensor stays.
+        Arguments; values other than tensors stay.
     requires_grad : bool
         Whether copies of tensors that require a gradient do so, too.
     """
@@ -204,7 +204,7 @@ class CheckedCall:
 
     @property
     def definition(self) -> OpDefinition:
-        """What the schema says of the operator."""
+        """The operator's definition in the schema."""
         return self.operator.definition
 
     @property
@@ -252,7 +252,7 @@ def unserved(error: Exception) -> bool:
 
 
 def refused(error: Exception) -> bool:
-    """Return whether an error says on purpose that the operator does not take these values, rather than that it broke."""
+    """Return whether an error is a deliberate refusal of the values, not a failure of the operator."""
     return isinstance(error, TTError) and not isinstance(error, DispatchError | KernelContractError)
 
 

@@ -23,7 +23,7 @@ __all__ = ["ROUNDED", "SKIPPED", "Case", "copy_of", "fits"]
 ROUNDED: Final = 4
 """How many intermediate results of a composite may be rounded to half precision."""
 SKIPPED: Final = "skipped"
-"""What a check yields that does not apply."""
+"""Yielded by a check that does not apply."""
 
 
 @dataclass
@@ -37,11 +37,11 @@ class Case:
     reference : callable or None
         What values are compared with, where the caller has chosen.
     result : object
-        What the call returned.
+        The result of the call.
     before : Snapshot
-        What the arguments were before the call.
+        The arguments before the call.
     shared : dict
-        What a check remembers from one sample of an operator and dtype to the next.
+        Data that a check keeps from one sample of an operator and dtype to the next.
     last : bool
         Whether it is the last sample of an operator and dtype that must succeed.
     """
@@ -137,7 +137,7 @@ class Case:
         return self._on_copies([*bound.values()], lambda values: caller.dispatch(tuple(values)))
 
     def _on_copies(self, values: Sequence[Any], call: Callable[[Sequence[Any]], Any]) -> Any:
-        """Make a call with copies in the place of the arguments that it changes."""
+        """Make a call with copies of the arguments that it changes."""
         if self.inplace_only:
             return call((copy_of(values[0]), *values[1:]))
         if not self.operator.mutates:

@@ -44,10 +44,10 @@ _FREE: Final = frozenset(
 _TRIANGULAR: Final = frozenset({"linalg_eigvalsh", "linalg_cholesky", "linalg_cholesky_ex", "cholesky"})
 # The gradient of a row that pads, or scaled by frequency, is by definition not that of the result.
 _CONVENTIONS: Final = frozenset({"embedding", "_embedding"})
-# What a tolerance cuts off for zero has a gradient of zero, and the difference quotient does not.
+# A value below a tolerance counts as zero: its gradient is zero, and the difference quotient is not.
 _CUT_OFF: Final = frozenset({"linalg_pinv", "linalg_pinv.rcond", "pinverse", "linalg_lstsq"})
 # 0 * log(x) is 0 everywhere, and its gradient 0 / x is not: PyTorch's is NaN at 0, too.
-# What is scaled by frequency is the gradient alone, by definition.
+# By definition, scaling by frequency applies to the gradient alone.
 # In training the statistics are by definition those of the input and move with it; differences move them apart.
 _SINGULAR: Final = frozenset(
     {
@@ -124,7 +124,7 @@ def _floats(value: Any) -> list[Any]:
 
 
 def _filled(case: Case, names: list[str], tensors: list[Any]) -> dict[str, Any]:
-    """Return the arguments with other tensors in the place of those that are differentiated."""
+    """Return the arguments with other tensors for those that are differentiated."""
     remaining = iter(tensors)
     fill = partial(map_tensors, function=lambda t: next(remaining) if _floats(t) else t)
     return {name: fill(value) if name in names else value for name, value in case.bound.items()}
@@ -176,7 +176,7 @@ def _compare_with_differences(
     arrays = [_wide(as_array(t)) for t in points]
     places = [i for i, t in enumerate(tensors_in(case.result)) if _floats(t)]
     if not all(np.isfinite(a).all() for a in arrays) or len(places) != len(outputs):
-        return  # some results do not depend on what is differentiated
+        return  # some results do not depend on the differentiated arguments
     random = np.random.default_rng(1)
     directions = [
         random_array(random, a.shape, t.dtype.is_complex) for a, t in zip(arrays, points, strict=True)
@@ -187,11 +187,11 @@ def _compare_with_differences(
         """Return the weighted sum of the results at a step along the directions; None where there is none."""
         moved = {i: a + step * d for i, (a, d) in enumerate(zip(arrays, directions, strict=True))}
         if step and any((m == a).any() for m, a in zip(moved.values(), arrays, strict=True)):
-            return None  # the step is lost beside large numbers
+            return None  # the step is lost in the rounding of large numbers
         try:
             found = problem.evaluate(moved)
         except (RuntimeError, ValueError):
-            return None  # at the edge of what the operator takes, or a part that lacks the precision
+            return None  # at the edge of the operator's domain, or a part lacks the precision
         if [(a.shape, a.dtype.itemsize // (1 + np.iscomplexobj(a))) for a in found] != [
             (w.shape, 8) for w in weights
         ]:
@@ -208,7 +208,7 @@ def _compare_with_differences(
     with np.errstate(all="ignore"):
         found = sum(float(np.vdot(g, d).real) for g, d in pairs)
         size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
-    noise = 1e-9 * abs(middle) / STEP  # what the difference of two large numbers loses
+    noise = 1e-9 * abs(middle) / STEP  # the rounding in the difference of two large numbers
     coarse = 1e-4 * max(1.0, abs(numerical)) + noise
     allowed = coarse + (_rounding(points) * size if np.isfinite(size) else 0.0)
     if abs(slopes[0] - slopes[1]) > allowed or not np.isfinite(numerical):
@@ -234,7 +234,8 @@ def _compare_with_differences(
 
 
 def _in_double(case: Case, names: list[str], arrays: list[Any]) -> GradcheckProblem:
-    """Return the operator in double precision as a function of what is differentiated, at the given point."""
+    """Return the operator in double precision as a function of the differentiated arguments, at the given point."""
+    import tt
 
     def function(*tensors: Any) -> list[Any]:
         bound = {name: _doubled(value) for name, value in _filled(case, names, [*tensors]).items()}

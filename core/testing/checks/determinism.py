@@ -1,4 +1,4 @@
-"""The checks of repetition: the same call gives the same, also what is drawn, and leaves the first result alone."""
+"""The checks of repetition: the same call gives the same, random numbers too, and leaves the first result alone."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ SEED, OTHER = 7, 8
 def check_seed(case: Case) -> Iterator[str]:
     """Repeat a random call with the same seed and with another one, and on the CPU with the same.
 
-    What is drawn may leave no choice (`dropout` with p=0), so another seed must change one of all samples.
+    A sample may leave no choice (`dropout` with p=0), so another seed must change at least one of all samples.
     """
     if not case.random:
         yield SKIPPED

@@ -67,7 +67,7 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
     main = main_dtype(call)
     try:
         found = outcome(call, log)
-    except Exception as error:  # whatever the author's kernel raises is what is to be reported
+    except Exception as error:  # any error of the author's kernel is reported
         if refused(error):
             log.note(f"{call.on}: refused: {in_words(error)}")
         else:

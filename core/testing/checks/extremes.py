@@ -60,7 +60,7 @@ def check_extreme(case: Case) -> Iterator[str]:
 
 
 def _in_pairs(case: Case) -> Iterator[dict[str, Any]]:
-    """Yield the arguments with each extreme value beside each other one; without those that may divide by zero last."""
+    """Yield the arguments with each extreme value next to each other; without those that may divide by zero last."""
     if case.dtype.is_floating_point:
         yield _paired(case, EXTREMES)
     elif case.dtype.kind in ("signed", "unsigned"):

@@ -1,4 +1,4 @@
-"""The checks of fake tensors: a call without data gives what the call with data gives, but for the data."""
+"""The checks of fake tensors: a call without data gives the metadata of the call with data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["check_meta", "differences_without_data", "probe_fake"]
 
 
 def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
-    """Make a call with data, in fake mode and on the meta device, and compare what the results look like."""
+    """Make a call with data, in fake mode and on the meta device, and compare the metadata of the results."""
+
     if not all(is_strided(t) for t in tensors_in(call.args)):
         log.note("fake tensors are strided, and an argument is not")
         return
@@ -38,7 +39,7 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
             continue
         except (
             Exception
-        ) as error:  # whatever the author's fake implementation raises is what is to be reported
+        ) as error:  # any error of the author's fake implementation is reported
             yield Finding(
                 "fake_fails", f"without data, the call raises {type(error).__name__}: {error}", call, how
             )
@@ -93,7 +94,7 @@ def has_exact_strides(call: CheckedCall) -> bool:
 
 
 def differences_without_data(real: Any, fake: Any, exact: bool) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield how a result differs from that without data: the fault, a word for it, what is real and what is fake."""
+    """Yield how a result differs from that without data: the fault, a word for it, the real and the fake value."""
     if tuple(real.shape) != tuple(fake.shape):
         yield "fake_shape", "shape ", list(real.shape), list(fake.shape)
         return
@@ -146,7 +147,7 @@ _SOMETIMES_DEPENDENT: Final = frozenset(
 
 def check_meta(case: Case) -> Iterator[str]:
     """Compare shape, dtype and strides with those of the same call without data."""
-    strided = all(map(is_strided, case.tensors))  # other layouts may read values to say what is stored
+    strided = all(map(is_strided, case.tensors))  # other layouts may read values to find the stored elements
     dependent = depends_on_data(case.definition)
     masked = any(t.dtype.name in ("bool", "uint8") for t in case.tensors)
     try:

@@ -1,4 +1,4 @@
-"""Checks of the other forms of an operator: they do what the functional form does."""
+"""Checks of the other forms of an operator: they agree with the functional form."""
 
 from __future__ import annotations
 

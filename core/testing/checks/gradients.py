@@ -171,7 +171,7 @@ _AT_TIES = ("gradient_wrong", "second_gradient_wrong")
 
 
 def _only_once(unsaid: Finding, log: Log) -> Iterator[Finding]:
-    """Yield what the call changes, unless the schema's test has reported it, and note that no gradient was compared."""
+    """Yield an undeclared change, unless the schema's test has reported it, and note that no gradient was compared."""
     log.note(f"the call changes argument '{unsaid.argument}' unsaid, so there is no gradient to compare with")
     if (unsaid.fault, unsaid.argument) not in log.reported:
         yield unsaid
@@ -251,7 +251,7 @@ def _by_differences(
     except GradcheckError as error:
         yield Finding(_kind(str(error)), str(error), call, "gradcheck")
         return
-    except Exception as error:  # whatever the author's gradient raises is what is to be reported
+    except Exception as error:  # any error of the author's gradient is reported
         yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "gradcheck")
         return
     try:
@@ -260,7 +260,7 @@ def _by_differences(
         yield Finding("second_gradient_wrong", str(error), call, "gradgradcheck")
     except (GradientError, DataDependentError) as error:
         log.note(f"the second derivative is refused: {str(error).splitlines()[0]}")
-    except Exception as error:  # whatever the author's gradient raises is what is to be reported
+    except Exception as error:  # any error of the author's gradient is reported
         yield Finding("second_gradient_fails", f"{type(error).__name__}: {error}", call, "gradgradcheck")
 
 
@@ -288,7 +288,7 @@ def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
             kept = values(gradient).tobytes()
             try:
                 got.append(_gradients(leaves, [(result, gradient)]))
-            except Exception as error:  # whatever the author's gradient raises is what is to be reported
+            except Exception as error:  # any error of the author's gradient is reported
                 text = f"{type(error).__name__}: {error}"
                 if gradient is not expanded:
                     yield Finding("gradient_fails", text, call, "backward")

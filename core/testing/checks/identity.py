@@ -1,4 +1,4 @@
-"""Checks of what is changed in place: it stays the tensor that it was, for autograd and for the program."""
+"""Checks of tensors changed in place: each stays the same tensor, for autograd and for the program."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def _modes() -> dict[str, Callable[[], Any]]:
 def _changed(
     case: Case, target: Any, enter: Callable[[], Any], where: str, silent: bool, expected: Any
 ) -> Iterator[str]:
-    """Yield what a change in place did to a target, apart from changing its values."""
+    """Yield the effects of a change in place on a target, apart from its values."""
+    import tt
+
     leaf = getattr(target, "is_leaf", False) and getattr(target, "requires_grad", False)
     if leaf:
         target.grad = tt.zeros_like(target.detach())
@@ -104,7 +106,7 @@ def _changed(
 
 
 def _facts(tensor: Any) -> dict[str, Any]:
-    """Return what a change of the values leaves as it is."""
+    """Return the properties that a change of the values must not change."""
     grad = getattr(tensor, "grad", None) if getattr(tensor, "is_leaf", True) else None
     return {
         "class": type(tensor).__name__,

@@ -1,4 +1,4 @@
-"""The log of one opcheck: what the tests share, what they found, and what they could not look at."""
+"""The log of one opcheck: the state shared by its tests, their findings, and the gaps in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Finding:
     fault : str
         A key of `tt.core.testing.opcheck.FAULTS`.
     message : str
-        What is wrong.
+        The fault, in words.
     call : CheckedCall
         On which call.
     how : str
@@ -38,14 +38,14 @@ class Finding:
 
 @dataclass
 class Log:
-    """What the tests of one opcheck share.
+    """The state that the tests of one opcheck share.
 
     Attributes
     ----------
     rtol, atol : float or None
         How far values may differ; None: as far as their dtypes say.
     notes : list of str
-        What the present test could not look at.
+        Gaps of the present test.
     calls : int
         How often the operator was called.
     changed : set of str
@@ -71,7 +71,7 @@ class Log:
         return call.run()
 
     def result(self, call: CheckedCall) -> Any:
-        """Return what the call gives, made on copies of its arguments."""
+        """Make the call on copies of its arguments and return its result."""
         return self.run(self.copy(call))
 
     def note(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The checks of what a call changes: the arguments that the schema declares, and nothing else."""
+"""The checks of changed arguments: a call changes those that the schema declares, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = [
     "probe_unchanged",
 ]
 
-# --- what is different after a call ----------------------------------------------------------------------------
+# --- changes by a call -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a call did to one tensor of its arguments.
+    """A change of one of a call's tensors.
 
     Attributes
     ----------
     name : str
         Of the argument: "x", "xs[1]".
     kind : str
-        "values", "outside" (its memory beside its elements), "metadata", "version" or "list".
+        "values", "outside" (its memory around its elements), "metadata", "version" or "list".
     text : str
         In words.
     """
@@ -46,7 +46,7 @@ class Change:
 
 
 class Snapshot:
-    """What the tensors of a call were before it."""
+    """The tensors of a call before it."""
 
     def __init__(self, call: CheckedCall) -> None:
         self.call = call
@@ -56,7 +56,7 @@ class Snapshot:
         self.before = [_State.of(t) for t in self.tensors]
 
     def changes(self) -> Iterator[Change]:
-        """Yield what is different now."""
+        """Yield the changes since the snapshot."""
         for name, tensor, before in zip(self.names, self.tensors, self.before, strict=True):
             after = _State.of(tensor)
             if before.metadata != after.metadata:
@@ -97,7 +97,7 @@ class _State:
 
 
 def beside(tensor: Any) -> Array:
-    """Return what is in the memory of a tensor besides its elements."""
+    """Return the contents of a tensor's memory besides its elements."""
     memory = whole(tensor)
     if memory is tensor or memory.numel() == tensor.numel() or not tensor.numel():
         return np.zeros(0)
@@ -107,11 +107,11 @@ def beside(tensor: Any) -> Array:
     return np.delete(values(memory), np.unique(places))
 
 
-# --- what the schema declares ----------------------------------------------------------------------------------
+# --- comparison with the schema --------------------------------------------------------------------------------
 
 
 def probe_schema(call: CheckedCall, log: Log) -> Iterator[Finding]:
-    """Make a call, and compare what it returned and what it changed with the schema."""
+    """Make a call, and compare its results and the arguments it changed with the schema."""
     copy = log.copy(call, requires_grad=True)
     before = Snapshot(copy)
     result = log.run(copy)
@@ -138,7 +138,7 @@ def _through_target(call: CheckedCall, change: Change, targets: set[str], memory
 _SAID: Final = {
     "mutated_input": "the call changed argument '{name}', which the schema does not declare: {text}",
     "version_not_bumped": "the call changed argument '{name}', and its version stayed",
-    "mutated_outside": "the call changed the memory beside the elements of argument '{name}': {text}",
+    "mutated_outside": "the call changed the memory around the elements of argument '{name}': {text}",
     "mutated_list": "the call changed the list '{name}': {text}",
     "changed_metadata": "the call changed what argument '{name}' is: {text}",
     "bumped_version": "the call bumped the version of argument '{name}' {text}, and its values stayed",
@@ -147,11 +147,11 @@ _UNSAID: Final = ("mutated_input", "mutated_list", "changed_metadata", "bumped_v
 
 
 def _changes(call: CheckedCall, before: Snapshot, targets: set[str], log: Log) -> Iterator[Finding]:
-    """Yield what a call changed although it is not among the targets, and targets that it changed unseen."""
+    """Yield changes of arguments that are not targets, and changes of targets without a new version."""
     memory = {t.untyped_storage().data_ptr() for a, _, t in before.call.tensors() if a.name in targets}
     changes = [c for c in before.changes() if not _through_target(before.call, c, targets, memory)]
     kinds = {(change.name, change.kind) for change in changes}
-    # A write to no elements bumps the version as well: with elements it is found as what it is.
+    # A write to no elements bumps the version as well; a call with elements shows whether it changes values.
     without_elements = {name for _, name, t in before.call.tensors() if not t.numel()}
     metadata = call.definition.kind == "view" or "metadata_inplace" in call.tags
     for change in changes:
@@ -173,13 +173,13 @@ def _changes(call: CheckedCall, before: Snapshot, targets: set[str], log: Log) -
 
 
 def check_inputs(case: Case) -> Iterator[str]:
-    """Compare the arguments with what they were before the call, which got copies of what it may change."""
+    """Compare the arguments with themselves before the call, which got copies of those that it may change."""
     for finding in _changes(case.given, case.before, set(), Log()):
         yield finding.message
 
 
 def changed_unsaid(call: CheckedCall, log: Log) -> Finding | None:
-    """Return what a call changes that the schema does not declare: what comes of it is not the gradient's fault."""
+    """Return a change that the schema does not declare: its consequences are not the gradient's fault."""
     copy = log.copy(call, requires_grad=False)
     before = Snapshot(copy)
     try:

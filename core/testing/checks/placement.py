@@ -70,7 +70,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
     name = device_type(call)
     try:
         found = outcome(call, log)
-    except Exception as error:  # whatever the author's kernel raises is what is to be reported
+    except Exception as error:  # any error of the author's kernel is reported
         if unserved(error) and not call.operator.registry.kernels_of(call.operator.name, name, ("strided",)):
             log.note(
                 f"device {name}: its composite needs what the device lacks: {str(error).splitlines()[0]}"
@@ -96,7 +96,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
         return outcome(home, log) if home else None
 
     if text:
-        finding = Finding("device_wrong", f"not what the CPU gives: {text}", call)
+        finding = Finding("device_wrong", f"differs from the CPU: {text}", call)
         yield from judged(finding, lambda c: on_cpu(outcome(c, log)), at_home, log)
 
 

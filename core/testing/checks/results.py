@@ -66,7 +66,7 @@ def _kind(value: Any) -> str:
 
 
 def _tensor(call: CheckedCall, where: str, tensor: Any) -> Iterator[Finding]:
-    """Compare a tensor with what it says of itself, and with where it should be."""
+    """Compare a tensor's array with its dtype, shape and device, and with the expected device."""
     backend = tensor._spec.backend
     promised = backend.native_dtype(tensor.dtype)
     if isinstance(tensor._handle, backend.handle_type):

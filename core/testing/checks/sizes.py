@@ -53,7 +53,7 @@ def sizes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     known = sorted({n for t in tensors_in(call.args) for n in t.shape if n > 1})
     for size in known:
         new = next(n for n in range(size + 1, size + 2 + len(known)) if n not in known)
-        larger = resized(call, size, new, f"sizes {new} in the place of {size}")
+        larger = resized(call, size, new, f"sizes {new} instead of {size}")
         if larger is not None:
             yield larger
 
@@ -61,7 +61,7 @@ def sizes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
 def empties(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call with no elements along the dims of each size."""
     for size in sorted({n for t in tensors_in(call.args) for n in t.shape if n > 0}):
-        empty = resized(call, size, 0, f"no elements in the place of {size}")
+        empty = resized(call, size, 0, f"no elements instead of {size}")
         if empty is not None:
             yield empty
 
@@ -75,7 +75,7 @@ def probe_empty(call: CheckedCall, log: Log) -> Iterator[Finding]:
         outcome(call, log)
     except (TTError, ValueError, RuntimeError, NotImplementedError) as error:
         log.note(f"{call.on}: refused: {in_words(error)}")
-    except Exception as error:  # whatever the author's kernel raises is what is to be reported
+    except Exception as error:  # any error of the author's kernel is reported
         yield Finding("empty_fails", f"{type(error).__name__}: {error}", call)
 
 
@@ -84,7 +84,7 @@ def check_empty(case: Case) -> Iterator[str]:
     tensors = case.tensors
     size = tensors[0].shape[0] if tensors and tensors[0].ndim else 0
     usable = case.determined and size > 0 and all(t.ndim and is_strided(t) for t in tensors)
-    internal = "internal" in case.definition.tags  # its callers refuse what it is not made for
+    internal = "internal" in case.definition.tags  # its callers refuse unsuitable arguments
     if not takes(case, "empty", usable and not internal):
         yield SKIPPED
         return

@@ -82,7 +82,7 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
     except TTError as error:
         log.note(f"{call.on} are refused: {str(error).splitlines()[0]}")
         return
-    except Exception as error:  # whatever the author's kernel raises is what is to be reported
+    except Exception as error:  # any error of the author's kernel is reported
         yield Finding("layout_fails", f"{type(error).__name__}: {error}", call)
         return
     if undefined(call):

@@ -25,7 +25,7 @@ Way = Callable[[CheckedCall], Any]
 
 
 def outcome(call: CheckedCall, log: Log) -> list[Any]:
-    """Return what a call gives and what it leaves in the arguments that it changes."""
+    """Return a call's results and the arguments that it changed."""
     copy = log.copy(call)
     with same_seed(call):
         result = log.run(copy)
@@ -72,7 +72,7 @@ def _only_ties(call: CheckedCall, one: Way, other: Way, log: Log) -> bool:
 
 
 def _differing(call: CheckedCall, result: Any, other_result: Any, log: Log) -> set[int] | None:
-    """Return which results differ; None where that is no matter of choice: other shapes, or values from elsewhere."""
+    """Return which results differ; None where ties cannot explain it: other shapes, or values from elsewhere."""
     found, expected = list(tensors_in(result)), list(tensors_in(other_result))
     if len(found) != len(expected):
         return None
@@ -110,7 +110,7 @@ def _same_values(one: Array, other: Array, arrays: list[Array], results: list[An
 
 
 def _taken(array: Array, index: Array, dim: int | None) -> Array | None:
-    """Return the elements at indices into the flattened array or along a dim; None where they are no such indices."""
+    """Return the elements at indices into the flattened array or along a dim; None where they are not such indices."""
     try:
         if dim is None:
             return np.asarray(array.reshape(-1)[index])

@@ -166,7 +166,7 @@ def compared(case: Case, found: Any, expected: Any, steps: float | None = None) 
 
 
 def same_with(case: Case, bound: Mapping[str, Any], expected: Any, words: str) -> Iterator[str]:
-    """Call with other arguments, which the words describe, and compare with what is expected of them."""
+    """Call with other arguments, which the words describe, and compare the result with the expected one."""
     try:
         found = list(compared(case, case.run_bound(bound), expected))
     except Exception as error:  # whatever it is, there is a result to be had
@@ -176,7 +176,7 @@ def same_with(case: Case, bound: Mapping[str, Any], expected: Any, words: str) -
 
 
 def reference_of(case: Case, bound: dict[str, Any]) -> Any:
-    """Return what the CPU makes of other arguments; on the CPU itself what NumPy does; or `NotImplemented`."""
+    """Return the CPU's result for other arguments; on the CPU itself NumPy's; or `NotImplemented`."""
     try:
         return (numpy_reference if case.device_type == "cpu" else cpu_reference)(case.definition, bound)
     except Exception:  # the operator is not defined for these arguments
@@ -216,7 +216,8 @@ def check_values(case: Case) -> Iterator[str]:
 
 
 def check_composite(case: Case) -> Iterator[str]:
-    """Compare with what composites make in the place of kernels of non-core operators."""
+    """Compare with the result of composites instead of kernels for non-core operators."""
+
     name = case.operator.name
     undefined = case.random or name in UNDEFINED
     if case.definition.core or REGISTRY.composite(name) is None or undefined:

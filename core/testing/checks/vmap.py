@@ -1,4 +1,4 @@
-"""The check of vmap: over a batch of examples, a call gives what a loop over them gives."""
+"""The check of vmap: over a batch of examples, a call agrees with a loop over them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
         except (HiddenValuesError, DataDependentError, PluginError, UnsupportedError) as error:
             log.note(f"vmap refuses the operator: {str(error).splitlines()[0]}")
             return
-        except Exception as error:  # whatever the author's rule raises is what is to be reported
+        except Exception as error:  # any error of the author's rule is reported
             yield Finding("vmap_fails", f"over {words}: {type(error).__name__}: {error}", call, "vmap")
             return
         if text:
@@ -90,7 +90,7 @@ def _function(call: CheckedCall, log: Log) -> Callable[..., Any]:
 
     def function(*tensors: Any) -> Any:
         result = log.run(call.with_tensors(tensors))
-        # As it is: the transform must take what the operator returns, named tuples among it.
+        # Unchanged: the transform must take every result of the operator, including named tuples.
         return () if result is None else result, tuple(tensors[i] for i in sorted(_targets(call)))
 
     return function
@@ -117,7 +117,7 @@ def _looped(call: CheckedCall, *, places: Sequence[int], log: Log) -> list[Any] 
         chosen = [_flipped(t) if example and i in places else t for i, t in enumerate(tensors)]
         try:
             rows.append(list(tensors_in(_function(call, log)(*copied(chosen)))))
-        except Exception as error:  # the flipped values need not be what the operator takes
+        except Exception as error:  # the operator need not take the flipped values
             log.note(f"a loop over examples raises {in_words(error)}")
             return None
     if any(tuple(a.shape) != tuple(b.shape) for a, b in zip(*rows, strict=True)):

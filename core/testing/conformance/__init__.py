@@ -9,9 +9,9 @@ Every operator runs on its samples, and each call is checked in several ways, ea
 - device: results and intermediates are where the arguments are, and nothing is read back to the host;
 - values: the values are those of a reference;
 - view: the result shares its argument's memory;
-- alias: a result that is no view has memory of its own;
-- method, inplace, out: these forms do what the functional form does;
-- identity: what is changed in place stays the same tensor, with its class, gradient and place in the graph;
+- alias: a result that is not a view has memory of its own;
+- method, inplace, out: these forms agree with the functional form;
+- identity: a tensor changed in place stays the same tensor, with its class, gradient and place in the graph;
 - seed: a random operator repeats itself for the same seed, and only for the same;
 - gradient: the backward pass gives the derivative;
 - training: a small network learns as on the CPU;

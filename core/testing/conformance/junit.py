@@ -26,7 +26,7 @@ def junit(found: Mapping[str, Sequence[Outcome]], baseline: Baseline | None = No
     found : mapping
         Name of a backend -> what became of each operator and dtype.
     baseline : Baseline, optional
-        What it knows to be wrong is skipped.
+        Failures that it lists are skipped.
     """
     root = ElementTree.Element("testsuites", name="tt conformance")
     for backend, results in found.items():

@@ -1,7 +1,7 @@
 """The checks of a layout: operators do the same to tensors of the layout as to strided ones, or refuse.
 
 The samples are those of every backend.  Arguments that promote together (or the first tensor, where none do) are laid
-out anew: all of them, and each alone.  A call counts if there is a kernel for its layouts.
+out in the layout: all of them, and each alone.  A call counts if there is a kernel for its layouts.
 
 Note [Laws of a layout]
 -----------------------
@@ -47,7 +47,7 @@ FREE: Final = frozenset({"fill", "ones_like", "full_like", "new_ones", "new_full
 
 
 def is_served(op: str, place: Place) -> bool:
-    """Return whether any kernel of an operator is for the layout, alone or beside strided tensors."""
+    """Return whether any kernel of an operator is for the layout, alone or together with strided tensors."""
 
     both = tuple(sorted((place.layout, "strided")))
     return any(REGISTRY.kernels_of(op, place.device, layouts) for layouts in ((place.layout,), both))
@@ -108,7 +108,8 @@ def check_layout(
 def _cases(
     target: Target, place: Place, backend: Backend, seed: int, most: int | None
 ) -> Iterator[tuple[Case, Case, tuple[str, ...]]]:
-    """Yield samples with some arguments laid out anew, the samples as they are, and the names of these arguments."""
+    """Yield samples with some arguments in the layout, the unchanged samples, and the names of these arguments."""
+
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     used = 0
     for sample in samples(operator.definition, place.device, dtype, seed):
@@ -147,7 +148,7 @@ def _third(shape: Sequence[int]) -> np.ndarray[Any, Any]:
 
 
 def _is_finite(args: Sequence[Any]) -> bool:
-    """Return whether no argument is infinite or no number: zero times that is not what a sparse layout stores."""
+    """Return whether no argument is infinite or NaN: zero times these is not the zero that a sparse layout omits."""
     return all(bool(np.isfinite(widened(as_array(tensor))).all()) for tensor in tensors_in(args))
 
 
@@ -168,7 +169,7 @@ def _values(case: Case) -> Iterator[str]:
         if (one.shape, one.dtype) != (other.shape, other.dtype):
             yield f"{one.dtype} of shape {list(one.shape)} instead of {other.dtype} of {list(other.shape)}"
             continue
-        # What is infinite or no number there is not looked at.
+        # Elements that are infinite or NaN there are not compared.
         found, array = dense(one), as_array(other)
         kept = np.where(np.isfinite(widened(array)), array, as_array(found)).astype(array.dtype)
         rtol, atol = tolerances(one.dtype)

@@ -47,7 +47,7 @@ class Outcome:
     served : str
         How the backend serves it: kernel, generic kernel, composite, fallback, other layout or missing.
     report : Report or None
-        What the checks found; None if they were not made.
+        The findings of the checks; None if they were not made.
     seconds : float
         How long they took.
     """
@@ -101,7 +101,7 @@ def outcomes(
     checks: Sequence[str] | None = None,
     most: int | None = None,
 ) -> Iterator[Outcome]:
-    """Yield what the checks of a backend find, one operator and dtype after the other, of `most` samples each."""
+    """Yield the outcomes of a backend's checks, one operator and dtype after the other, of `most` samples each."""
     for outcome in served(place, wanted):
         start = time.perf_counter()
         if place.layout == "strided":
@@ -125,7 +125,7 @@ class Comparison:
     mended : list of (Target, str)
         What was wrong and is good now.
     changed : list of (Target, str)
-        What is served in another way.
+        Targets that are served in another way.
     known : int
         How many operators and dtypes are as wrong as they were.
     """
@@ -149,11 +149,11 @@ class Baseline:
     backends: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
 
     def before(self, backend: str, target: Target) -> Mapping[str, Any]:
-        """Return what is known of an operator and dtype; nothing, if it was not in the run."""
+        """Return the baseline's data for an operator and dtype; empty if it was not in the run."""
         return self.backends.get(backend, {}).get(target.op, {}).get(target.dtype, {})
 
     def is_known(self, backend: str, outcome: Outcome) -> bool:
-        """Return whether what is wrong was wrong then."""
+        """Return whether the baseline has the same failures."""
         before = self.before(backend, outcome.target)
         known = set(before.get("failed", ()))
         return (not outcome.missing or bool(before.get("missing"))) and set(outcome.failed) <= known
@@ -215,12 +215,12 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
             found = json.load(file)
         except (ValueError, UnicodeDecodeError) as error:
             raise ValueRangeError(
-                f"{path} is no baseline: {error}\n  write one with: --save-baseline FILE"
+                f"{path} is not a baseline: {error}\n  write one with: --save-baseline FILE"
             ) from None
     what = found.get("format") if isinstance(found, dict) else None
     if what != FORMAT or not isinstance(found.get("backends"), dict):
         raise ValueRangeError(
-            f"{path} is no baseline of this version: its format is {what!r}, not {FORMAT!r}\n"
+            f"{path} is not a baseline of this version: its format is {what!r}, not {FORMAT!r}\n"
             "  write one with: --save-baseline FILE"
         )
     return Baseline(found["backends"])

@@ -22,7 +22,7 @@ __all__ = ["pytest_make_collect_report"]
 
 
 class ConformanceError(Exception):
-    """What is wrong with an operator, as `runtest` raises it and `repr_failure` shows it."""
+    """The faults of an operator: `runtest` raises it and `repr_failure` shows it."""
 
 
 class Conformance(pytest.Collector):
@@ -60,7 +60,7 @@ class ConformanceItem(pytest.Item):
         raise ConformanceError(message)
 
     def describe(self, outcome: Outcome) -> str:
-        """Return what is wrong, with code that repeats each failure."""
+        """Return the faults, with code that repeats each failure."""
         if outcome.missing:
             return f"{outcome.target.op} is missing: the schema promises {outcome.target.dtype}, and nothing serves it"
         return "\n\n".join(map(str, outcome.report.failures if outcome.report else ()))
@@ -79,7 +79,7 @@ class ConformanceItem(pytest.Item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
-    """Add the backends that were asked for to what the session collects."""
+    """Add items for the requested backends to the session."""
     report = yield
     if isinstance(collector, pytest.Session):
         report.result = [*report.result, *backends(collector)]
@@ -92,7 +92,7 @@ def backends(session: Session) -> Iterator[Conformance]:
     Raises
     ------
     pytest.UsageError
-        When a backend, operator, dtype, check or baseline is not what it should be.
+        If a backend, operator, dtype, check or baseline is unknown or unusable.
     """
     option = session.config.getoption
     dtypes = option("--tt-dtype")

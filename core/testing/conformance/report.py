@@ -1,4 +1,4 @@
-"""What a run of the conformance checks found."""
+"""The findings of a run of the conformance checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOW: Final = {
     "inplace": "call", "out": "out", "method": "method", "inputs": "show", "seed": "seed", "composite": "composite",
     "meta": "meta", "gradient": "gradient",
 }  # fmt: skip
-"""How code repeats what a check found; without one, it is the call."""
+"""Code that repeats a check's finding; by default, the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Failure:
     op, device, dtype, sample, check : str
         What was checked, on which input, and how.
     message : str
-        What is wrong.
+        The fault, in words.
     snippet : str
         Code that repeats the call.
     """
@@ -48,14 +48,14 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """What a run found.
+    """The findings of a run.
 
     Attributes
     ----------
     failures : list of Failure
-        What is wrong.
+        The faults.
     missing : list of (op, dtype)
-        What the schema promises and the device does not serve.
+        Promises of the schema that the device does not serve.
     checks : Counter
         How often each check was made.
     samples : int
@@ -79,7 +79,7 @@ def failure(case: Case, check: str, message: str, note: str = "", place: object 
     """Return a failed check, with a note before the code that repeats it."""
     try:
         code = note + reproduce(case, check)
-    except Exception as error:  # what reads the arguments may be just what is wrong
+    except Exception as error:  # the code that reads the arguments may itself be faulty
         code = f"# the arguments cannot be read: {type(error).__name__}: {error}".replace("\n", "\n# ")
     return Failure(
         case.operator.name, str(place or case.device), case.dtype.name, case.sample.name, check, message, code
@@ -87,7 +87,7 @@ def failure(case: Case, check: str, message: str, note: str = "", place: object 
 
 
 def reproduce(case: Case, check: str) -> str:
-    """Return a program that shows what a check found wrong."""
+    """Return a program that shows a check's finding."""
     form = "inplace" if case.inplace_only else "functional"
     if check not in HOW or case.sample.error is not None or case.inplace_only:
         return snippet(case.definition, form, case.sample.args, case.sample.kwargs)

@@ -33,7 +33,7 @@ QUICK: Final = ("bool", "uint8", "int64", "float16", "float32", "complex64")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is checked as a unit: an operator with a dtype.
+    """The unit of checking: an operator with a dtype.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def targets(
     *,
     sampled: bool = True,
 ) -> list[Target]:
-    """Return what a run with these arguments checks; operators without samples only where `sampled` is False.
+    """Return the targets of a run with these arguments; operators without samples only where `sampled` is False.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def chosen_checks(checks: Sequence[str] | None) -> tuple[str, ...]:
     Raises
     ------
     UnknownNameError
-        When there is no check of a name.
+        If a check does not exist.
     """
     for name in checks or ():
         if name not in CHECKS:
@@ -175,7 +175,7 @@ def check_target(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whatever the program's filters, samples are no reason to warn
             found = list(islice(samples(operator.definition, device, dtype, seed), most))
-    except Exception as error:  # operators of the device lay them out in memory, and may be what is wrong
+    except Exception as error:  # the device's operators that lay them out may be faulty
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
         report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
         return report
@@ -208,7 +208,7 @@ def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
                 continue
             report.missing.append((case.operator.name, case.dtype.name))
             return False
-        except Exception as error:  # what a plugin's kernel raises is what is to be reported
+        except Exception as error:  # any error of a plugin's kernel is reported
             made = [f"{type(error).__name__}: {error}"]
         if made == [SKIPPED]:
             continue

@@ -55,7 +55,7 @@ def random_array(random: np.random.Generator, shape: tuple[int, ...], is_complex
 
 
 def tensors(values: Any) -> list[Any]:
-    """Return what a function gave as a list."""
+    """Return a function's result as a list."""
     return [values] if isinstance(values, TensorBase) else list(values)
 
 

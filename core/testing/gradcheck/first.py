@@ -59,7 +59,7 @@ def gradcheck(
     check_grad_dtypes : bool
         Check that gradients have the dtypes of their inputs.
     check_batched_grad : bool
-        Check that a pass with several vectors at once gives what a pass for each gives.
+        Check that a pass with several vectors at once agrees with a pass for each.
     check_forward_ad, check_backward_ad : bool
         Which modes to check: forward, backward, or both.
     fast_mode : bool

@@ -1,4 +1,4 @@
-"""What a user gives opcheck, as a call."""
+"""The arguments of opcheck, as a call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
     Raises
     ------
     ArgumentError
-        When `op` is no operator or does not take the arguments.
+        If `op` is not an operator or does not take the arguments.
     """
     if isinstance(args, TensorBase) or not isinstance(args, list | tuple):
         raise ArgumentError(
@@ -50,8 +50,8 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
     if not isinstance(found, OpOverload):
         raise ArgumentError(
             "opcheck",
-            f"{op!r} is no operator",
-            hint="give tt.ops.namespace.name, what custom_op returned, or 'namespace::name'",
+            f"{op!r} is not an operator",
+            hint="give tt.ops.namespace.name, the result of custom_op, or 'namespace::name'",
         )
     return CheckedCall(found, PacketOp._bind(found, tuple(args), named))
 

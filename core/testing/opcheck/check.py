@@ -29,7 +29,7 @@ __all__ = ["TESTS", "opcheck"]
 
 Calls = Callable[[CheckedCall, Log], Iterable[CheckedCall]]
 Part = tuple[Calls, Probe]
-"""Calls made from the given one, and what looks at each; what the operator refuses of them is left out."""
+"""Calls made from the given one, and a probe of each; calls that the operator refuses are left out."""
 
 
 def _given(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
@@ -77,7 +77,7 @@ def opcheck(
     test_utils : str or sequence of str, optional
         Which of `TESTS` to make; all by default.
     raise_exception : bool
-        Raise if something was found; otherwise it is in what is returned.
+        Raise if something was found; otherwise only report it.
     atol, rtol : float, optional
         How far values may differ; given both or neither.  By default, as far as their dtypes say.
 
@@ -115,7 +115,7 @@ def opcheck(
     report = OpCheckReport(str(call.signature))
     log = Log(rtol=rtol, atol=atol)
     with warnings.catch_warnings(), same_seed(call):
-        # The operator may warn whoever calls it; here it is called with arguments that nobody chose.
+        # Warnings are for the operator's callers; opcheck makes up most of the arguments itself.
         warnings.simplefilter("ignore")
         fails = list(_calling(call, log))
         for name in chosen:
@@ -140,7 +140,7 @@ def _calling(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make the call as it was given: what fails here fails everywhere."""
     try:
         log.result(call)
-    except Exception as error:  # whatever the author's kernel raises is what is to be reported
+    except Exception as error:  # any error of the author's kernel is reported
         yield Finding("call_fails", f"{type(error).__name__}: {error}", call)
 
 
@@ -156,7 +156,7 @@ def _make(name: str, call: CheckedCall, log: Log, report: OpCheckReport) -> Iter
         for variant in variants:
             try:
                 yield from probe(variant, log)
-            except Exception as error:  # arguments that nobody chose need not be what the operator takes
+            except Exception as error:  # the operator need not take arguments that opcheck made up
                 if variant is call:
                     yield Finding("call_fails", f"{type(error).__name__}: {error}", call)
                 else:

@@ -10,23 +10,23 @@ __all__ = ["FAULTS", "OpCheckFailure", "OpCheckReport"]
 FAULTS: Final[dict[str, str]] = {
     # --- test_schema ---
     "call_fails": "make the call work first, or give opcheck arguments that the operator takes",
-    "mutated_input": 'declare what the operator changes (mutates=("{argument}",), or `Tensor(a!) {argument}` in a '
+    "mutated_input": 'declare that the operator changes it (mutates=("{argument}",), or `Tensor(a!) {argument}` in a '
     "schema), or let the kernel work on a copy",
     "mutated_outside": "write only to the elements of '{argument}': it may be a part of a larger tensor",
-    "never_mutated": "declare only what the operator changes, or give arguments with which it does",
+    "never_mutated": "declare only arguments that the operator changes, or give arguments with which it does",
     "mutated_list": "work on a copy of the list '{argument}'",
     "changed_metadata": "do not change shape, dtype or requires_grad of '{argument}': work on x.detach() or a view",
     "bumped_version": "the values of '{argument}' stayed, but autograd takes it for changed: write to a copy",
     "version_not_bumped": "let the dispatcher see the change: write through the kernel's own argument, or by an "
     "in-place operator",
-    "wrong_result": "return what the schema says, or correct the schema",
+    "wrong_result": "return the results that the schema declares, or correct the schema",
     "wrong_dtype": "return the dtype that the schema promises (custom_op(..., result=...), `result:` in YAML)",
     "wrong_device": "make results on the device of the arguments, for instance with tt.empty_like(x)",
     # --- test_aliasing ---
     "aliased_input": "return a copy, or declare the sharing: `Tensor(a) {argument}` and `-> Tensor(a)`",
     "alias_not_shared": "return a view of the argument, or do not declare that it is one",
     "results_share": "make memory of its own for each result",
-    "result_kept": "make a new result in each call: a caller may change what it got",
+    "result_kept": "make a new result in each call: a caller may change the one it got",
     "result_overlaps": "return memory of its own for each element: x.contiguous(), numpy's .copy()",
     "readonly_result": "return an array that can be written to: numpy's .copy()",
     # --- test_faketensor ---
@@ -48,21 +48,21 @@ FAULTS: Final[dict[str, str]] = {
     "gradient_wrong": "compare the formula with the two Jacobians; at a point where the operator is not smooth, give "
     "other arguments",
     "gradient_random": "the gradient may depend on what was saved and on the gradient it gets alone",
-    "gradient_undefined": "an output that nobody used has the gradient None or zeros: treat both alike",
-    "gradient_mutates": "work on a copy in the gradient: what it gets belongs to others",
+    "gradient_undefined": "an unused output has the gradient None or zeros: treat both alike",
+    "gradient_mutates": "work on a copy in the gradient: its arguments belong to others",
     "gradient_layout": "the gradient that arrives may be expanded or transposed: do not rely on its memory",
     "second_gradient_fails": "write the gradient in tt's operators on tensors, all of which can be differentiated",
     "second_gradient_wrong": "write the gradient in tt's operators on tensors: what leaves them (.numpy(), .detach()) "
     "is a constant to the second derivative",
     # --- test_vmap ---
-    "vmap_fails": "make the batching rule take what the operator takes, or remove it: one call for each example serves",
-    "vmap_wrong": "the rule must give what a loop over the examples gives",
+    "vmap_fails": "make the batching rule take all arguments, or remove it: one call for each example serves",
+    "vmap_wrong": "the rule must agree with a loop over the examples",
     # --- test_determinism ---
     "nondeterministic": "say so (tags=('random',)) and draw from tt's generator, or remove the state from the kernel",
     "untagged_random": "say that the operator draws: tags=('random',)",
     "seed_ignored": "draw from tt's generator (tt.library.reserve), which tt.manual_seed sets, and from no other",
     # --- test_layouts ---
-    "layout_fails": "the kernel must take any strides: copy what it cannot (numpy's ascontiguousarray)",
+    "layout_fails": "the kernel must take any strides: copy arguments that it cannot use (numpy's ascontiguousarray)",
     "layout_wrong": "use the strides of each argument, or copy it first (numpy's ascontiguousarray)",
     "empty_fails": "return an empty result for empty arguments, or refuse them with a ValueError",
     # --- test_devices ---
@@ -89,7 +89,7 @@ class OpCheckFailure:
     fault : str
         What kind of fault, a key of `FAULTS`.
     message : str
-        What is wrong.
+        The fault, in words.
     on : str
         On which arguments: those that were given, or what opcheck made of them.
     also : tuple of str
@@ -132,7 +132,7 @@ class OpCheckReport(dict[str, Any]):
     failures : list of OpCheckFailure
         All failures of all tests.
     notes : dict
-        The name of a test -> what it could not look at, and why.
+        The name of a test -> its gaps, with reasons.
     calls : int
         How often the operator was called.
     """
@@ -150,7 +150,7 @@ class OpCheckReport(dict[str, Any]):
         return not self.failures
 
     def note(self, test: str, text: str) -> None:
-        """Note what a test could not look at."""
+        """Note a gap of a test."""
         known = self.notes.setdefault(test, [])
         if text not in known:
             known.append(text)

@@ -89,7 +89,7 @@ def _find(
 
 
 def _same(one: Finding, other: Finding) -> bool:
-    """Return whether two findings are the same fault of the same argument; for an exception, the same but for numbers."""
+    """Return whether two findings are the same fault of the same argument; numbers in an error's text may differ."""
     if one.fault != other.fault or one.argument.partition("[")[0] != other.argument.partition("[")[0]:
         return False
     return not one.fault.endswith("_fails") or _gist(one.message) == _gist(other.message)

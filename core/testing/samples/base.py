@@ -30,7 +30,7 @@ Layout = Literal["contiguous", "transposed", "strided", "offset", "expanded"]
 SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (0,), (2, 0, 3), (2, 1, 3), (2, 3, 1, 2))
 LAYOUTS: tuple[Layout, ...] = ("transposed", "strided", "offset", "expanded")
 
-# What a wrong value of an option raises: RuntimeError in most functions of PyTorch, ValueError or TypeError in others.
+# Errors for a wrong value of an option: RuntimeError in most functions of PyTorch, ValueError or TypeError in others.
 OPTION: tuple[type[Exception], ...] = (RuntimeError, ValueError, TypeError)
 # What an index outside of its dimension raises: PyTorch has both.
 OUT_OF_RANGE: tuple[type[Exception], ...] = (IndexError, RuntimeError)
@@ -45,7 +45,7 @@ class Sample:
     args, kwargs : tuple, dict
         Positional and keyword arguments.
     name : str
-        What is special about it.
+        The special property of the sample.
     error : type, tuple of types or None
         The exception that the call must raise.
     """

@@ -1,7 +1,7 @@
 """What every family of inputs gets: gaps in memory, four dimensions, no element, special values, and a wrong call.
 
-A family yields what is peculiar to its operators.  Where that leaves one of these out, a sample is made of one of the
-family's own by changing its tensors.
+A family yields samples peculiar to its operators.  If these lack one of the kinds below, a sample of that kind is made
+by changing the tensors of one of the family's own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def completion(make: Inputs, found: Sequence[Sample], family: str) -> Iterator[S
     make : Inputs
         For which operator, device and dtype.
     found : sequence of Sample
-        What the family yielded.
+        The family's samples.
     family : str
         The module of the family.
     """
@@ -130,14 +130,14 @@ def _with_gaps(values: Any, size: tuple[int, ...]) -> Any:
 
 
 def special_values(dtype: Dtype) -> dict[str, float]:
-    """Return the values of a floating point dtype at which kernels go wrong, and 1 and -1 beside them, by name."""
+    """Return the values of a floating point dtype at which kernels go wrong, with 1 and -1, by name."""
     limits = finfo(dtype)
     tiny, smallest = float(limits.tiny), float(np.nextafter(dtype.numpy.type(0), dtype.numpy.type(1)))
     values = {
         "nan": float("nan"), "inf": float("inf"), "-inf": -float("inf"), "zero": 0.0, "-zero": -0.0, "one": 1.0,
         "-one": -1.0, "tiny": tiny, "-tiny": -tiny, "smallest": smallest,
     }  # fmt: skip
-    if dtype.itemsize > 2:  # what a composite rounds to half precision overflows next to the largest number
+    if dtype.itemsize > 2:  # composites that round to half precision overflow near the largest number
         values |= {"max": float(limits.max), "min": float(limits.min)}
     return values
 

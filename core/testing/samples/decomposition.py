@@ -38,7 +38,7 @@ def hermitian(make: Inputs, *shape: int) -> Any:
 
 
 def wrong_squares(make: Inputs) -> Iterator[Sample]:
-    """Yield what is no square matrix."""
+    """Yield matrices that are not square."""
     yield Sample((make.tensor(2, 3),), name="error: not square", error=RuntimeError)
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 

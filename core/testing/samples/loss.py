@@ -268,7 +268,7 @@ def cosine_embedding_loss(make: Inputs) -> Iterator[Sample]:
     yield Sample(wrong, name="error: dimensions", error=RuntimeError)
 
 
-# --- what the losses are made of -------------------------------------------------------------------------------
+# --- building blocks of the losses -----------------------------------------------------------------------------
 
 KINDS = (
     ("square", 0.0), ("absolute", 0.0), ("smooth", 2.5), ("huber", 0.5), ("probability", 0.0), ("logit", 0.0),

@@ -15,7 +15,7 @@ family = FamilyTable()
 
 
 def kind(value: Any) -> str:
-    """Return a number as text, and of a tensor what it is."""
+    """Return a number as text, and a tensor's description."""
     return str(value) if isinstance(value, float | bool) else f"tensor {list(value.shape)}"
 
 

@@ -232,8 +232,8 @@ def _plain_attention(make: Inputs, tensor: Callable[..., Tensor]) -> Iterator[Sa
 
 @family("plain_attention_backward")
 def plain_attention_backward(make: Inputs) -> Iterator[Sample]:
-    # Where one weight is almost 1, what the gradients are the differences of cancels: with values up to 5 the rounding
-    # of float32 alone passes its tolerance for one seed in twenty.
+    # Where one weight is almost 1, the terms of the gradients cancel: with values up to 5, the rounding of float32
+    # alone exceeds its tolerance for one seed in twenty.
     small = functools.partial(make.tensor, low=-1, high=1)
     for sample in _plain_attention(make, small):
         if sample.error is None:

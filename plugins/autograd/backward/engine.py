@@ -7,7 +7,7 @@ with the C types of `engine.pxd` where it can.
 Note [Who owns a gradient]
 --------------------------
 A gradient may be a tensor that something else holds: `z = x + y` sends the same tensor to x and to y.  A leaf adopts
-the tensor as its `.grad` only if nobody else holds it, its storage or its array; else it takes a copy.  The engine
+the tensor as its `.grad` only if nothing else holds it, its storage or its array; else it takes a copy.  The engine
 therefore keeps a gradient in one list and nowhere else when the leaf's turn comes.  A sum that the engine has made
 itself is its own and grows in place.
 
@@ -60,7 +60,7 @@ class Pass:
     Parameters
     ----------
     keep_graph : bool
-        Whether nodes keep what they saved.
+        Whether nodes keep their saved values.
     create_graph : bool
         Whether the pass is itself recorded.
     captures : dict of (node, number) to list of int, or None
@@ -150,7 +150,7 @@ class Pass:
             gradients = node = None
 
     def capture(self, node: Node, gradients: list[Any]) -> bool:
-        """Keep the gradients that were asked for; tell whether the node need not run."""
+        """Keep the requested gradients; return whether the node need not run."""
         captures = self.captures
         needed = self.needed
         if captures is None or needed is None:
@@ -247,7 +247,7 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
 
 
 def alone(tensor: TensorBase) -> bool:
-    """Return whether nobody but a tensor holds its storage and its array, and the array is dense."""
+    """Return whether only one tensor holds its storage and its array, and the array is dense."""
     if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
         return False
     if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:

@@ -1,4 +1,4 @@
-"""The graph: one node for each recorded call, and what a tensor knows of its place in it.
+"""The graph: one node for each recorded call, and each tensor's place in it.
 
 A tensor that requires a gradient carries the key bit of the layer and an `AutogradMeta` in the slot that the core keeps
 for layers.  Edges point from results to arguments.  This is a hot module: plain Python that Cython compiles with the C
@@ -9,8 +9,8 @@ Note [Freeing long chains]
 A node holds its successors in a tuple, never in an attribute of its own.  CPython frees nested tuples without
 recursing on the C stack; a chain of compiled objects that point to each other directly would overflow it.
 
-Note [What a node saves]
-------------------------
+Note [Values saved by a node]
+-----------------------------
 An argument that a formula needs is saved as it is, with its version: no alias is made.  Keeping it keeps its history,
 which the edges keep anyway.  A result is saved as an alias without a record, since the record leads back to the node.
 """
@@ -39,9 +39,9 @@ class GradState:
     Attributes
     ----------
     switched_off : int
-        In how many threads recording is off.  As long as it is zero nobody looks at thread-local state.
+        In how many threads recording is off.  While it is zero, calls do not look at thread-local state.
     packing : int
-        How many `saved_tensors_hooks` are active in all threads.  As long as it is zero nobody looks for them.
+        How many `saved_tensors_hooks` are active in all threads.  While it is zero, calls do not look for them.
     anomaly : int
         0; 1: nodes remember where they were made; 2: gradients are also searched for NaN.
     watching : int
@@ -160,7 +160,7 @@ class AutogradMeta:
     view : ViewMeta or None
         How it looks at the memory of another tensor, where both may be changed in place.
     retained : Retained or None
-        Where the gradient of a tensor that is no leaf is kept.
+        Where the gradient of a tensor other than a leaf is kept.
     """
 
     __slots__ = ("leaf", "node", "number", "retained", "view")
@@ -181,12 +181,12 @@ class AutogradMeta:
 
 
 class ViewMeta:
-    """How a tensor looks at the memory of another, so that its history can be told anew after an in-place change.
+    """How a tensor views the memory of another, so that its history can be rebuilt after an in-place change.
 
     Attributes
     ----------
     root : Tensor
-        The tensor that is no view itself and whose history counts.
+        The base tensor, which is not a view itself and whose history counts.
     operator : Operator or None
         What made the view; None: `as_strided` with the geometry in `args`.
     args : tuple
@@ -347,11 +347,11 @@ class Node:
         return self.ensure_extras().metadata
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(grad_inputs, grad_outputs)` after the node; what it returns replaces grad_inputs."""
+        """Call `hook(grad_inputs, grad_outputs)` after the node; its result replaces grad_inputs."""
         return add_hook(self.ensure_extras().after, hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(grad_outputs)` before the node; what it returns replaces grad_outputs."""
+        """Call `hook(grad_outputs)` before the node; its result replaces grad_outputs."""
         return add_hook(self.ensure_extras().before, hook)
 
     def __repr__(self) -> str:
@@ -423,7 +423,7 @@ class Graphless(Node):
     Attributes
     ----------
     reason : str
-        What the error says.
+        The text of the error.
     """
 
     __slots__ = ("reason",)

@@ -1,4 +1,4 @@
-"""Rules: what the autograd layer does when an operator with a formula is called.
+"""Rules: the autograd layer's functions for operators with a formula.
 
 A rule notes which differentiable arguments need a gradient, runs what lies below, saves what their formulas take and
 attaches a node to the result.  This is a hot module: plain Python that Cython compiles with the C types of
@@ -29,7 +29,7 @@ class SavePlan:
     Attributes
     ----------
     slots : tuple of (kind, position, fact)
-        What is saved: an argument as it is, a tensor, a list of tensors, a result, or a fact (shape, dtype, ...) of
+        The saved values: an argument as it is, a tensor, a list of tensors, a result, or a fact (shape, dtype, ...) of
         an argument.
     calls : tuple of (place, function, tuple of slot)
         For each differentiable argument that needs it: its place among the differentiable ones, the formula, and
@@ -64,7 +64,7 @@ class OpNode(Node):
     rule : GradientRule
         Made the node.
     plan : SavePlan
-        What is saved and what is computed.
+        The values to save and the gradients to compute.
     saved : tuple or None
         What fills the slots; None once released.
     versions : tuple of int, or None
@@ -214,7 +214,7 @@ class OpNode(Node):
 
 
 class GradientRule(LayerRule):
-    """What the layer does for the functional form of an operator with a formula.
+    """The layer's rule for the functional form of an operator with a formula.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class GradientRule(LayerRule):
     takes_all : bool
         Whether the formulas take the gradients of all results as a list, instead of that of the first one.
     joint : callable or None
-        There is one formula for all arguments; orders what it returns by the differentiable arguments.
+        Given if one formula serves all arguments: orders its results by the differentiable arguments.
     """
 
     __slots__ = (
@@ -462,7 +462,7 @@ def current(tensor: TensorBase) -> AutogradMeta:
 
 
 def node_name(op: str) -> str:
-    """Return what a node of an operator is called: "log_softmax" gives LogSoftmaxBackward0."""
+    """Return the name of an operator's nodes: "log_softmax" gives LogSoftmaxBackward0."""
     base = op.rsplit("::", 1)[-1].split(".")[0]
     return "".join(word[:1].upper() + word[1:] for word in base.split("_")) + "Backward0"
 
@@ -485,13 +485,13 @@ def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     try:
         handle = below.plain(tensor._handle) if choice.leading == 1 else below.plain(tensor._handle, value)
     except Exception:
-        # Again, the long way, which explains what is wrong.
+        # Again, on the general path, which explains the mistake.
         return entry.call_below(args)
     return below.wrap_direct(handle)
 
 
 def bare_alias(tensor: TensorBase) -> Tensor:
-    """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
+    """Return an alias of a tensor without a record; see Note [Values saved by a node] in `graph`."""
     if tensor._keys & OVERRIDDEN:
         return alias(tensor, STATE.bit)
     new = wrap_handle(Tensor, tensor._handle, tensor._spec, tensor._keys & ~STATE.bit, tensor._promotion)

@@ -178,7 +178,7 @@ def test_a_file_that_is_no_baseline_is_a_wrong_call(run: Run, tmp_path: Path) ->
     file = tmp_path / "notes.json"
     file.write_text("[]")
     ran = run(*NEG, "--baseline", str(file))
-    assert ran.code == 2 and "is no baseline" in " ".join(ran.err.split())
+    assert ran.code == 2 and "is not a baseline" in " ".join(ran.err.split())
     ran = run(*NEG, "--save-baseline", str(file))
     assert ran.code == 2 and "this command did not write it" in " ".join(ran.err.split())
     assert file.read_text() == "[]"

@@ -51,7 +51,7 @@ def test_json_holds_the_same(run: Run) -> None:
     ("words", "message"),
     [
         (("addd", "cpu:float32"), "no operator is named 'addd'; did you mean 'add'"),
-        (("add", "cpu"), "explain(): 'cpu' is no argument: write device[/layout]:dtype[shape]"),
+        (("add", "cpu"), "explain(): 'cpu' is not an argument: write device[/layout]:dtype[shape]"),
         (("add", "cpuu:float32"), "unknown device 'cpuu'; did you mean 'cpu'"),
         (("add", "cpu:float33"), "unknown dtype 'float33'; did you mean 'float32'"),
         (("neg", "cpu:int64", "cpu:int64"), "neg(): takes 1 tensors or numbers here, not 2"),

@@ -31,7 +31,7 @@ CALLS = {
 def test_the_argument_is_named(call, dtype, device):
     run, name = CALLS[call]
     x = tt.zeros(2, 3, dtype=dtype, device=device)
-    with pytest.raises(tt.errors.NumberRangeError, match=rf"\(\): {name}=-?922.* is no integer of 64 bits"):
+    with pytest.raises(tt.errors.NumberRangeError, match=rf"\(\): {name}=-?922.* is not a 64-bit integer"):
         run(x)
 
 

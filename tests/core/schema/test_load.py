@@ -116,7 +116,7 @@ FILES = {
     ],
     "schema_version: 1\nopps: []\nops: []": ["2:1: unknown key 'opps'\ndid you mean 'ops'?"],
     "schema_version: 1\nschema_version: 1\nops: []": ["2:1: the key 'schema_version' occurs twice"],
-    "schema_version: 1\nnamespace: a b\nops: []": ["2:12: 'a b' is no name"],
+    "schema_version: 1\nnamespace: a b\nops: []": ["2:12: 'a b' is not a name"],
     "schema_version: 1\n1: 2\nops: []": ["2:1: a key must be a string, not the number 1"],
     "schema_version: 1\nnamespace: a\nops:\n- {func: 'b::f(Tensor x) -> Tensor', kind: other}": [
         "4:10: the namespace of the file is 'a', not 'b'"
@@ -141,7 +141,7 @@ NO_YAML = {
 def test_what_is_no_yaml_is_a_problem_with_its_place(text):
     (problem,) = problems(text)
     assert (problem.line, problem.column) == NO_YAML[text]
-    assert problem.message.startswith("this is no YAML: ")
+    assert problem.message.startswith("this is not YAML: ")
     assert problem.source == text.split("\n")[problem.line - 1]
 
 
@@ -170,7 +170,7 @@ ENTRIES = {
     "meta: [a]": ["5:9: meta must be a string, not a list"],
     "meta:": ["5:8: meta must be a string, not nothing"],
     "meta: ''": ["5:9: meta is empty\nleave the key out, or give it a value"],
-    "meta: a b": ["5:9: 'a b' is no name of a shape rule"],
+    "meta: a b": ["5:9: 'a b' is not a name of a shape rule"],
     "promote: self": ["5:12: promote must be a list, not the text self\nwrite [self]"],
     "promote: [self, othr]": ["5:19: f has no argument 'othr'\ndid you mean 'other'?"],
     "promote: [zzz]": ["5:13: f has no argument 'zzz'\nits arguments are: self, other"],
@@ -185,11 +185,11 @@ ENTRIES = {
     "tags: [randon]": ["5:10: unknown tag 'randon'\ndid you mean 'random'?"],
     "core: 1": ["5:9: core must be true or false, not the number 1"],
     "core: 'true'": ["5:9: core must be true or false, not the text true"],
-    "ref: numpy": ["5:8: 'numpy' is no module:function"],
+    "ref: numpy": ["5:8: 'numpy' is not a module:function"],
     "doc: true": ["5:8: doc must be a string, not the truth value true\nwrite 'true'"],
     "samples: 1.5": ["5:12: samples must be a string, not the number 1.5\nwrite '1.5'"],
-    "python_module: nn-functional": ["5:18: 'nn-functional' is no dotted name"],
-    "aliases: [a, b-c]": ["5:16: 'b-c' is no dotted name"],
+    "python_module: nn-functional": ["5:18: 'nn-functional' is not a dotted name"],
+    "aliases: [a, b-c]": ["5:16: 'b-c' is not a dotted name"],
     "doc: {a: b}": ["5:8: doc must be a string, not a mapping"],
     "doc: 2020-01-01": ["5:8: doc must be a string, not a value of type timestamp\nwrite '2020-01-01'"],
 }

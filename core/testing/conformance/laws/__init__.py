@@ -1,4 +1,4 @@
-"""The laws behind the words of the schema: what a kind, a tag, a variant or a rule of result promises."""
+"""The laws behind the words of the schema: the promises of a kind, a tag, a variant or a rule of result."""
 
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.testing.conformance.laws.table import LAWS, check_laws, laws_of

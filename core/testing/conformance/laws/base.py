@@ -1,4 +1,4 @@
-"""What a law is."""
+"""The class of a law."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Law", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What a word of the schema promises, and how that is checked.
+    """The promise of a word of the schema, and its check.
 
     Attributes
     ----------
     statement : str
         The promise, in one sentence.
     check : callable or str
-        Yields what is wrong with a case; or the name of the conformance check that looks at just this.
+        Yields the faults of a case; or the name of the conformance check that looks at just this.
     every : bool
         Whether it is checked on every sample; else on the first sample on which it can be.
     """

@@ -43,7 +43,7 @@ def pointwise(case: Case) -> Iterator[str]:
 
 
 def reduction(case: Case) -> Iterator[str]:
-    """Compare the shape with what is left, and the last slice of a dimension that is kept with the call on it alone."""
+    """Compare the shape with the kept dimensions, and the last slice of one of these with the call on it alone."""
     tensor = case.tensors[0]
     dims = _reduced(case, tensor.ndim)
     scans = str(case.definition.meta).startswith("scan")

@@ -99,6 +99,6 @@ RESULT_LAWS: Final[dict[str, Law]] = {
          lambda case: _asked(case, lambda: promoted(case)).to_complex()),
         ("wide", "The result has the dtype to which the arguments promote, and float32 for half precision.",
          lambda case: float32 if promoted(case).name in ("float16", "bfloat16") else promoted(case)),
-        ("none", "The result is no tensor.", lambda case: None),
+        ("none", "The result is not a tensor.", lambda case: None),
     )
 }  # fmt: skip

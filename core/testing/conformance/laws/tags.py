@@ -70,7 +70,7 @@ def same_dtype(case: Case) -> Iterator[str]:
     value = case.bound[names[-1]]
     other = value.to(_other_dtype(case, value.dtype))
     yield from refused(
-        lambda: case.run_bound({**case.bound, names[-1]: other}), f"{other.dtype} beside {value.dtype}"
+        lambda: case.run_bound({**case.bound, names[-1]: other}), f"{other.dtype} with {value.dtype}"
     )
 
 

@@ -48,7 +48,7 @@ def attribute(case: Case) -> Iterator[str]:
     if not hasattr(case.tensors[0], name):
         yield f"tensors have no attribute {name!r}"
     elif not isinstance(getattr(case.tensors[0], name), Tensor):
-        yield f"the attribute {name!r} is no tensor"
+        yield f"the attribute {name!r} is not a tensor"
 
 
 def inplace(case: Case) -> Iterator[str]:

@@ -17,7 +17,7 @@ def test_every_dim_of_a_size_is_resized():
     larger = resized(call, 3, 5)
     assert [tuple(t.shape) for t in larger.args] == [(2, 5), (5, 2)]
     assert resized(call, 7, 1) is None
-    assert [c.on for c in sizes(call, Log())] == ["sizes 4 in the place of 2", "sizes 4 in the place of 3"]
+    assert [c.on for c in sizes(call, Log())] == ["sizes 4 instead of 2", "sizes 4 instead of 3"]
     assert [tuple(c.args[0].shape) for c in empties(call, Log())] == [(0, 3), (2, 0)]
 
 

@@ -105,7 +105,7 @@ def test_what_did_not_run_is_not_compared(tmp_path):
 def test_another_file_is_no_baseline(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text, encoding="latin-1")
-    with pytest.raises(ValueRangeError, match=r"is no baseline(.|\n)*--save-baseline FILE"):
+    with pytest.raises(ValueRangeError, match=r"is not a baseline(.|\n)*--save-baseline FILE"):
         read_baseline(path)
 
 

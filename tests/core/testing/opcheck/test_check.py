@@ -56,7 +56,7 @@ def test_a_wrong_call_says_what_is_wrong(args, options, error, says):
 
 
 def test_what_is_no_operator_is_refused():
-    with pytest.raises(tt.errors.ArgumentError, match="is no operator"):
+    with pytest.raises(tt.errors.ArgumentError, match="is not an operator"):
         opcheck(len, (X,))
     with pytest.raises(tt.errors.UnknownOpError, match="exp"):
         opcheck("exxp", (X,))
@@ -114,8 +114,8 @@ def test_the_report_says_on_what_how_to_repeat_it_and_what_to_do():
         (failure,) = report.failures
         assert str(failure).splitlines() == [
             "test_faketensor: fake_shape",
-            "  on sizes 4 in the place of 2 (also: sizes 4 in the place of 3, no elements in the place of 2, "
-            "no elements in the place of 3)",
+            "  on sizes 4 instead of 2 (also: sizes 4 instead of 3, no elements instead of 2, "
+            "no elements instead of 3)",
             "  the result has shape [2, 3] without data, [1, 1] with",
             "  try: return the kernel's shape",
             "  repeat:",
