@@ -56,7 +56,7 @@ FIELDS: Final[dict[str, Field]] = {
         "text", "The shape rule, or module:function; absent: the composite runs on the shapes.",
         pattern=rf"{_NAME}|{_DOTTED}:{_DOTTED}", what="name of a shape rule",
     ),
-    "promote": Field("words", "The arguments that promote together.", pattern=_NAME, what="argument"),
+    "promote": Field("words", "The arguments that promote together.", pattern=_NAME, what="name of an argument"),
     "result": Field(
         "word or words", "The dtype of the results: one word for all, or one for each.",
         RESULTS | dict.fromkeys(DTYPE_NAMES, "always this dtype"), what="rule of result",
@@ -67,7 +67,7 @@ FIELDS: Final[dict[str, Field]] = {
         "text", "The namespace below tt for the function; without it tt itself.", pattern=_DOTTED, what="dotted name",
     ),
     "aliases": Field("words", "Other names of the function, below tt.", pattern=_DOTTED, what="dotted name"),
-    "grad": Field("words", "The arguments that have a gradient.", pattern=_NAME, what="argument"),
+    "grad": Field("words", "The arguments that have a gradient.", pattern=_NAME, what="name of an argument"),
     "core": Field("flag", "Whether it is part of the minimal set that a new backend implements."),
     "tags": Field("words", "Properties that have a law of their own.", TAGS, what="tag"),
     "ref": Field(

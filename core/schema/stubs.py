@@ -103,7 +103,7 @@ def methods_stub() -> str:
         "class TensorMethods(TensorBase):",
         '    """What `Tensor` has from ops.yaml and from plugins."""',
     ]
-    lines += ["    # --- members that are no operators ---", by_hand.rstrip("\n")]
+    lines += ["    # --- members that are not operators ---", by_hand.rstrip("\n")]
     for name, member in members.items():
         lines += render_member(name, member, "    ")
     lines += ["    # --- Python's operators ---"]

@@ -1,8 +1,8 @@
 """Tensor: the class that users see, and how the dispatcher makes one.
 
 `Tensor` is an ordinary class, so that subclassing, attributes, weak references and pickling work as users expect.
-Its operators come from the schema (`methods`), its other members from `members`, and those of plugins from their
-manifests.
+Its operators come from the schema, its other members from `tt.core.methods.attributes`, and those of plugins from
+their manifests.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tt.core.tensor.base import TensorBase, TensorSpec, wrap_handle
 from tt.core.types.keys import FUNCTION, PYTHON
 
 if TYPE_CHECKING:
-    # A stub without a module: the methods that `methods` and the manifests of plugins add, written by
-    # `python -m tt.core.schema.stubs`.
+    # A stub without a module: the methods that the schema, `tt.core.methods` and the manifests of plugins add, written
+    # by `python -m tt.core.schema.stubs`.
     from tt.core.tensor.tensor_methods import TensorMethods
     from tt.core.types.device import Device
 else:
@@ -64,7 +64,7 @@ class Tensor(TensorMethods):
     def __new__(cls, data: Any, *, device: Device | str | int | None = None) -> Self: ...
 
     def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Any:
-        """Make a tensor of sizes or data; see `construct`."""
+        """Make a tensor of sizes or data; see `legacy_constructor`."""
         from tt.core.methods.legacy_constructor import construct
 
         return construct(cls, *args, device=device, **data)

@@ -93,7 +93,7 @@ class KeySpace:
 KEYS: Final = KeySpace()
 """The key space of this process."""
 FUNCTION: Final = KEYS.bit("override", "function")
-"""The bit of tensors whose class intercepts calls with `__tt_function__`; no entry of a table has it."""
+"""The bit of tensors whose class intercepts calls with `__tt_function__`; the keys of cached calls never have it."""
 PYTHON: Final = KEYS.bit("layer", "python")
 """The bit of tensors whose class answers operators with `__tt_dispatch__`."""
 OVERRIDDEN: Final = FUNCTION | PYTHON

@@ -3,7 +3,7 @@
 Note [Epochs and the guard]
 ---------------------------
 The resolution of a call depends on its keys and dtypes and on a few switchable settings: the default dtype, fallback
-policies, masked kernels, backend priorities.  Each combination of settings has a number, its epoch; an entry of a
+policies, masked kernels, backend priorities.  Each combination of settings has a number, its epoch; a cached call in a
 dispatch table remembers the epoch for which it was resolved.  `guard` is the epoch while no mode is active and -1
 otherwise, so that one comparison shows that a cached call is valid and that no mode listens.  Going back to
 earlier settings goes back to their epoch: a `with default_dtype(...)` in a loop does not empty the tables.

@@ -2,12 +2,12 @@
 
 This is a hot module: plain Python that Cython compiles with the C types of `call_cache.pxd`.
 
-Note [One entry of a combination]
----------------------------------
-Functions and callers remember entries, and look at nothing but their epoch before they use one again.  So an entry
-that is out of date must retire, and what retires entries finds them in the tables: an entry that serves must be in its
-table, and stay there.  Where two threads resolve a combination at the same time, the second one's entry is dropped, and
-what was resolved while something was registered retires at once.
+Note [One cached call per combination]
+--------------------------------------
+Functions and overloads keep cached calls and compare nothing but the epoch before they use one again, so stale ones
+must be retired.  They are retired by walking the tables, so every live cached call must be in one.  If two threads
+resolve a combination at the same time, the second one's cached call is dropped; one that was resolved during a
+registration retires at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
-# The epoch of entries that serve no further call.
+# The epoch of cached calls that serve no further call.
 RETIRED = -3
 
 # Held while cached calls are added or retired.  Reentrant: adding one may collect garbage, and collecting a
@@ -35,14 +35,14 @@ NOT_OVERRIDDEN = ~FUNCTION
 
 
 def table_key(bits: int, positions: int) -> Any:
-    """Return what stands for the bits of a call in a table: a number where both words are small."""
+    """Return the key of a call's bits in a table: a single number if both words are small."""
     if bits >> 40 == 0 and positions >> 22 == 0:
         return bits | positions << 40
     return bits, positions
 
 
 class CallCache:
-    """The entries of one form of one operator.
+    """The cached calls of one form of one operator.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class CallCache:
     form : str
         "functional", "inplace" or "out".
     last : CachedCall
-        The entry of the previous call.
+        The cached call of the previous call.
     tables : dict
         epoch -> keys -> `table_key` of the bits -> CachedCall.
     generation : int
-        Counts how often the entries were forgotten.
+        Counts how often the tables were emptied.
     """
 
     operator: Operator
@@ -65,7 +65,7 @@ class CallCache:
     generation: int
 
     def find(self, keys: int, bits: int, positions: int) -> CachedCall:
-        """Return the entry of a combination met before in these settings, or EMPTY."""
+        """Return the cached call of a combination met before in these settings, or EMPTY."""
         epoch = STATE.guard
         if epoch < 0:
             return EMPTY
@@ -82,10 +82,10 @@ class CallCache:
         return entry
 
     def invalidate(self) -> None:
-        """Forget all entries, because something that they depend on was registered or unregistered.
+        """Drop all cached calls, because something that they depend on was registered or unregistered.
 
-        Other threads may hold entries at this moment, or be resolving one: those that are known retire, and a thread
-        that resolves sees by the generation that its entry is out of date.
+        Other threads may hold cached calls at this moment, or be resolving one: those in the tables retire, and a
+        thread that is resolving detects by the generation that its cached call is stale.
         """
         with ENTERING:
             self.generation += 1
@@ -98,7 +98,7 @@ class CallCache:
                         entry.epoch = RETIRED
 
     def entry(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
-        """Return the entry of a combination, resolving it if it is new."""
+        """Return the cached call of a combination, resolving it if it is new."""
         keys &= NOT_OVERRIDDEN
         epoch = STATE.epoch
         last = self.last
@@ -122,18 +122,18 @@ class CallCache:
         return self.enter(found, epoch, generation)
 
     def entry_of(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
-        """Return the entry of a combination whose bits are one integer."""
+        """Return the cached call of a combination whose bits are one integer."""
         promotion, positions = split_bits(bits)
         return self.entry(keys, promotion, positions, args)
 
     def enter(self, entry: CachedCall, epoch: int, generation: int) -> CachedCall:
-        """Return the entry that serves a combination: a new one, or another thread's.
+        """Add a cached call to the tables and return it, or another thread's for the same combination.
 
-        See Note [One entry of a combination].
+        See Note [One cached call per combination].
         """
         with ENTERING:
             if self.generation != generation or entry.epoch != epoch:
-                entry.epoch = RETIRED  # right for this call, which began before; for no later one
+                entry.epoch = RETIRED  # right for this call, which began before, and not for later ones
                 return entry
             table = self.tables.setdefault(epoch, {}).setdefault(entry.keys, {})
             key = table_key(entry.promotion, entry.positions)

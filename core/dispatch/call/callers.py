@@ -1,23 +1,23 @@
-"""Callers: what `tt.add` is, and the path of every call.
+"""Overloads: callables such as `tt.add`, and the path of every call.
 
-One caller stands for one form (functional, in-place, out=) of one operator.  A call with one or two tensors and nothing
+An `OpOverload` is one form (functional, in-place, out=) of one operator.  A call with one or two tensors and nothing
 else packs no arguments, binds no signature, touches no thread-local state and walks no list: `one` and `two`.
-`introspection` subclasses the class with what makes a good Python object (name, documentation, pickling).  This is a
-hot module: plain Python that Cython compiles with the C types of `callers.pxd`.
+`introspection` subclasses the class and adds its name, documentation and pickling.  This is a hot module: plain Python
+that Cython compiles with the C types of `callers.pxd`.
 
 Note [The path of a call]
 -------------------------
 1. OR the keys (level 1) and promotion bits (level 2) of the arguments.
-2. Compare with the entry of the previous call, which also answers for the settings and for modes (see Note [Epochs
-   and the guard] in `state`); on a miss look the pair up; on the first call resolve it.
-3. Run the entry: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
+2. Compare with the cached call of the previous call; the comparison covers settings and modes, too (see Note [Epochs
+   and the guard] in `state`).  On a miss look the pair up; on the first call resolve it.
+3. Run the cached call: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
 
 Note [The fast path]
 --------------------
-Most calls give each parameter a value of the very type that its schema names.  `fast_path` checks the types, adds the
-defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What needs a conversion, a
-message, a mode or an override it leaves to `general`, by returning FALL_THROUGH.  It accepts only what the binder
-would accept unchanged, so that both ways mean the same.
+Most calls give each parameter a value of the exact type in the schema.  `fast_path` checks the types, adds the defaults
+and makes keys and bits on the way, without calling any Python function.  It returns FALL_THROUGH for calls that need a
+conversion, an error, a mode or an override, and `general` takes these.  It accepts only arguments that the binder would
+accept unchanged, so both paths give the same results.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ class OpOverload(CallCache):
     plan : SignaturePlan
         The arguments according to the signature.
     leading : int
-        With how many tensors a short call may do, as in the plan; 0 for other forms than the functional one.
+        The number of tensors of the shortest call, as in the plan; 0 for forms other than the functional one.
     target_shift : int
-        Where the dtype of the target stands in the second word of the bits; 0 for other forms than the in-place one.
+        Position of the target's dtype in the second word of the bits; 0 for forms other than the in-place one.
     binder : callable or None
         Turns a user's arguments into the full tuple; generated at first use.
     functional : bool
         Whether the form is the functional one.
     out_caller : OpOverload or None
-        The caller of the form with `out=`, after its first call.
+        The form with `out=`, after its first call.
     home : int
         The keys of a call without tensors on the CPU when no other default device is set; 0: not known yet.
     """
@@ -100,7 +100,7 @@ class OpOverload(CallCache):
 
     @property
     def definition(self) -> OpDefinition:
-        """The operator's entry of ops.yaml."""
+        """The operator's entry in ops.yaml."""
         return self.operator.definition
 
     @property

@@ -1,6 +1,6 @@
 # The constants of codes.py, as C constants for hot modules.
 
-cdef enum:  # What an entry does.
+cdef enum:  # Kinds of cached calls.
     KERNEL = 0
     COMPOSITE = 1
     LAYER = 2
@@ -46,7 +46,7 @@ cdef enum:  # Values that a parameter takes unconverted.
     DTYPE_OBJECT = 9
     STRING = 10
 
-cdef enum:  # Behind the kinds of a parameter.
+cdef enum:  # Masks over the kinds of a parameter.
     KIND_MASK = 15
     NONE_TAKEN = 16
 

@@ -1,13 +1,13 @@
-"""The numbers that entries, callers and plans compare.
+"""The codes of cached calls, overloads and plans.
 
-Python code reads this module; in hot modules the C enums of `codes.pxd` stand for it, with the same names and numbers.
+Python code reads this module; compiled hot modules use the C enums of `codes.pxd` with the same names and numbers.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# What an entry does.
+# Kinds of cached calls.
 KERNEL: Final = 0
 COMPOSITE: Final = 1
 LAYER: Final = 2
@@ -53,7 +53,7 @@ FLOAT: Final = 8
 DTYPE_OBJECT: Final = 9
 STRING: Final = 10
 
-# Behind the kinds of a parameter.
+# Masks over the kinds of a parameter.
 KIND_MASK: Final = 15  # the bits of the kinds above
 NONE_TAKEN: Final = 16  # a flag: None, too
 

@@ -1,7 +1,7 @@
-"""Entries: what one operator does for one combination of keys and dtypes.
+"""Cached calls: the resolved path of one operator for one combination of keys and dtypes.
 
-An entry is made once, slowly, by `resolve`; every later call with the same combination runs it.  This is a hot
-module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
+`resolve` makes a cached call once, slowly; every later call with the same combination runs it.  This is a hot module:
+plain Python that Cython compiles with the C types of `entry.pxd`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
     from tt.core.tensor.base import TensorSpec
 
+# The value of fields that only other kinds use.  Any, so that each field has the type that those kinds see.
+ABSENT: Final[Any] = None
+
 
 class BoundKernel:
     """A kernel together with the arguments that it takes.
@@ -39,7 +42,7 @@ class BoundKernel:
     takes : tuple of int
         Their positions in the schema.
     omitted : tuple of (int, object)
-        Positions that it does not take, with their defaults: it serves calls that leave them there.
+        Positions that it does not take, with their defaults: it serves calls that leave these unchanged.
     takes_all_tensors : bool
         The taken arguments are exactly the leading positions, all of them tensors or numbers.
     """
@@ -89,7 +92,7 @@ class LayerRule:
         Parameters
         ----------
         entry : CachedCall
-            The entry of the call.
+            The cached call.
         args : tuple
             All arguments of the schema.
         """
@@ -101,46 +104,46 @@ class LayerRule:
 
 
 class CachedCall:
-    """What one operator does for one (keys, bits) pair in one epoch.
+    """The resolved path of one operator for one (keys, bits) pair in one epoch.
 
     Attributes
     ----------
     keys, epoch : int
-        For which calls it is right.
+        The calls for which it is valid.
     promotion, positions : int
         The two words of the level-2 bits of these calls; see Note [Level 2] in `promotion`.
     operator, form : Operator, str
         The called operator and its form: "functional", "inplace" or "out".
         Form "out" is an OUT, or a REROUTE that runs the functional form and writes the result.
     kind : int
-        KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), MUTATE: a kernel of an operator whose schema
-        says that it changes arguments, PYTHON (`__tt_dispatch__`), or OUT: a kernel that writes its result into the
-        tensor that `out=` names.
+        KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), MUTATE (a kernel of an operator whose schema
+        declares changed arguments), PYTHON (`__tt_dispatch__`), or OUT (a kernel that writes its result into the
+        tensor of `out=`).
     direct : bool
-        One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
+        A call with defaults is one call of `plain` on bare handles, with nothing to cast, check or share.
     plain : callable
         The kernel that takes the leading tensor arguments only.
     choices : tuple of BoundKernel
-        The kernels that may serve, the narrowest first.
+        The candidate kernels, the narrowest first.
     compute_code : int
         Code of the dtype that the promotion group is cast to; -1 if all have it already.
     compute_native : object
-        The same as the backend's own dtype.
+        `compute_code` as the backend's own dtype.
     result : int
         ONE, SEVERAL, LIST or RAW.
     specs : tuple of TensorSpec
-        Of the results.
+        The specs of the results.
     result_bits : int
         The promotion bit of the results where they are known to be handles with dimensions, else 0.
     downcast : object
-        The backend's dtype to which float32 results of half precision calls return, or None.
+        The backend's dtype to which float32 results of half precision calls are cast back, or None.
     shares : int
         Position of the argument whose memory the results share, or -1; -2: the first argument's, although the result
         is not a view of it.
     below, rule, clear : CachedCall, callable, int
-        For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
+        For LAYER: the cached call below, the layer's rule, and the bits that `call_below` clears.
     function : callable
-        For COMPOSITE, REROUTE and PYTHON.
+        The function of a COMPOSITE, REROUTE or PYTHON call.
     rest : CachedCall or None
         Serves the calls that no choice accepts.
     operands : tuple of int
@@ -148,11 +151,11 @@ class CachedCall:
     functional : bool
         Whether the form is the functional one.
     dtype_at, native : int, object
-        Where `dtype=` stands among the arguments, or -1; the backend's own dtype, which kernels get in its place.
+        Position of `dtype=` among the arguments, or -1; the backend's own dtype, which kernels get instead.
     device_at, like_at : int
-        For a factory: where the device and the tensor that it is like stand among the arguments, or -1; else -2.
+        For a factory: positions of the device and of the tensor that it is like, or -1; else -2.
     resolution : Resolution
-        Why; `explain` prints it.
+        The reasons; `explain` prints it.
     """
 
     __slots__ = (
@@ -246,7 +249,7 @@ class CachedCall:
         return join_bits(self.promotion, self.positions)
 
     def with_bits(self, bits: int) -> CachedCall:
-        """Return an entry that does the same for other level-2 bits."""
+        """Return a copy for other level-2 bits."""
         new = CachedCall(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
         new.plain = self.plain
         new.choices = self.choices
@@ -293,7 +296,7 @@ class CachedCall:
         return self.function(self, args)
 
     def call_below(self, args: tuple[Any, ...]) -> Any:
-        """Run what lies below the layer, for the layer's rule.
+        """Run the cached call below the layer, for the layer's rule.
 
         Kernels see bare handles, and Python code the tensors that the user knows, so these go down as they are;
         composites and further layers get shallow aliases that the layer does not hold.  What these change is changed in
@@ -335,7 +338,7 @@ class CachedCall:
         return stripped if type(args) is list else tuple(stripped)
 
     def prepare(self, value: Any, position: int) -> Any:
-        """Return one argument as the kernel gets it."""
+        """Return one argument in the kernel's form."""
         if isinstance(value, TensorBase):
             tensor = value
             handle = tensor._handle
@@ -352,7 +355,7 @@ class CachedCall:
         return value
 
     def cast(self, handle: Any, position: int) -> Any:
-        """Return the handle of an argument of the promotion group in the dtype that all of the group have."""
+        """Return the handle of an argument of the promotion group in the common dtype of the group."""
         try:
             return self.backend.cast(handle, self.compute_native)
         except Exception as error:
@@ -368,7 +371,7 @@ class CachedCall:
                 return choice.function(*prepared)
             except Exception as error:
                 return failed(self, choice, error, args, prepared)
-        # Written out, because packing the arguments of short calls would cost more than many kernels.
+        # Unrolled, because packing the arguments of short calls would cost more than many kernels.
         second: Any = None
         third: Any = None
         fourth: Any = None
@@ -513,7 +516,7 @@ class CachedCall:
         return self.operator.spec_at(spec, args)
 
     def run_out(self, args: tuple[Any, ...]) -> Any:
-        """Let the kernel write its result into the tensor at the end of the arguments, if that is all to be done."""
+        """Let the kernel write its result into the last argument, if nothing else is to be done."""
         choice = self.choose(args)
         count = len(args) - 1
         target = args[count]
@@ -529,9 +532,9 @@ class CachedCall:
                 found = tensor._handle.shape
                 if found == shape:
                     filled = True
-                elif found != ():  # what has dimensions may broadcast beyond the output
+                elif found != ():  # an operand with dimensions may broadcast beyond the output
                     plain = False
-                # Two storages are two memories: backends without views write no output themselves.
+                # Two storages never share memory: backends without views do not write outputs themselves.
                 if (
                     tensor is not target
                     and tensor._storage is not None
@@ -543,7 +546,7 @@ class CachedCall:
         prepared = self.handles(choice, args)
         prepared.append(target._handle)
         try:
-            if len(prepared) == 3:  # written out, as in `call_kernel`
+            if len(prepared) == 3:  # unrolled, as in `call_kernel`
                 choice.function(prepared[0], prepared[1], prepared[2])
             else:
                 choice.function(*prepared)
@@ -560,7 +563,7 @@ class CachedCall:
         target = args[0]
         how = self.writes_target
         if target._storage is not None and how != codes.CHANGES_METADATA:
-            # Seldom more than a look: tensors that were never viewed or changed have no storage.
+            # Mostly one comparison: tensors that were never viewed or changed have no storage.
             storage = target._storage
             shared = target._root is not None or type(storage) is not Storage
             for value in args:
@@ -590,7 +593,7 @@ class CachedCall:
                 storage = target._storage
                 if storage is None:
                     target._set_data(handle, target._spec)
-                else:  # resize_ may have moved it to other memory: known first, so that no interrupt comes between
+                else:  # resize_ may have moved it to other memory: set first, so that no interrupt comes between
                     owner = self.backend.storage_owner(handle)
                     target._set_data(handle, target._spec)
                     storage.owner = owner
@@ -600,7 +603,7 @@ class CachedCall:
         return target
 
     def all_apart(self, args: tuple[Any, ...]) -> bool:
-        """Return whether no two tensors can have memory in common, as far as a look at each says: lists may be long."""
+        """Return whether the tensors certainly share no memory; looks at each one only once, as lists may be long."""
         seen = set()
         count = 0
         for value in args:
@@ -635,7 +638,7 @@ class CachedCall:
                     if item is not None:
                         targets.append(item)
         if len(targets) == 1 and targets[0]._root is None:
-            # Seldom more than a look: few tensors share memory.
+            # Mostly one comparison: few tensors share memory.
             if targets[0]._storage is not None and type(targets[0]._storage) is not Storage:
                 shared = True  # perhaps read-only
             for value in args:

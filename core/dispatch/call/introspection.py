@@ -1,4 +1,4 @@
-"""Callers as users see them: with a name, a docstring, a signature and a repr.
+"""Introspection of overloads: name, docstring, signature and repr.
 
 Cython classes cannot have properties of these names, so ordinary subclasses do; calling them costs nothing more,
 since they inherit the compiled `__call__`.

@@ -1,4 +1,4 @@
-"""What happens when a kernel raises.
+"""Errors raised by kernels.
 
 Shape rules do not run before kernels; when a kernel has raised, the rule says in the words of the operator what is
 wrong with the call.  An error of tt's own passes unchanged.

@@ -1,4 +1,4 @@
-"""Operator: one overload of the schema in the dispatcher, with its callers for each form."""
+"""Operator: one overload of the schema in the dispatcher, with an `OpOverload` for each form."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Operator:
     Attributes
     ----------
     definition : OpDefinition
-        The entry of ops.yaml.
+        The entry in ops.yaml.
     name : str
         Qualified name, for instance "max.dim".
     group : tuple of int
@@ -263,7 +263,7 @@ class Operator:
             return call_with_out(self, bound, out)
         return with_options(caller.dispatch(bound), options)
 
-    # --- what entries ask --------------------------------------------------------------------------------------
+    # --- used by cached calls ----------------------------------------------------------------------------------
 
     @property
     def return_type(self) -> Callable[..., Any]:
@@ -300,7 +300,7 @@ class Operator:
         return keys
 
     def spec_at(self, spec: TensorSpec, args: tuple[Any, ...]) -> TensorSpec:
-        """Return the spec for the device (with index) that the arguments name."""
+        """Return the spec for the device (with index) in the arguments."""
         device = args[self.device_at] if self.device_at >= 0 else None
         if device is None:
             device = args[self.tensor_at].device if self.tensor_at >= 0 else get_default_device()
@@ -330,18 +330,19 @@ class Operator:
     # --- resolving ---------------------------------------------------------------------------------------------
 
     def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
-        """Return a new entry for a combination; see `resolve`."""
+        """Return a new cached call for a combination; see `resolve`."""
+
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
         return resolve(self, form, keys, bits, args)
 
     def short_bits(self, entry: CachedCall) -> tuple[int, ...]:
-        """Return the level-2 bits for which callers of one or two tensors look first.
+        """Return the level-2 bits that calls of one or two tensors look up first.
 
         Note [Short bits]
         -----------------
-        Those callers OR the promotion bits of the tensors.  Where arguments do not promote, that would not tell which
-        of them has which dtype; but if all have the same one, it does.
+        Such calls OR the promotion bits of the tensors.  If the arguments do not promote, the result does not show
+        which of them has which dtype, unless all have the same.
         """
         if entry.form != "functional" or not self.leading:
             return ()
@@ -354,20 +355,20 @@ class Operator:
         return dim, zero_dim, dim | zero_dim
 
     def resolve_rest(self, entry: CachedCall) -> CachedCall:
-        """Return what serves the calls that no kernel of an entry covers."""
+        """Return the cached call for calls that no kernel of `entry` accepts."""
         if entry.rest is None:
             entry.rest = resolve(self, entry.form, entry.keys, entry.bits, (), without_kernels=True)
         return entry.rest
 
     def invalidate(self) -> None:
-        """Forget all entries of all forms."""
+        """Drop the cached calls of all forms."""
         for caller in self._callers.values():
             caller.invalidate()
 
     # --- documentation -----------------------------------------------------------------------------------------
 
     def documentation(self, caller: OpOverload) -> str:
-        """Return the docstring of a caller."""
+        """Return the docstring of an overload."""
         definition = self.definition
         lines = [str(self.signature(caller.form)), ""]
         if caller.form == "inplace":

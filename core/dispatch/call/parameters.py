@@ -1,4 +1,4 @@
-"""Parameters: what `OpOverload.fast_path` has to know of a signature; see Note [The fast path] in `callers`."""
+"""Parameters: a signature prepared for `OpOverload.fast_path`; see Note [The fast path] in `callers`."""
 
 from __future__ import annotations
 

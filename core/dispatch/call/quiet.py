@@ -6,7 +6,7 @@ PyTorch never warns of overflow or division by zero.  `np.errstate` around each 
 setting it globally would silence the user's own NumPy code.  NumPy keeps this setting in a context variable, so a
 context in which it is "ignore" can run a kernel: `Context.run` costs 20 ns.  A context can be entered by one thread
 at a time and not twice; when that happens `run` raises before the kernel starts, and the dispatcher repeats the call
-in a copy of the context (see `failure`).
+in a copy of the context (see `kernel_errors`).
 """
 
 from __future__ import annotations

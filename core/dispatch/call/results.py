@@ -22,7 +22,7 @@ _NUMBERS: Final = (bool, int, float, complex)
 
 
 def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
-    """Check the results of an entry's first run against the schema, and note that it may run directly.
+    """Check the results of a cached call's first run against the schema, and let it run directly from then on.
 
     Raises
     ------

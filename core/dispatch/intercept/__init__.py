@@ -1,1 +1,1 @@
-"""What sees a call before its kernel does: layers, modes and `__tt_function__`."""
+"""Interception of calls before the kernel: layers, modes and `__tt_function__`."""

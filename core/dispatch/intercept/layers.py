@@ -1,4 +1,4 @@
-"""Layers: what stands between a call and the kernels for tensors that carry the layer's key bit."""
+"""Layers: code between a call and its kernels, for tensors that carry the layer's key bit."""
 
 from __future__ import annotations
 

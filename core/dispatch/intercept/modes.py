@@ -118,7 +118,7 @@ def call_with_modes(
 
 
 def entry_with_modes(caller: OpOverload, bound: tuple[Any, ...]) -> CachedCall:
-    """Return the entry of a call, past the layers that are masked and by way of the dispatch modes."""
+    """Return the cached call of a call, skipping masked layers and going through the dispatch modes."""
     keys, bits, positions = caller.scan(bound)
     keys &= ~THREAD.masked
     if any(mode.sees == "dispatch" for mode in THREAD.modes):

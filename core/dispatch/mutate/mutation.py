@@ -6,9 +6,9 @@ arguments, before the results.  The first needs a backend whose arrays can chang
 
 Note [Changing arguments without memory]
 ----------------------------------------
-On a backend whose arrays cannot change or share memory, the functionalising layer hands down bare tensors that nobody
-else holds.  A kernel of the form "inplace" then gets clones, and the layer writes what has become of them to where the
-arguments, and the views of them, find it.
+On a backend whose arrays cannot change or share memory, the functionalising layer hands down bare tensors without
+other holders.  A kernel of the form "inplace" then gets clones, and the layer writes what has become of them to where
+the arguments, and the views of them, find it.
 """
 
 from __future__ import annotations

@@ -30,14 +30,24 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.sources import Registration
     from tt.core.tensor.backend import Backend
 
-__all__ = ["kernel_entry", "out_entry", "taken_positions"]
+__all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
+
+
+def make_entry(
+    operator: Operator, form: str, keys: int, bits: int, kind: int, resolution: Resolution, **fields: Any
+) -> CachedCall:
+    """Return a cached call of the present epoch with some of its fields set."""
+    entry = CachedCall(operator, form, keys, bits, STATE.epoch, kind)
+    entry.resolution = resolution
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    return entry
 
 
 def kernel_entry(
     context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
-    """Return the entry of the kernels that serve a call on one device, or None if none does."""
-    operator, resolution = context.operator, context.resolution
+    """Return a cached call with the kernels that serve a call on one device, or None if none does."""
     served = eligible_kernels(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         generic = backend.generic_kernel(operator)
@@ -53,8 +63,7 @@ def kernel_entry(
 def out_entry(
     context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
-    """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
-    operator, resolution = context.operator, context.resolution
+    """Return a cached call with the kernels that write into the tensor of `out=`, or None if none does."""
     ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
     if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
         return None
@@ -161,9 +170,17 @@ def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> 
     )
 
 
-def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel) -> CachedCall:
-    """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
-    operator, form = context.operator, context.form
+def _over_tensors(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    choice: BoundKernel,
+) -> CachedCall:
+    """Return the cached call of a kernel that gets tensors; it serves as a composite of its device and layout does."""
+
     function, takes = choice.function, choice.takes
 
     changes_first = choice.registration.kernel.form == "inplace"

@@ -1,4 +1,4 @@
-"""Resolution: the record of how a combination was resolved.  Entries are made from it and `explain` prints it."""
+"""Resolution: how a combination was resolved.  `resolve` makes cached calls from it and `explain` prints it."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
     except Exception as error:  # any error of the author's kernel is reported
         if unserved(error) and not call.operator.registry.kernels_of(call.operator.name, name, ("strided",)):
             log.note(
-                f"device {name}: its composite needs what the device lacks: {str(error).splitlines()[0]}"
+                f"device {name}: its composite needs operators that the device lacks: {str(error).splitlines()[0]}"
             )
             return
         yield Finding("device_fails", f"{type(error).__name__}: {error}", call)

@@ -468,7 +468,7 @@ def node_name(op: str) -> str:
 
 
 def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Return what `entry.call_below` does, by the shortest way where one kernel takes bare handles."""
+    """Return the result of `entry.call_below`, by the shortest path where one kernel takes bare handles."""
     below = entry.below
     if not below.direct:
         return entry.call_below(args)

@@ -41,7 +41,7 @@ LAWS = [
     ({"func": f"f(Tensor self, {SEVEN}) -> Tensor"}, "7 tensor arguments are outside promote, at most 6 may be"),
     ({"result": ("default", "bool")}, "returns 1 results, but result lists 2"),
     ({"result": "none"}, "result: none is for results that are not tensors"),
-    ({"func": "f(Tensor self) -> bool"}, "result: default is for what is a tensor"),
+    ({"func": "f(Tensor self) -> bool"}, "result: default is for results that are tensors"),
     ({"promote": ()}, "result: default needs arguments that promote"),
     ({"func": "f(int self) -> Tensor", "kind": "other", "promote": (), "grad": (), "result": "same"},
      "result: same needs a tensor argument"),

@@ -277,7 +277,7 @@ MISTAKES = {
     "f(int{1, 1} x) -> Tensor": ["10: the value 1 occurs twice"],
     "f(str{'a'} x='b') -> Tensor": ["14: 'b' is none of the values of str\nthey are: 'a'"],
     "f(dtype{float32} x) -> Tensor": ["8: only str, int, float and bool have chosen values, not dtype"],
-    "f(tuple x) -> Tensor": ["9: expected '(' before the types of what a tuple holds, found 'x'"],
+    "f(tuple x) -> Tensor": ["9: expected '(' before the types of the items of a tuple, found 'x'"],
     "f(tuple() x) -> Tensor": ["3: an empty tuple holds nothing\nleave the argument out"],
     "f(tuple(Tensor) x) -> Tensor": ["9: a tuple holds no tensors\ngive them an argument of their own"],
     "f(tuple(int, int) x=[1]) -> Tensor": ["21: (1,) is not of type tuple(int, int)\nwrite a list of 2"],

@@ -16,7 +16,7 @@ def test_an_undeclared_mutation_is_all_that_is_reported():
         report = opcheck(op, (X,), raise_exception=False)
         alone = opcheck(op, (X,), raise_exception=False, test_utils="test_gradients")
     assert [(f.test, f.fault) for f in report.failures] == [("test_schema", "mutated_input")]
-    assert "the call changes argument 'x' unsaid" in report.notes["test_gradients"][0]
+    assert "the call changes argument 'x' undeclared" in report.notes["test_gradients"][0]
     assert [(f.test, f.fault) for f in alone.failures] == [("test_gradients", "mutated_input")]
 
 

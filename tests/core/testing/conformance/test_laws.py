@@ -101,7 +101,7 @@ def test_nondifferentiable_no_result_has_a_gradient():
 
 def test_same_dtype_other_dtypes_are_refused():
     case = tagged("add", "same_dtype", tt.ones(2), tt.ones(2))
-    assert messages(case) == ["law 'same_dtype': tt.float64 beside tt.float32 is not refused"]
+    assert messages(case) == ["law 'same_dtype': tt.float64 with tt.float32 is not refused"]
 
 
 def test_no_bool_bools_are_refused():
