@@ -443,7 +443,9 @@ class _Reader:
             fits = isinstance(value, float | complex) and (base == "Scalar" or type_.or_scalar)
             fits = fits or (isinstance(value, float) and base == "float")
         if not fits:
-            raise _Stop(column, f"{value!r} is not of type {type_.base}{'|Scalar' if type_.or_scalar else ''}")
+            raise _Stop(
+                column, f"{value!r} is not of type {type_.base}{'|Scalar' if type_.or_scalar else ''}"
+            )
         if type_.choices and value not in type_.choices:
             allowed = ", ".join(map(repr, type_.choices))
             raise _Stop(column, f"{value!r} is none of the values of {type_.base}", f"they are: {allowed}")
@@ -453,7 +455,9 @@ class _Reader:
         """Return a default of a tuple or dict as Python's."""
         if type_.base == "tuple":
             if not isinstance(value, tuple) or len(value) != len(type_.items):
-                raise _Stop(column, f"{value!r} is not of type {type_}", f"write a list of {len(type_.items)}")
+                raise _Stop(
+                    column, f"{value!r} is not of type {type_}", f"write a list of {len(type_.items)}"
+                )
             return tuple(self.fit(item, of, column) for item, of in zip(value, type_.items, strict=True))
         if not isinstance(value, dict):
             raise _Stop(column, f"{value!r} is not of type {type_}", "write {'key': value}")

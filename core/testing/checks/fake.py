@@ -37,9 +37,7 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
                 yield Finding("fake_needs_data", str(error).splitlines()[0], call, how)
                 return
             continue
-        except (
-            Exception
-        ) as error:  # any error of the author's fake implementation is reported
+        except Exception as error:  # any error of the author's fake implementation is reported
             yield Finding(
                 "fake_fails", f"without data, the call raises {type(error).__name__}: {error}", call, how
             )

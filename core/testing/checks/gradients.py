@@ -172,7 +172,9 @@ _AT_TIES = ("gradient_wrong", "second_gradient_wrong")
 
 def _only_once(unsaid: Finding, log: Log) -> Iterator[Finding]:
     """Yield an undeclared change, unless the schema's test has reported it, and note that no gradient was compared."""
-    log.note(f"the call changes argument '{unsaid.argument}' undeclared, so there is no gradient to compare with")
+    log.note(
+        f"the call changes argument '{unsaid.argument}' undeclared, so there is no gradient to compare with"
+    )
     if (unsaid.fault, unsaid.argument) not in log.reported:
         yield unsaid
 
