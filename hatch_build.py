@@ -207,7 +207,7 @@ def hot_modules(root: Path, paths: list[str]) -> dict[str, Path]:
 
 
 def entries(root: Path) -> dict[str, Path]:
-    """Map the names directly under the package to the files and folders that they stand for."""
+    """Map the names directly under the package to their files and folders."""
     found = {name: root / name for name in (*FOLDERS, *DATA_FILES) if (root / name).exists()}
     for source in sorted((root / ROOT_FOLDER).iterdir()):
         if source.name.startswith((".", "__pycache__")) or source.suffix in LEFT_OUT:

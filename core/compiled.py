@@ -142,5 +142,5 @@ def install() -> Status:
 
 
 def status() -> Status:
-    """Return what `install` decided (or would decide now, if it has not been called)."""
+    """Return the decision of `install` (or the one it would make now, if it has not been called)."""
     return _installed if _installed is not None else examine()

@@ -3,13 +3,13 @@
 Note [Locks and fork]
 ---------------------
 fork copies the memory of a process and only one of its threads.  A lock that another thread held stays held in the
-child, where no thread will ever release it.  So whoever forks first takes every lock that is made here, outer ones
-first, and releases them in both processes: the child also sees nothing half done.  Module locks of imports cannot be
-taken, so the fork waits until no other thread imports for tt.
+child, where no thread will ever release it.  So before a fork, every lock that is made here is taken, outer ones
+first, and afterwards released in both processes, so that the child sees nothing half done.  Module locks of imports
+cannot be taken, so the fork waits until no other thread imports for tt.
 
-A thread may hold one lock and want an outer one, or hold a lock for as long as it wants.  So after 20 ms everything is
-released and taken again, and after five seconds (`PATIENCE`) the fork goes on; what could not be taken is made new in
-the child.  Locks are reentrant: the thread that forks may hold some itself, for example in the hook of a plugin.
+A thread may hold one lock and want an outer one, or hold a lock for any time.  So after 20 ms everything is released
+and taken again, and after five seconds (`PATIENCE`) the fork goes on; the child makes new locks for those that could
+not be taken.  Locks are reentrant: the thread that forks may hold some itself, for example in the hook of a plugin.
 """
 
 from __future__ import annotations

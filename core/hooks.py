@@ -1,4 +1,4 @@
-"""The hooks of a plugin: what an entry point of the group `tt.plugins` may implement.
+"""The hooks of a plugin, which an entry point of the group `tt.plugins` may implement.
 
 The value of the entry point is a light module (or an object) with functions marked `@hookimpl`:
 
@@ -62,6 +62,6 @@ class Hooks:
     def tt_commands() -> Mapping[str, str]:
         """Return further commands of `tt`: name -> "module:attribute" of a function or a typer application.
 
-        The module is imported when the command, or the help of `tt`, is asked for.
+        The module is imported when the command, or the help of `tt`, is requested.
         """
         raise NotImplementedError

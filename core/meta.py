@@ -122,7 +122,7 @@ def _describe_handle(handle: Any, backend: Backend, d: dtype) -> MetaHandle:
     extent = None
     if backend.layout == "strided" and backend.has_views:
         extent = backend.storage_nbytes(backend.storage_owner(handle)) // d.itemsize
-    if backend.layout != "strided":  # a shape is all that rules may know of other layouts
+    if backend.layout != "strided":  # of other layouts, rules see only the shape
         return fresh(handle.shape, d)
     return MetaHandle(tuple(handle.shape), d, tuple(backend.strides(handle)), backend.offset(handle), extent)
 
@@ -152,7 +152,7 @@ def bound_rule(definition: OpDefinition) -> Callable[[Sequence[Any]], Outcome]:
 def run_rule(
     definition: OpDefinition, args: Sequence[Any], backend: Backend | None = None
 ) -> MetaHandle | tuple[MetaHandle, ...] | list[MetaHandle]:
-    """Return what an operator's results look like, or raise what PyTorch would.
+    """Return the metadata of an operator's results, or raise PyTorch's error.
 
     Parameters
     ----------

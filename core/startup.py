@@ -1,10 +1,10 @@
-"""Start-up: what happens at the first operator or tensor rather than at `import tt`, and the way to the plugins.
+"""Start-up: work at the first operator or tensor instead of at `import tt`, and access to the plugins.
 
 Note [The way up]
 -----------------
-Imports of the core run one way, from `host` down to `types`.  But an unknown device, layout, layer or namespace may be
-one that a plugin brings, so modules below the host have to reach it.  They do so here and nowhere else; the imports
-stand in functions because `import tt` shall load neither the host nor the methods.
+Imports of the core run one way, from `host` down to `types`.  But a plugin may bring an unknown device, layout, layer
+or namespace, so modules below the host have to reach the host.  They do so only here; the imports are inside functions
+because `import tt` must load neither the host nor the methods.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 This is the protocol of PyTorch's `__torch_dispatch__`.  One layer, "python", is between autograd and the kernels.
 Tensors whose class has `__tt_dispatch__` carry its key bit, and a `TTDispatchMode` adds the bit to the keys of every
-call (see Note [The way of a call] in `dispatch.modes`); calls without either do not reach the layer.
+call (see Note [The order of interception] in `modes`); calls without either do not reach the layer.
 
 Note [What arrives]
 -------------------

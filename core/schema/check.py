@@ -1,4 +1,4 @@
-"""Laws of the schema alone: what every entry must have, and which of its words go together.
+"""Laws of the schema alone: required fields of an entry, and words that go together.
 
 The loader refuses malformed schemas; this module finds well-formed entries that make no sense.  `tt ops check` checks
 that rules, kernels and formulas exist for the entries.
@@ -31,7 +31,7 @@ class SchemaProblem:
     message : str
         The mistake.
     hint : str
-        What to do.
+        A suggestion.
     location : (str, int)
         File and line of the entry.
     """

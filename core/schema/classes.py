@@ -42,7 +42,7 @@ complex           complex64, complex128
 floating_complex  floating and complex
 real              all but complex
 real_number       integers and floating
-linalg            what decompositions serve: single and double precision, real and complex
+linalg            dtypes of decompositions: single and double precision, real and complex
 """
 
 
@@ -60,7 +60,7 @@ def _names(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def dtype_names(dtypes: str | Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the dtypes that a class, a name or several of them stand for.
+    """Return the names of the dtypes that a class, a name or several of them denote.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The keys of a schema file: what each holds, and its documentation.  The loader and the JSON Schema both read this."""
+"""The keys of a schema file with their values and documentation, for the loader and the JSON Schema."""
 
 from __future__ import annotations
 

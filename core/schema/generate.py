@@ -23,7 +23,7 @@ __all__ = ["make_snapshot", "refresh", "render", "write"]
 
 
 def refresh(digest: str, *, missing: bool) -> State:
-    """Return what ops.yaml holds now, and write snapshot and stubs, where the folder can be written.
+    """Return the present contents of ops.yaml, and write snapshot and stubs if the folder is writable.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ class _Reader:
         return found
 
     def found(self) -> str:
-        """What stands here, for messages."""
+        """The next token, for messages."""
         self.skip()
         if self.at >= len(self.text):
             return "the end"
@@ -361,7 +361,7 @@ class _Reader:
     # --- defaults ----------------------------------------------------------------------------------------------
 
     def literal(self, depth: int = 0) -> Any:
-        """Read a default; strings come as `_Quoted`, to be told from words."""
+        """Read a default; strings become `_Quoted`, to distinguish them from words."""
         if depth > _DEEPEST:
             raise _Stop(self.at, f"a default is nested more than {_DEEPEST} times")
         if self.take("["):

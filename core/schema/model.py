@@ -176,7 +176,7 @@ class Entries(dict[Any, Any]):
 def print_default(value: Any, type_: Type) -> str:
     """Return a default as it is written in a signature."""
     if type_.list and isinstance(value, tuple):
-        # One element stands for all of a sized list, unless it is a tuple: that is written like a list itself.
+        # One element is repeated to fill a sized list, unless it is a tuple, which is written like a list itself.
         alike = len(value) == type_.size and len({repr(item) for item in value}) == 1
         if alike and type_.base != "tuple":
             return print_value(value[0], type_)

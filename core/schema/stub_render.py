@@ -86,7 +86,7 @@ def return_text(definition: OpDefinition, returns: tuple[Return, ...]) -> str:
 
 
 def takes_variadic_sizes(signature: Signature, form: str) -> bool:
-    """Return whether `x.view(2, 3)` may stand for `x.view((2, 3))`: what Python passes by position is only a list."""
+    """Return whether `x.view(2, 3)` means `x.view((2, 3))`: a list is the only positional parameter in Python."""
     positional = signature.positional if form == "function" else signature.positional[1:]
     return len(positional) == 1 and positional[0].type.list and positional[0].type.base == "int"
 

@@ -1,4 +1,4 @@
-"""Type stubs from the schema, so that an editor knows every function and method with its signature and description.
+"""Type stubs from the schema, so that an editor shows every function and method with its signature and description.
 
 The build makes core/tensor/tensor_methods.pyi, api/__init__.pyi, one stub for each namespace with operators and that
 of `ops`, and so does `python -m tt.core.schema.stubs`; git ignores them.  Members other than operators are read from

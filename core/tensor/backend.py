@@ -3,8 +3,8 @@
 Note [Tensors made of parts]
 ----------------------------
 The tensors of a layout that is not strided consist of strided arrays: coordinates and values, say.  A backend that
-tells its parts, and puts a handle together from such, needs to do nothing else for its tensors to be printed, pickled,
-moved to another device, described to fake tensors and measured: the core does that part by part.
+takes its handles apart and puts them together again needs nothing else for its tensors to be printed, pickled, moved
+to another device, described to fake tensors and measured: the core does that part by part.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Backend(DeviceInterface):
         return False
 
     def device_of(self, handle: Any) -> Device | None:
-        """Return the device of a handle, or None where handles do not know it."""
+        """Return the device of a handle, or None where handles do not record it."""
         return None
 
     def record_stream(self, handle: Any, stream: Any) -> None:
@@ -259,7 +259,7 @@ class Backend(DeviceInterface):
         """
         raise DeviceError(f"from_dlpack(): the backend of device {self.device_type!r} does not import DLPack")
 
-    # --- what functionalisation needs of a backend that is not mutable or has no views ------------------------------
+    # --- for functionalisation, if the backend is not mutable or has no views ---------------------------------------
 
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
         """Return the elements of a one-dimensional handle at the positions of a host array."""
@@ -299,7 +299,7 @@ class Backend(DeviceInterface):
         raise NotImplementedError(f"{type(self).__name__}.filled")
 
     def summary(self, handle: Any) -> Sequence[str]:
-        """Return what `repr` of a tensor shows after its size, for instance "nnz=3"."""
+        """Return the text after the size in the `repr` of a tensor, for instance "nnz=3"."""
         return ()
 
     # --- memory ------------------------------------------------------------------------------------------------
@@ -324,11 +324,11 @@ class Backend(DeviceInterface):
         return 0
 
     def is_writable(self, handle: Any) -> bool:
-        """Return whether the memory of a handle may be written; asked where memory of others comes in."""
+        """Return whether the memory of a handle may be written; called where foreign memory comes in."""
         return True
 
     def storage_owner(self, handle: Any) -> Any:
-        """Return what owns the memory of a handle."""
+        """Return the owner of a handle's memory."""
         return handle
 
     def storage_nbytes(self, owner: Any) -> int:

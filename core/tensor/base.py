@@ -22,14 +22,14 @@ Kind = TypeVar("Kind", bound="TensorBase")
 
 
 class TensorSpec:
-    """What tensors of one dtype on one device in one layout have in common; there is one object for each.
+    """The common description of tensors of one dtype, device and layout; there is one object for each combination.
 
     Attributes
     ----------
     dtype, device, layout : dtype, Device, layout
         As the tensor shows them.
     backend : Backend
-        Knows the handles.
+        The backend of the handles.
     keys : int
         Level-1 bits of a tensor that no layer holds.
     dim_bit, zero_dim_bit : int

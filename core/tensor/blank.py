@@ -4,10 +4,9 @@
 
 Note [Instances of a base]
 --------------------------
-`TensorBase.__new__(Tensor)` is what Python offers, and it costs 350 instructions, a tenth of an addition.  C needs one
-call through a pointer, which no statement of Python stands for.  Compiled modules therefore take `instance` from
-`blank.pxd`, which shadows the function below, and so `is_long`, which is two instructions there and is called for
-every integer of a call; no other function exists twice.
+In Python, `TensorBase.__new__(Tensor)` costs 350 instructions, a tenth of an addition.  C needs one call through a
+pointer, which Python cannot express.  Compiled modules therefore take `instance` from `blank.pxd`, which shadows the
+function below; no other function exists twice.
 """
 
 from __future__ import annotations

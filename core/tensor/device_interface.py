@@ -40,7 +40,7 @@ class DeviceProperties:
     total_memory : int or None
         In bytes, where it is known.
     details : mapping
-        What else its backend tells.
+        Other properties from its backend.
     """
 
     name: str
@@ -113,7 +113,7 @@ class DeviceInterface(Protocol):
         )
 
     def place(self, device: Device) -> Device:
-        """Return the device that a tensor shows which was asked to be on `device`.
+        """Return the device of a tensor that was requested on `device`.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class DeviceInterface(Protocol):
         return self.numbered or self.device_count() > 1
 
     def _thread(self) -> Any:
-        # Made when asked for: a backend need not call this class's __init__.
+        # Made on demand: a backend need not call this class's __init__.
         found = self.__dict__.get("_of_thread")
         return self.__dict__.setdefault("_of_thread", threading.local()) if found is None else found
 
@@ -250,11 +250,11 @@ class DeviceInterface(Protocol):
         return None
 
     def memory_info(self, device: Device) -> tuple[int, int] | None:
-        """Return the free and the total memory of a device in bytes, or None where it does not tell."""
+        """Return the free and the total memory of a device in bytes, or None if unknown."""
         return None
 
     def memory_snapshot(self, device: Device) -> list[dict[str, Any]]:
-        """Return what lies where in the memory of a device, as PyTorch's function of that name does."""
+        """Return a map of the memory of a device, in the format of PyTorch's function of that name."""
         return []
 
     def set_memory_fraction(self, fraction: float, device: Device) -> None:

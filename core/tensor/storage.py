@@ -1,6 +1,6 @@
 """Storage: the memory that aliasing tensors share, and its version.
 
-A tensor gets a storage when it is first viewed, changed in place or asked for it; most results of arithmetic never
+A tensor gets a storage when it is first viewed, changed in place, or on request; most results of arithmetic never
 have one.  This module is compiled where a C compiler is at hand (see docs/design/compiled.md).
 """
 

@@ -24,7 +24,7 @@ __all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of"
 
 
 def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """Stand for `__tt_function__` in a class that takes no part in the protocol, as `Parameter` does.
+    """The `__tt_function__` of a class that takes no part in the protocol, such as `Parameter`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def sibling(tensor: Any, clear: int = 0) -> Tensor:
 
 
 def slots_of(tensor: Any) -> dict[str, Any]:
-    """Return the attributes of a tensor that stand in `__slots__` of its class or of a base between it and `Tensor`."""
+    """Return the attributes of a tensor that are in `__slots__` of its class or of a base between it and `Tensor`."""
     found = {}
     for kind in type(tensor).__mro__:
         if kind is Tensor:

@@ -1,4 +1,4 @@
-"""References: what an operator's values are compared with.
+"""References, with which an operator's values are compared.
 
 `ref:` in ops.yaml names a function of NumPy or SciPy.  It is called on NumPy arrays with the operator's arguments;
 floating point arrays are widened first, so that the reference is more exact than the checked result.
@@ -104,7 +104,8 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
 
 
 def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> tuple[np.dtype[Any], ...]:
-    """Return the dtypes through which arguments go: what integers become rounds them before it is widened."""
+    """Return the dtypes through which arguments go: conversion rounds integers before they are widened."""
+
     group: list[Any] = []
     for name in definition.promote:
         value = arguments[name]
@@ -155,7 +156,7 @@ def _call(
         if not positional[0][0].ndim or (positional[0][0].shape == (0,) and named.get("axis")):
             return NotImplemented
     if function is np.angle and array is not None and array.dtype.kind in "iu":
-        positional = [array.astype(np.float64)]  # NumPy answers integers of eight bits in half precision
+        positional = [array.astype(np.float64)]  # NumPy computes 8-bit integers in half precision
     if function is np.transpose and "axis" in named:
         named["axes"] = named.pop("axis")
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -25,7 +25,7 @@ KeyKind = Literal["device", "layout", "layer", "override"]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One allotted bit: what kind of thing it stands for, its name, and the bit."""
+    """One allotted bit: the kind and the name of its owner, and the bit."""
 
     kind: KeyKind
     name: str
@@ -95,6 +95,6 @@ KEYS: Final = KeySpace()
 FUNCTION: Final = KEYS.bit("override", "function")
 """The bit of tensors whose class intercepts calls with `__tt_function__`; the keys of cached calls never have it."""
 PYTHON: Final = KEYS.bit("layer", "python")
-"""The bit of tensors whose class answers operators with `__tt_dispatch__`."""
+"""The bit of tensors whose class handles operators with `__tt_dispatch__`."""
 OVERRIDDEN: Final = FUNCTION | PYTHON
 """The bits of tensors whose class is more than `Tensor`."""

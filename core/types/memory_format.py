@@ -77,5 +77,5 @@ def format_name(memory_format: Any) -> str:
 
 
 def is_preserve(memory_format: Any) -> bool:
-    """Return whether a memory format asks for nothing."""
+    """Return whether a memory format requires nothing."""
     return memory_format is None or format_name(memory_format) == "preserve_format"

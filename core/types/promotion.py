@@ -101,7 +101,7 @@ def join_bits(bits: int, positions: int) -> int:
 
 
 def position_at(bits: int, shift: int) -> int:
-    """Return what stands at one position of the bits of a call: the code of a dtype plus 1, or 0."""
+    """Return the field at one position of the bits of a call: the code of a dtype plus 1, or 0."""
     return bits >> shift & ((1 << POSITION_BITS) - 1)
 
 

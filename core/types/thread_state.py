@@ -19,9 +19,9 @@ class ThreadState(threading.local):
     modes : list of Mode
         The active modes, the outermost first.  The list is replaced, never changed.
     functions : bool
-        Whether function modes and `__tt_function__` are asked at all.
+        Whether function modes and `__tt_function__` are on.
     subclasses : bool
-        Whether `__tt_function__` of arguments is asked.
+        Whether `__tt_function__` of arguments is on.
     masked : int
         Key bits of layers that are behind this thread: its calls pass them by.
     """

@@ -58,7 +58,7 @@ FLAGS: Final = (
     "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter",
     "-Wno-unknown-attributes", "-Wno-psabi",
 )  # fmt: skip
-"""-O2 with what loops need of -O3, which takes twice as long.  No -ffast-math: NaN, infinities, signed zeros and
+"""-O2 with the loop options of -O3, all of which take twice as long.  No -ffast-math: NaN, infinities, signed zeros and
 denormal numbers keep their meaning."""
 
 LEVEL_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -299,7 +299,7 @@ def compile_native(
     record = {
         "numpy": np.__version__,
         "suffix": EXTENSION_SUFFIXES[0],
-        "refused": refused,  # the instruction sets that the compiler does not know
+        "refused": refused,  # the instruction sets that the compiler does not support
         "modules": digests,
     }
     return libraries, record
@@ -348,7 +348,7 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
 def build_in_place(
     root: Path, package: Path, modules: Mapping[str, Path], say: Any = None, pool: Executor | None = None
 ) -> str:
-    """Compile the extensions whose sources have changed, above the sources' folder; return what was done in a line."""
+    """Compile the extensions whose sources have changed, above the sources' folder; return a line that reports it."""
     record = read_record(package)
     modules = without(modules, record.get("refused", ()))
     before = record.get("modules", {}) if record.get("suffix") == EXTENSION_SUFFIXES[0] else {}

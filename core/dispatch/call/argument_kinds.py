@@ -44,4 +44,4 @@ ABSENT: Final[Any] = None
 """In a field that only calls of another kind have.  Any: the fields have the types that those kinds see."""
 
 NO_DEFAULT: Final[Any] = object()
-"""Stands for the default of a parameter that has none: no argument is it."""
+"""The default of parameters without one; no argument is identical to it."""

@@ -117,7 +117,7 @@ def _dtype(value: Any) -> Dtype:
     try:
         return to_dtype(value)
     except UnknownNameError:
-        if isinstance(value, str):  # a name that is misspelt is told with the nearest ones
+        if isinstance(value, str):  # the error for a misspelt name suggests the nearest ones
             raise
         raise Mismatch("dtype") from None
 
@@ -285,7 +285,7 @@ _ALSO = {
 
 
 def takes_variadic_sizes(signature: Signature) -> bool:
-    """Return whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional besides self is a list."""
+    """Return whether `x.view(2, 3)` means `x.view((2, 3))`: the only positional besides self is a list."""
     positional = [a for a in signature.positional if a.name != "self"]
     return bool(positional) and positional[0].type.list and positional[0].type.base == "int" and (
         len(positional) == 1

@@ -145,7 +145,7 @@ class OpOverload(CallCache):
                         keys |= tensor._keys
                         if how == codes.GROUP_LIST:
                             bits |= tensor._promotion
-                        elif shift != 0:  # the first one of the list tells
+                        elif shift != 0:  # the first one of the list decides
                             code = tensor._spec.code + 1
                             if shift > LAST_SHIFT:
                                 beyond.append((code, shift))
@@ -289,7 +289,7 @@ class OpOverload(CallCache):
                     keys |= tensor._keys
                     if shift == 0:
                         bits |= tensor._promotion
-                    elif shift > 0:  # the first one tells
+                    elif shift > 0:  # the first one decides
                         code = tensor._spec.code + 1
                         positions |= code << shift
                         shift = -1

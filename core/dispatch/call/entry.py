@@ -298,9 +298,9 @@ class CachedCall:
     def call_below(self, args: tuple[Any, ...]) -> Any:
         """Run the cached call below the layer, for the layer's rule.
 
-        Kernels see bare handles, and Python code the tensors that the user knows, so these go down as they are;
-        composites and further layers get shallow aliases that the layer does not hold.  What these change is changed in
-        the tensors themselves, and where an argument is returned, it is the user's own.
+        Kernels get bare handles, and Python code gets the user's own tensors, so both are passed on unchanged;
+        composites and further layers get shallow aliases that the layer does not hold.  Changes to an alias are changes
+        to the tensor itself, and a returned argument is the user's own tensor.
         """
         below = self.below
         if below.kind == codes.KERNEL or below.kind >= codes.MUTATE:  # MUTATE, PYTHON, OUT

@@ -1,7 +1,7 @@
 """Errors raised by kernels.
 
-Shape rules do not run before kernels; when a kernel has raised, the rule says in the words of the operator what is
-wrong with the call.  An error of tt's own passes unchanged.
+Shape rules do not run before kernels; when a kernel has raised, the rule explains the mistake in terms of the operator.
+tt's own errors pass unchanged.
 """
 
 from __future__ import annotations
@@ -287,13 +287,13 @@ def check_shapes(entry: CachedCall, args: tuple[Any, ...], cause: Exception | No
 
 
 def _asked(entry: CachedCall, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
-    """Return what says which memory there is not: the operator, the bytes of its results, the kernel's words."""
+    """Return the arguments of an out-of-memory error: the operator, the bytes of its results, the kernel's message."""
     _, asked = _results(entry, args)
     return entry.operator.definition.signature.name, asked, str(error)
 
 
 def _results(entry: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
-    """Return the shape of the first result and the bytes of all; as far as the shape rule can tell."""
+    """Return the shape of the first result and the bytes of all; as far as the shape rule gives them."""
     from tt.core.meta import MetaHandle, run_rule
 
     try:

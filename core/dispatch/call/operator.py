@@ -114,7 +114,7 @@ class Operator:
         return next((i for i, a in enumerate(self.arguments) if a.type.base == base and not a.type.list), -1)
 
     def _make_steps(self) -> tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, int], ...], int, int]:
-        """Return how arguments make keys and bits, and where the dtypes outside the group stand in the bits."""
+        """Return how arguments make keys and bits, and the positions in the bits of dtypes outside the group."""
         steps, others, shift = [], [], GROUP_BITS
         for position, argument in enumerate(self.arguments):
             type_, grouped = argument.type, position in self.group
@@ -224,7 +224,7 @@ class Operator:
 
     @property
     def out_shifts(self) -> tuple[int, ...]:
-        """Where the dtypes of the tensors of `out=` stand in the bits."""
+        """Positions in the bits of the dtypes of the tensors of `out=`."""
         return tuple(self.target_shift + i * POSITION_BITS for i in range(self.out_count))
 
     def binder(self, caller: OpOverload) -> Binder:

@@ -30,7 +30,7 @@ class PacketOp(OpOverloadPacket):
         super().__init__(next((caller for caller in callers.values() if caller.leading == 1), None))
         self.__name__ = self.__qualname__ = self.name = name
         self.callers = callers
-        # A tensor of one integer could be a dim, too: who asks for a tensor goes first.
+        # A tensor of one integer could be a dim, too, so overloads with more tensors come first.
         self._in_turn = sorted(callers.values(), key=_fewest_tensors_last)
         for overload, caller in callers.items():
             setattr(self, overload or "default", caller)
@@ -130,7 +130,7 @@ def _reload(name: str, form: str) -> Any:
 
 
 def lookup(registry: Registry, namespace: str, name: str) -> Any:
-    """Return what `ops.<name>` is; see `Operators`.
+    """Return the value of `ops.<name>`; see `Operators`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Packets: one name for several overloads, on the path of every call of such a name.
 
-This is a hot module: plain Python that Cython compiles with the C types of `packets.pxd`.  Choosing among overloads for
-arguments of new types, messages and `out=` are `PacketOp`'s, which is the class that users see.
+This is a hot module: plain Python that Cython compiles with the C types of `packets.pxd`.  `PacketOp`, the class that
+users see, chooses among overloads for arguments of new types, raises errors and handles `out=`.
 """
 
 from __future__ import annotations

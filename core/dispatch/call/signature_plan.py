@@ -25,9 +25,9 @@ class SignaturePlan:
     tail : tuple
         Defaults of the arguments behind the leading tensors.
     kinds : bytes
-        What each parameter takes as it is; see `argument_kinds`.
+        The values that each parameter takes unconverted; see `argument_kinds`.
     shifts : tuple of int
-        Where the dtype of each tensor stands in the second word; 0: it promotes; -1: it does not count.
+        Position of each tensor's dtype in the second word; 0: it promotes; -1: it does not count.
     lengths : tuple of int
         N for each parameter `int[N]`, which takes one number for all, else 0.
     required, positional : int

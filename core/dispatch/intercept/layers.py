@@ -59,11 +59,9 @@ class Layer:
     generic : bool
         The layer treats all operators alike, so introspection of an operator leaves it out.
     terminal : bool
-        The layer's rules answer calls themselves; nothing is resolved below them.
+        The layer's rules handle calls completely; nothing is resolved below them.
     idles : bool
-        The layer has nothing to do in some threads at some times; `idle` tells.
-    differentiates : bool
-        The layer's rules give operators gradients; reports say of which.
+        The layer has nothing to do in some threads at some times; `idle` returns whether it does now.
     transparent : bool
         The layer's tensors are ordinary tensors: Python code below the layer gets them unchanged, and the layer is
         skipped meanwhile.
@@ -114,8 +112,8 @@ class Layer:
         """Return how a tensor that the layer holds is printed; None to print it like any other."""
         return None
 
-    def accept(self, table: LayerTable, source: Provider) -> Callable[[], None]:
-        """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
+    def accept(self, table: Any, source: Any) -> Any:
+        """Take a table (formulas, batching rules) of a plugin; return a handle that removes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:

@@ -1,20 +1,20 @@
 """Modes: Python code that sees every call of a thread while a `with` block runs.
 
-The hot path reads one process-wide count (see Note [Epochs and the guard]); only when some mode is active anywhere
-is the thread's own stack consulted.
+The hot path reads one process-wide count (see Note [Epochs and the guard]) and looks at the thread's own stack only
+while a mode is active in some thread.
 
-Note [The way of a call]
-------------------------
+Note [The order of interception]
+--------------------------------
 1. The function modes (`TTFunctionMode`), from the innermost out, then the classes of the arguments that define
    `__tt_function__`.  They see the function that the user called, with the arguments as written.
 2. The plain modes (`Mode`: tracing, counting, fake tensors), from the innermost out.  They see the operator with all of
    its arguments, and all that composites and formulas call where they stay active.
-3. The layers that stand above Python code: transforms, autograd.
+3. The layers above Python code: transforms, autograd.
 4. The dispatch modes (`TTDispatchMode`), then the classes of the arguments that define `__tt_dispatch__`: one layer,
    "python", whose bit a dispatch mode adds to the keys of each call.
-5. What lies below: fake tensors, functionalisation, kernels.
+5. Everything below: fake tensors, functionalisation, kernels.
 
-All stand on one stack.  A mode is off inside its own handler.
+All modes are on one stack.  A mode is off inside its own handler.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Mode(Stacked):
     add
     """
 
-    # What of Note [The way of a call] the mode sees: "function", "call" or "dispatch".
+    # The step of Note [The order of interception] at which the mode runs: "function", "call" or "dispatch".
     sees: ClassVar[str] = "call"
 
     def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
@@ -64,7 +64,7 @@ class Mode(Stacked):
         Parameters
         ----------
         caller : OpOverload
-            The form of the operator that is called; `caller.operator`, `caller.form` and `caller.name` tell which.
+            The called form of the operator, with `caller.operator`, `caller.form` and `caller.name`.
         args : tuple
             All arguments in the order of the schema, defaults filled in.
         """
@@ -93,7 +93,7 @@ def call_with_modes(
     args: tuple[Any, ...] = (),
     kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """Make a call while modes are active in the process; see Note [The way of a call].
+    """Make a call while modes are active in the process; see Note [The order of interception].
 
     Parameters
     ----------

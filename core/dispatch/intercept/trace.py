@@ -50,7 +50,7 @@ class TracedCall:
 
 
 def served_by(resolution: Resolution) -> Any:
-    """Return the candidate that in the end served a call: what lies below all layers."""
+    """Return the candidate that finally served a call, below all layers."""
     while resolution.below is not None:
         resolution = resolution.below
     return resolution.taken

@@ -48,7 +48,7 @@ SUBCLASSES: weakref.WeakSet[type] = weakref.WeakSet()
 
 
 class DisableTTFunctionSubclass(Block):
-    """Ask no class for `__tt_function__` in a `with` block; function modes go on.
+    """Turn the `__tt_function__` of classes off in a `with` block; function modes stay on.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class DisableTTFunctionSubclass(Block):
 
 
 class DisableTTFunction(DisableTTFunctionSubclass):
-    """Ask neither classes nor function modes in a `with` block.
+    """Turn both the `__tt_function__` of classes and function modes off in a `with` block.
 
     Examples
     --------
@@ -137,14 +137,14 @@ def function_modes() -> list[Any]:
 
 
 def intercept(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any = None) -> Any:
-    """Let the innermost function mode, or the classes of the arguments, answer a call; else return `NOT_HANDLED`.
+    """Let the innermost function mode, or the classes of the arguments, handle a call; else return `NOT_HANDLED`.
 
     The operator takes the arguments; only the value of `out=`, which is among `kwargs`, too, may be anything.
 
     Raises
     ------
     NoOverrideError
-        When all that were asked returned NotImplemented.
+        If every `__tt_function__` returned NotImplemented.
     """
     asked = function_modes() or (SUBCLASSES and THREAD.subclasses)
     if not asked and not any(overrides(type(value)) for value in flat((out,))):
@@ -208,7 +208,7 @@ def name_of(function: Any) -> str:
     return f"{module}.{name}" if module else str(name)
 
 
-# --- what callers ask ----------------------------------------------------------------------------------------------
+# --- used by overloads ---------------------------------------------------------------------------------------------
 
 
 def public(function: Any) -> Any:

@@ -111,7 +111,7 @@ def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
 
 
 def _is_row_major(tensor: TensorBase) -> bool:
-    """Tell at little cost whether the elements lie in row-major order; False where that is not known at once."""
+    """Return whether the elements lie in row-major order, by a cheap test; False if that does not decide it."""
     if getattr(tensor._storage, "geometry", None) is not None:
         return False
     return bool(tensor._spec.backend.is_row_major(tensor._handle))

@@ -58,7 +58,7 @@ class ArgumentSpec:
 
 @dataclass(slots=True)
 class Explanation:
-    """What `explain` found.
+    """The result of `explain`.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ def parse_spec(text: str) -> ArgumentSpec:
 
 
 def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "functional") -> Explanation:
-    """Tell how a call would be resolved.
+    """Explain how a call would be resolved.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     operator, form = _find(name, form, len(specs))
     arguments = [parse_spec(text) for text in specs]
     for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
-        plugins().activate_extending(device)  # to tell why their kernels serve or do not
+        plugins().activate_extending(device)  # to explain why their kernels serve the call or not
     if not arguments and (missing := _missing(operator, arguments)) is not None:
         return Explanation(operator.name, form, str(operator.signature(form)), [], error=missing)
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
@@ -241,7 +241,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
 
 
 def _slots(operator: Operator) -> list[tuple[int, int, int]]:
-    """Return the arguments that specs stand for: tensors, and numbers that promote with them."""
+    """Return the arguments that specs describe: tensors, and numbers that promote with them."""
     kinds = (c.GROUP_TENSOR, c.GROUP_LIST, c.OTHER_TENSOR, c.OTHER_LIST, c.SCALAR_IN_GROUP)
     return [slot for slot in operator.steps if slot[1] in kinds]
 
@@ -292,7 +292,7 @@ def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TT
 
 
 def _value(spec: ArgumentSpec) -> Any:
-    """Return the argument that a spec stands for, without data."""
+    """Return the argument that a spec describes, without data."""
     if spec.scalar is bool:
         return spec.text == "True"
     if spec.scalar is not None:

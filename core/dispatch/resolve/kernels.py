@@ -216,7 +216,7 @@ def taken_positions(operator: Operator, registration: Registration) -> tuple[int
     Raises
     ------
     KernelContractError
-        When the kernel has parameters that the schema does not know, or lacks one without a default.
+        If the kernel has parameters that are not in the schema, or lacks one without a default.
     """
     names = taken_names(registration.kernel, operator.definition.signature)
     unknown = [name for name in names if name not in operator.positions]

@@ -76,7 +76,7 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
 
 
 class Operand(NamedTuple):
-    """A tensor of a mixed call: what decides whether it may be moved.
+    """A tensor of a mixed call, with the facts that decide whether it may be moved.
 
     Attributes
     ----------
@@ -202,7 +202,7 @@ def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool)
 
 
 def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Move to another device, then convert what else is asked for there."""
+    """Move to another device, then do the other requested conversions there."""
     moved = transfer(args[0], args[operator.device_at], bool(args[operator.positions["non_blocking"]]))
     if args[operator.dtype_at] in (None, moved.dtype):
         return moved

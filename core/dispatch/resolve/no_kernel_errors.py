@@ -1,4 +1,4 @@
-"""The errors for calls that nothing serves: which of the four cases it is, and what to do."""
+"""Errors for calls that no kernel serves: four cases, each with a suggestion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["NOT_ALL_ARGUMENTS", "lacks_fake", "missing_fake", "no_kernel"]
 
 NOT_ALL_ARGUMENTS = "takes not all of the arguments of this call"
-"""The reason noted where kernels are there, but leave an argument out that the call gives."""
+"""The reason if kernels exist, but do not take an argument of the call."""
 
 
 def no_kernel(

@@ -85,7 +85,7 @@ class Resolution:
 
     @property
     def taken(self) -> Candidate | None:
-        """What serves the call, or None."""
+        """The candidate that serves the call, or None."""
         return next((c for c in self.candidates if c.taken), None)
 
     def note(self, kind: str, source: Any, taken: bool, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""One sample of one operator: what every check looks at."""
+"""One sample of one operator, as every check gets it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ COPIES: Final = 512
 # --- extreme values ----------------------------------------------------------------------------------------------
 
 _DISPUTED: Final = frozenset({"sign", "lgamma", "lcm"})
-"""Where PyTorch's answer (0 for the sign of NaN) is not NumPy's, with which the CPU is compared."""
+"""Operators whose result in PyTorch (0 for the sign of NaN) differs from NumPy's, with which the CPU is compared."""
 EXTREMES: Final = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, -1.5)
 
 

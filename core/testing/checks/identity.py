@@ -20,7 +20,7 @@ CUTS = frozenset({"detach"})
 
 
 class Subclass(Tensor):
-    """Stands for a program's own class of tensors."""
+    """An example of a program's own class of tensors."""
 
 
 def check_identity(case: Case) -> Iterator[str]:

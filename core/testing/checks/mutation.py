@@ -184,7 +184,7 @@ def changed_unsaid(call: CheckedCall, log: Log) -> Finding | None:
     before = Snapshot(copy)
     try:
         log.run(copy)
-    except Exception:  # whoever looks at the results makes the call again, and reports it
+    except Exception:  # the check of the results makes the call again, and reports it
         return None
     return next((f for f in _changes(call, before, declared(call), log) if f.fault in _UNSAID), None)
 

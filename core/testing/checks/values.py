@@ -69,7 +69,7 @@ def differences(
         return
     if dtype.is_floating_point or dtype.is_complex:
         wide = np.complex128 if dtype.is_complex else np.float64
-        with np.errstate(all="ignore"):  # to the dtype and back: what overflows there is infinite
+        with np.errstate(all="ignore"):  # to the dtype and back: overflow becomes infinite
             wanted, found = wanted.astype(dtype.numpy).astype(wide), found.astype(wide)
         rtol, atol = tolerance or (DOUBLE if dtype.name in ("float64", "complex128") else tolerances(dtype))
         if dtype.itemsize == 2:
@@ -152,7 +152,7 @@ def _where_definite(result: Any) -> Any:
     return [tt.tensor(factor), tt.tensor(code)] if isinstance(result[0], TensorBase) else [factor, code]
 
 
-# Of "svd" the singular values alone: what becomes of the vectors depends on the other arguments.
+# Of "svd" the singular values alone: the vectors depend on the other arguments.
 COMPARABLE: Final[dict[str, Callable[[Any], Any]]] = {
     "linalg_svd": _svd, "svd": lambda result: result[1], "linalg_eigh": _eigh, "linalg_eig": _in_order,
     "linalg_cholesky_ex": _where_definite, "linalg_eigvals": _in_order, "linalg_qr": _qr, "qr": _qr,

@@ -16,7 +16,7 @@ Every operator runs on its samples, and each call is checked in several ways, ea
 - gradient: the backward pass gives the derivative;
 - training: a small network learns as on the CPU;
 - composite: without the kernels of non-core operators the result is the same;
-- laws: what kind, tags, variants and rules of result promise holds.
+- laws: the promises of kind, tags, variants and rules of result hold.
 """
 
 from tt.core.testing.conformance.checks import CHECKS

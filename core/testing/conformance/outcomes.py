@@ -38,7 +38,7 @@ FORMAT: Final = "tt-conformance-1"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one operator with one dtype.
+    """The outcome of one operator with one dtype.
 
     Attributes
     ----------

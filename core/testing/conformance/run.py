@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["QUICK", "Target", "check_conformance", "check_target", "chosen_checks", "select", "targets"]
 
 QUICK: Final = ("bool", "uint8", "int64", "float16", "float32", "complex64")
-"""One dtype of each kind: what runs unless other dtypes are asked for."""
+"""One dtype of each kind, the default of a run."""
 
 
 @dataclass(frozen=True, slots=True)

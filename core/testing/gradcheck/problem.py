@@ -1,7 +1,7 @@
 """A function at a point: how it is evaluated, and its two Jacobians.
 
 Complex numbers are pairs of real ones here: a function of n complex inputs and m complex outputs has a real Jacobian
-of 2n x 2m, and a gradient stands for one of its columns, the derivatives with respect to the real parts plus i times
+of 2n x 2m, and a gradient is one of its columns, the derivatives with respect to the real parts plus i times
 those with respect to the imaginary parts.
 
 Autograd is reached through the members that it gives to tensors (`requires_grad_`, `backward`, `grad`) only.

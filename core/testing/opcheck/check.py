@@ -137,7 +137,7 @@ def opcheck(
 
 
 def _calling(call: CheckedCall, log: Log) -> Iterator[Finding]:
-    """Make the call as it was given: what fails here fails everywhere."""
+    """Make the given call: if it fails, all tests would."""
     try:
         log.result(call)
     except Exception as error:  # any error of the author's kernel is reported

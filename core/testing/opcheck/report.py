@@ -1,4 +1,4 @@
-"""The report of opcheck: what failed, on what, how to repeat it, and what to do."""
+"""The report of opcheck: each failure with its arguments, a program that repeats it, and a suggestion."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FAULTS: Final[dict[str, str]] = {
     "gradient_mutates": "work on a copy in the gradient: its arguments belong to others",
     "gradient_layout": "the gradient that arrives may be expanded or transposed: do not rely on its memory",
     "second_gradient_fails": "write the gradient in tt's operators on tensors, all of which can be differentiated",
-    "second_gradient_wrong": "write the gradient in tt's operators on tensors: what leaves them (.numpy(), .detach()) "
+    "second_gradient_wrong": "write the gradient in tt's operators on tensors: leaving them (.numpy(), .detach()) "
     "is a constant to the second derivative",
     # --- test_vmap ---
     "vmap_fails": "make the batching rule take all arguments, or remove it: one call for each example serves",
@@ -71,7 +71,7 @@ FAULTS: Final[dict[str, str]] = {
     "device_fails": "serve the device, or remove the registration",
     "device_wrong": "compare the two kernels: the same call gives other values on the two devices",
 }
-"""What can be found wrong, and what to do about it."""
+"""Fault -> the suggestion of the report."""
 
 
 SHOWN: Final = 4
@@ -110,7 +110,7 @@ class OpCheckFailure:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """The suggestion for the fault."""
         return FAULTS[self.fault].replace("{argument}", self.argument.partition("[")[0] or "x")
 
     def __str__(self) -> str:
@@ -123,7 +123,7 @@ class OpCheckFailure:
 
 
 class OpCheckReport(dict[str, Any]):
-    """What opcheck found: the name of each test -> "SUCCESS", or an `OpCheckError` with its failures.
+    """The findings of opcheck: the name of each test -> "SUCCESS", or an `OpCheckError` with its failures.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ _LEFT_OUT: Final[dict[str, tuple[str, ...]]] = {
     "complex": ("inf", "-inf"), "polar": ("inf", "-inf"), "view_as_complex": ("inf",),
     "gelu": ("inf", "-inf", "max", "min"), "trapezoid": ("inf",), "special_ndtri": ("smallest",),
 }  # fmt: skip
-"""Special values that would ask for more than an operator promises."""
+"""Special values for which an operator does not promise a result."""
 
 
 def completion(make: Inputs, found: Sequence[Sample], family: str) -> Iterator[Sample]:

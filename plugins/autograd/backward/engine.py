@@ -308,7 +308,7 @@ def run(
         needed = find_needed([node for node, _ in roots], captures)
         wanted = {}
         if accumulating:
-            # A leaf among the inputs runs, which is what accumulates; others keep what `retain_grad` asks for.
+            # A leaf among the inputs runs, which accumulates its gradient; others keep the gradients for `retain_grad`.
             for node, number in captures:
                 wanted[(node, number)] = ()
                 if isinstance(node, AccumulateGrad):

@@ -45,7 +45,7 @@ class GradState:
     anomaly : int
         0; 1: nodes remember where they were made; 2: gradients are also searched for NaN.
     watching : int
-        How many hooks on several tensors there are; they must know which pass runs.
+        Number of hooks on several tensors; these depend on which pass runs.
     inference_bit : int
         The key bit of tensors made in inference mode.
     bit : int
@@ -147,7 +147,7 @@ class Switching:
 
 
 class AutogradMeta:
-    """What autograd knows of a tensor.
+    """Autograd's data of a tensor.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class Retained:
 
 
 class NodeHooks:
-    """What few nodes have: hooks and retained gradients.
+    """Data that few nodes have: hooks and retained gradients.
 
     Attributes
     ----------
@@ -285,7 +285,7 @@ class Node:
         "spec",
     )
 
-    # Any: those who look at hooks know that there are some.
+    # Any: code that looks at hooks has checked that there are some.
     extras: Any
     next_nodes: tuple[Node | None, ...]
     next_numbers: tuple[int, ...]
@@ -418,7 +418,7 @@ class AccumulateGrad(Node):
 
 
 class Graphless(Node):
-    """Stands for an operation that has no formula: its result can be used, its gradient cannot.
+    """The node of an operation without a formula: its result can be used, its gradient cannot.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ NO_NUMBERS: Final[tuple[tuple[int, ...], ...]] = ((), (0,), (0, 0))
 
 
 class SavePlan:
-    """What to save and to compute when a certain set of arguments needs gradients.
+    """The values to save and to compute when a certain set of arguments needs gradients.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class OpNode(Node):
         return self.rule.node_name
 
     def __getattr__(self, name: str) -> Any:
-        """Return what was saved of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
+        """Return the saved value of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
         if name.startswith("_saved_"):
             return saved_tensors.attribute(self, name[7:])
         if name.startswith("_raw_saved_"):
@@ -103,7 +103,7 @@ class OpNode(Node):
             self.saved = None
 
     def unpack(self) -> tuple[Any, ...]:
-        """Return what was saved, after a look at the versions."""
+        """Return the saved values after a check of the versions."""
         saved = self.saved
         plan = self.plan
         if saved is None:

@@ -30,7 +30,7 @@ class Law:
     every: bool = False
 
     def broken(self, word: str, case: Case) -> Iterator[str]:
-        """Yield how a case breaks the law that a word stands for."""
+        """Yield the ways in which a case breaks the law."""
         done = f"law {word}"
         if isinstance(self.check, str) or (not self.every and case.shared.get(done)):
             return
