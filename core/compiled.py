@@ -1,4 +1,4 @@
-"""Decides whether the compiled forms of the hot modules are used.
+"""The choice between the compiled and the interpreted forms of the hot modules.
 
 They are all used or none.  The build writes a record, `tt/_compiled.json`, with a digest of each source that it
 compiled; where a source has changed since, or a library is missing, every hot module is imported from its .py.
@@ -29,7 +29,7 @@ SWITCH = "TT_COMPILED"
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(__file__))
 
 SHARED = os.path.join(os.path.dirname(__file__), "tensor", "blank.pxd")
-"""Functions in C that several hot modules take into themselves.  The constants in `codes.pxd` are those of a folder."""
+"""C functions that several hot modules include.  The constants in `codes.pxd` are those of a folder."""
 
 
 class Status(NamedTuple):
@@ -114,7 +114,7 @@ _installed: Status | None = None
 
 
 def install() -> Status:
-    """Have the hot modules imported all compiled or all from source; called once, before any of them is imported.
+    """Make imports load all hot modules compiled or all from source; called once, before any of them is imported.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""All that a plugin author imports.
+"""The interface for plugin authors.
 
 The plugins and backends of tt itself use this module and nothing else of the core, so a third party's
 package can do all that they do.
@@ -156,7 +156,7 @@ _RENAMED: Final = {
     "Rule": "LayerFunction",
     "Source": "Provider",
 }
-"""Names of the last release that mean the same for one more."""
+"""Deprecated names that work for one more release."""
 
 
 def __getattr__(name: str) -> Any:

@@ -41,13 +41,13 @@ class MetaHandle:
     shape : tuple of int
         The sizes.
     dtype : dtype
-        The type of the elements that are not there.
+        The dtype.
     strides : tuple of int
         In elements.
     offset : int
         Position of the first element in the memory, in elements.
     extent : int or None
-        How many elements the whole memory has, where that is known.
+        Number of elements in the whole memory, if known.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
     value : object
         An argument of an operator; lists are described item by item, other values stay.
     backend : Backend, optional
-        To whom native arrays belong; NumPy arrays need none.
+        The backend of native arrays; NumPy arrays need none.
     """
     if isinstance(value, MetaHandle):
         return value
@@ -139,7 +139,7 @@ def bound_rule(definition: OpDefinition) -> Callable[[Sequence[Any]], Outcome]:
     NotImplementedError
         When the operator declares none.
     UnknownNameError
-        When nothing has the name that it declares.
+        If the declared name does not exist.
     """
     if not definition.meta:
         raise NotImplementedError(f"{definition.name} has no shape rule")
@@ -161,7 +161,7 @@ def run_rule(
     args : sequence
         All arguments in the order of the schema: tensors, native arrays or `MetaHandle`s among them.
     backend : Backend, optional
-        To whom native arrays belong, if they are not NumPy's.
+        The backend of native arrays, if they are not NumPy's.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _handle(result: Result, d: dtype | None, args: Sequence[Any], op: str) -> Me
 
 
 def depends_on_data(definition: OpDefinition) -> bool:
-    """Return whether an operator needs the values of its tensors even to say what its result looks like."""
+    """Return whether the metadata of an operator's result depends on the values of its tensors."""
     return "data_dependent" in definition.tags or "data_dependent_shape" in definition.tags
 
 
@@ -285,7 +285,7 @@ class MetaBackend(Backend):
         if depends_on_data(definition):
             return _refuse(definition.name)
         if not definition.meta:
-            # What only changes its arguments makes no result: there is nothing to say of its shape.
+            # An operator that only changes its arguments has no result, so it needs no shape rule.
             return _nothing if operator.mutates and all(p >= 0 for p in operator.returned) else None
         rule = bound_rule(definition)
 

@@ -1,7 +1,7 @@
 """Start-up: work at the first operator or tensor instead of at `import tt`, and access to the plugins.
 
-Note [The way up]
------------------
+Note [Imports of the host]
+--------------------------
 Imports of the core run one way, from `host` down to `types`.  But a plugin may bring an unknown device, layout, layer
 or namespace, so modules below the host have to reach the host.  They do so only here; the imports are inside functions
 because `import tt` must load neither the host nor the methods.
@@ -19,7 +19,7 @@ __all__ = ["plugins", "start"]
 
 def start() -> None:
     """Put the methods on `Tensor` and find the plugins; doing it twice does nothing."""
-    from tt.core.methods import methods  # see Note [The way up]
+    from tt.core.methods import methods  # see Note [Imports of the host]
 
     methods.install()
     plugins().load()
@@ -27,6 +27,6 @@ def start() -> None:
 
 def plugins() -> Host:
     """Return the host of this process, which finds, loads and chooses plugins."""
-    from tt.core.host.host import HOST  # see Note [The way up]
+    from tt.core.host.host import HOST  # see Note [Imports of the host]
 
     return HOST

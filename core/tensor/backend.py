@@ -60,7 +60,7 @@ def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -
 
 @fork_safe_properties
 class Backend(DeviceInterface):
-    """Describes a device and its native arrays ("handles") to the core.
+    """The description of a device and its native arrays ("handles") for the core.
 
     A backend author subclasses this and overrides what differs; methods that raise here must be overridden.  Every
     handle has `.shape` and `.ndim`.  The methods that concern the device rather than its arrays are those of
@@ -81,14 +81,14 @@ class Backend(DeviceInterface):
     silence_numpy : bool
         Whether kernels run with NumPy's floating-point warnings off.
     fallback : str or None
-        The device type to which calls may fall back that the backend does not serve, if the user's policy allows it.
+        The fallback device type for calls that the backend does not serve, if the user's policy allows it.
     prefer_fallback : bool
         Whether the fallback goes before composites.
     strided_fallback : bool
         Whether calls that the backend of a layout does not serve may run on strided tensors, if the user's policy for
         the layout allows it.
     hints : mapping
-        Operator name -> what to try instead, for error messages; "*" for any.
+        Operator name -> an alternative, for error messages; "*" for any.
     layer_bits : int
         Bits of further layers that hold every tensor of the backend.
     module : str or None
@@ -138,7 +138,7 @@ class Backend(DeviceInterface):
             if found is None:
                 found = TensorSpec(dtype, place, register_layout(self.layout), self, self.keys)
             self._specs[dtype, place] = found
-            # The bare type of several devices means the current one, which may be another at the next call.
+            # The bare type means the current device, which may change before the next call.
             if device.index is not None or not self._shows_index():
                 self._specs[dtype, device] = found
         return found
@@ -236,7 +236,7 @@ class Backend(DeviceInterface):
         return None
 
     def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
-        """Return where a handle is as DLPack writes it, or None where its memory cannot be shared in this way."""
+        """Return the device of a handle in DLPack's form, or None if its memory cannot be shared through DLPack."""
         return None
 
     def to_dlpack(self, handle: Any, **options: Any) -> Any:

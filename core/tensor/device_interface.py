@@ -34,9 +34,9 @@ class DeviceProperties:
     Attributes
     ----------
     name : str
-        As its maker calls it.
+        The manufacturer's name.
     device : Device
-        Which one it is.
+        The index of the device.
     total_memory : int or None
         In bytes, where it is known.
     details : mapping
@@ -145,7 +145,7 @@ class DeviceInterface(Protocol):
         )
 
     def is_initialized(self) -> bool:
-        """Return whether the device was used in this process; asking starts nothing."""
+        """Return whether the device was used in this process, without initializing it."""
         return True
 
     def require_available(self) -> None:
@@ -173,7 +173,7 @@ class DeviceInterface(Protocol):
     # --- the order of work -------------------------------------------------------------------------------------
 
     def synchronize(self, device: Device | None = None) -> None:
-        """Wait until a device, by default the current one, has done all that it was given."""
+        """Wait until a device, by default the current one, has finished its work."""
         return None
 
     def new_stream(self, device: Device, priority: int = 0) -> Any:
@@ -190,12 +190,12 @@ class DeviceInterface(Protocol):
         self._thread().__dict__.setdefault("streams", {})[device] = stream
 
     def default_stream(self, device: Device) -> Any:
-        """Return the stream that is the current one of a device where none was chosen."""
+        """Return the default stream of a device."""
         streams = self.__dict__.setdefault("_default_streams", {})
         return streams.setdefault(device, SynchronousStream())
 
     def external_stream(self, pointer: int, device: Device) -> Any:
-        """Return a stream that another library made, given its address.
+        """Wrap another library's stream, given its address.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class DeviceInterface(Protocol):
         return None
 
     def empty_cache(self) -> None:
-        """Give memory back that the library holds and no tensor uses."""
+        """Release memory that the library holds and no tensor uses."""
         return None
 
     def memory_info(self, device: Device) -> tuple[int, int] | None:
@@ -258,7 +258,7 @@ class DeviceInterface(Protocol):
         return []
 
     def set_memory_fraction(self, fraction: float, device: Device) -> None:
-        """Let the library hold no more than a fraction of a device's memory.
+        """Limit the library to a fraction of a device's memory.
 
         Raises
         ------

@@ -137,7 +137,7 @@ class Generator:
         return from_array(state.view(np.uint8), Device("cpu"))
 
     def set_state(self, new_state: Tensor) -> None:
-        """Continue from what `get_state` returned.
+        """Continue from a state that `get_state` returned.
 
         Raises
         ------
@@ -225,7 +225,7 @@ def default_states() -> dict[str, Tensor]:
 
 
 def set_default_states(states: Mapping[str, Tensor]) -> None:
-    """Put the default generators back into states of theirs."""
+    """Restore the states of the default generators."""
     for device, state in states.items():
         _DEFAULTS.of(device).set_state(state)
 
@@ -316,5 +316,5 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator of the CPU continue from what `get_rng_state` returned."""
+    """Let the default generator of the CPU continue from a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)

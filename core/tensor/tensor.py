@@ -91,7 +91,7 @@ class Tensor(TensorMethods):
         Parameters
         ----------
         func : callable
-            What was called.
+            The called function.
         types : tuple of type
             The classes of the arguments that have `__tt_function__`.
         args, kwargs

@@ -48,7 +48,7 @@ __all__ = [
 
 
 _OURS = "tt-tensor"
-"""The distribution whose kernels must raise errors of tt; those of others pass as they are."""
+"""The distribution whose kernels must raise tt's errors; errors of other kernels pass unchanged."""
 
 _OWN_WORDS = (
     (OverflowError, NumberRangeError),
@@ -58,22 +58,22 @@ _OWN_WORDS = (
     (TypeError, DataTypeError),
     (ValueError, ValueRangeError),
 )
-"""What Python and NumPy raise, and the error of tt that a caller catches in the same way."""
+"""Errors of Python and NumPy -> the error of tt that a caller catches in the same way."""
 
 _NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul", "where"})
-"""Operators to which an operand that wraps around would mean something else."""
+"""Operators that would misread an operand that wraps around."""
 
 _LIMITS = (
     "array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions",
     "automatically allocated output array specified with an inconsistent axis mapping",  # of comparisons
 )  # fmt: skip
-"""How NumPy begins to say that it has no array of a shape."""
+"""The beginning of NumPy's errors for arrays that are too large."""
 
 
 def failed_direct(
     entry: CachedCall, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]
 ) -> Any:
-    """Handle an error of a direct call: repeat it, or raise what explains it."""
+    """Handle an error of a direct call: repeat the call, or raise an error that explains it."""
     args = (*leading, *tail)
     choice = entry.choices[0]
     return failed(entry, choice, error, args, entry.handles(choice, args))
@@ -96,7 +96,7 @@ def failed(
         raise error
     if isinstance(error, MemoryError):
         raise HostMemoryError(*_asked(entry, args, error)) from error
-    # First, because the number that a kernel was to wrap around may be a size or a step, which does not.
+    # First, because the number may be a size or a step, which does not wrap around.
     refuse_wide(entry.operator.definition, args)
     name = entry.operator.definition.signature.name
     if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
@@ -144,7 +144,7 @@ def cast_failed(entry: CachedCall, error: Exception, handle: Any, position: int)
 
 
 def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function that ends in (entry, args) name the methods of backends that fail in it."""
+    """Make errors of a function whose last parameters are (entry, args) name the failed method of the backend."""
 
     @wraps(rule)
     def run(*given: Any) -> Any:
@@ -157,7 +157,7 @@ def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_limits(entry: CachedCall, args: tuple[Any, ...], error: Exception) -> None:
-    """Raise what says that a tensor is too large, where NumPy said so of an array."""
+    """Raise the error for too large a tensor, where NumPy raised one for an array."""
     if type(error) is ValueError and str(error).startswith(_LIMITS):
         shape, _ = _results(entry, args)
         name = entry.operator.definition.signature.name
@@ -167,7 +167,7 @@ def check_limits(entry: CachedCall, args: tuple[Any, ...], error: Exception) -> 
 def raise_named(
     entry: CachedCall, choice: BoundKernel | None, error: Exception, args: Sequence[Any]
 ) -> NoReturn:
-    """Raise what says in which call a library failed, of the class of its exception."""
+    """Raise an error of the library's class that names the failed call."""
     named = KernelFailedError.of(
         error,
         entry.operator.name,
@@ -200,9 +200,9 @@ def method_failed(error: Exception, backend: Backend, method: str, served: str, 
     Parameters
     ----------
     error : Exception
-        What was raised.
+        The library's error.
     backend, method : Backend, str
-        Where; "" looks for the method in the traceback.
+        The method; "" looks for it in the traceback.
     served : str
         The purpose of the call.
     *args
@@ -252,7 +252,7 @@ def method_of(error: BaseException) -> str:
 
 
 def _in_own_words(name: str, error: Exception) -> TTError | None:
-    """Return the error of tt for what Python or NumPy raised in a kernel of tt, or None where there is none."""
+    """Return tt's error for an error of Python or NumPy in one of tt's kernels, or None if it has none."""
     if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
         return None
     for builtin, own in _OWN_WORDS:

@@ -41,7 +41,7 @@ __all__ = ["Operator"]
 
 
 def _default(argument: Argument) -> Any:
-    """Return the default of an argument as kernels get it: dtypes, devices and layouts as such, not as their names."""
+    """Return the default of an argument in the form for kernels: dtypes, devices and layouts instead of their names."""
     value = argument.default
     if not isinstance(value, str):
         return value
@@ -66,7 +66,7 @@ class Operator:
     mutates : tuple of int
         Positions of the arguments that the operator changes.
     returned : tuple of int
-        For each result the position of the argument that it is, -1 for a new value.
+        For each result, the position of the argument that is returned, or -1 for a new value.
     leading : int
         How many tensors a short call has, if they do not promote; see Note [Short bits].
     removed : bool
@@ -104,7 +104,7 @@ class Operator:
         return f"<operator {self.definition.signature}>"
 
     def _returned(self, result: Return) -> int:
-        """Return the position of the argument that a result is, or -1 for a new value."""
+        """Return the position of the argument that is returned as a result, or -1 for a new value."""
         if result.alias is None or not result.alias.write:
             return -1
         same = [i for i in self.mutates if (a := self.arguments[i].alias) and a.sets == result.alias.sets]
@@ -138,7 +138,7 @@ class Operator:
         if self.dtype_at >= 0:
             steps.append((self.dtype_at, c.DTYPE, dtype_shift))
             shift += POSITION_BITS
-        # A composite of tensors hands its device on to an operator that moves them.
+        # A composite of tensors passes its device to an operator that moves them.
         if self.device_at >= 0 and (self.definition.kind != "composite" or self.tensor_at < 0):
             steps.append((self.device_at, c.DEVICE, 0))
         if self.layout_at >= 0:
@@ -171,7 +171,7 @@ class Operator:
     # --- forms and callers -------------------------------------------------------------------------------------
 
     def caller(self, form: str = "functional") -> OpOverload:
-        """Return the caller of a form: functional, inplace or out.
+        """Return the overload object of a form: functional, inplace or out.
 
         Raises
         ------
@@ -197,7 +197,7 @@ class Operator:
         return DescribedOverload(self, form, self.plan(form), name)
 
     def adopt(self, kind: type[OpOverload]) -> OpOverload:
-        """Make the caller of the functional form as an instance of another class, and return it."""
+        """Make the overload object of the functional form as an instance of another class, and return it."""
         plain = self._make_caller("functional")
         made = self._callers["functional"] = kind(self, "functional", plain.plan, plain.name)
         return made
@@ -228,7 +228,7 @@ class Operator:
         return tuple(self.target_shift + i * POSITION_BITS for i in range(self.out_count))
 
     def binder(self, caller: OpOverload) -> Binder:
-        """Return (and keep) the function that binds a user's arguments for a caller."""
+        """Return (and keep) the function that binds a user's arguments for an overload."""
         bind = make_binder(
             self.definition.signature,
             self.defaults,
@@ -379,7 +379,7 @@ class Operator:
         return "\n".join(lines)
 
     def python_signature(self, caller: OpOverload) -> inspect.Signature:
-        """Return the Python signature of a caller, for help() and editors."""
+        """Return the Python signature of an overload, for help() and editors."""
         parameters = []
         for argument in self.arguments:
             kind = (

@@ -59,7 +59,7 @@ class PacketOp(OpOverloadPacket):
         if options and self._makes(args, kwargs):
             result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
             return with_options(result, options)
-        # What was chosen for arguments of these types before is tried first.
+        # The overload chosen for arguments of these types before is tried first.
         caller = self.choices.get(key)
         if caller is not None:
             try:
@@ -130,7 +130,7 @@ def _reload(name: str, form: str) -> Any:
 
 
 def lookup(registry: Registry, namespace: str, name: str) -> Any:
-    """Return the value of `ops.<name>`; see `Operators`.
+    """Return the packet or overload for `ops.<name>`; see `Operators`.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     Raises
     ------
     KernelContractError
-        When the number, kind or dtype of the results is wrong; the message names who brought the kernel.
+        When the number, kind or dtype of the results is wrong; the message names the kernel's origin.
     """
     if entry.result == ONE:
         verify_one(entry, choice, handles, entry.specs[0])
@@ -47,7 +47,7 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
 
 
 def verify_one(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
-    """Check one result, which is the only one or one of `handles`."""
+    """Check a single result, or one of several `handles`."""
     if spec is None:
         return
     if handle is None and any(r.type.optional for r in entry.operator.definition.signature.returns):
@@ -130,7 +130,7 @@ def _fits(returned: Return, value: Any) -> bool:
 
 
 def wrong_result(entry: CachedCall, choice: BoundKernel, found: Any) -> KernelContractError:
-    """Return the error of a kernel that returned something else than the schema says."""
+    """Return the error of a kernel whose result does not match the schema."""
     signature = entry.operator.definition.signature
     expected = ", ".join(map(str, signature.returns)) or "nothing"
     if any(returned.type.is_tensor for returned in signature.returns):

@@ -22,7 +22,7 @@ class LayerFunction(Protocol):
     """The action of a layer for one form of one operator."""
 
     def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any:
-        """Handle a call; `entry.call_below(args)` runs what lies below."""
+        """Handle a call; `entry.call_below(args)` runs the call below the layer."""
 
 
 class LayerTable(Protocol):
@@ -44,9 +44,9 @@ def is_layer_table(table: object) -> TypeGuard[LayerTable]:
 class Layer:
     """The base of all layers: autograd, fake tensors, functionalisation, transforms.
 
-    A call whose tensors carry the bit of a layer meets, in this order: the layer's rule for the operator; else the
-    operator's composite on the original tensors, so that its inner calls meet the layer; else, if the layer lets the
-    operator pass, what lies below; else `unsupported`.  A factory (`zeros_like`) that may pass does so at once.
+    A call whose tensors carry the bit of a layer runs the first of these that exists: the layer's rule for the
+    operator; the operator's composite on the original tensors, so that its inner calls reach the layer; the call below,
+    if the layer lets the operator pass; `unsupported`.  A factory (`zeros_like`) that may pass does so at once.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Layer:
         return False
 
     def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        """Handle a call that nothing else serves; by default it is refused."""
+        """Handle a call without rule, composite or pass; by default, refuse it."""
         raise NoKernelError(
             str(entry.operator.definition.signature),
             f"{entry.operator.name} has no rule in the layer {self.name!r} and no composite",
@@ -109,7 +109,7 @@ class Layer:
         )
 
     def format_tensor(self, tensor: Any) -> str | None:
-        """Return how a tensor that the layer holds is printed; None to print it like any other."""
+        """Return the text of a tensor that the layer holds; None to print it like any other."""
         return None
 
     def accept(self, table: Any, source: Any) -> Any:

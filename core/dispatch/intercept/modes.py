@@ -98,7 +98,7 @@ def call_with_modes(
     Parameters
     ----------
     caller, bound : OpOverload, tuple
-        The form of the operator and all of its arguments.
+        The overload and all of its arguments.
     function : callable, optional
         The function that the user called with `args` and `kwargs`; None if the call is past the function modes.
     """

@@ -25,13 +25,13 @@ class TracedCall:
     Attributes
     ----------
     operator, form : str
-        What was called.
+        The called operator.
     depth : int
         0 for the program's own calls, 1 for those made by a composite or layer of such a call, and so on.
     arguments : str
         Dtypes and shapes in words.
     resolution : Resolution
-        How it was resolved.
+        The resolution of the call.
     seconds : float
         Time spent, inner calls included.
     """
@@ -65,7 +65,7 @@ def _describe(value: Any) -> str:
 
 
 class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_calls() as calls`
-    """Record every call made inside a `with` block, with the calls inside composites and layers.
+    """Record every call inside a `with` block, including the calls inside composites and layers.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_call
 
 
 class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as counts`
-    """Count the calls inside a `with` block by operator, form and what served them.
+    """Count the calls inside a `with` block by operator, form and candidate.
 
     Calls that composites and layers make are counted too.
 

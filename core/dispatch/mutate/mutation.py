@@ -1,14 +1,14 @@
 """Operators that change arguments: refusals, writing the new values, and results.
 
-Which arguments an operator changes is said by its schema: `Tensor(a!) x`.  A kernel of such an operator has the form
+The schema declares the arguments that an operator changes: `Tensor(a!) x`.  A kernel of such an operator has the form
 "inplace" and changes the arrays that it gets, or the form "functional" and returns the new values, in the order of the
 arguments, before the results.  The first needs a backend whose arrays can change, the second serves every backend.
 
 Note [Changing arguments without memory]
 ----------------------------------------
 On a backend whose arrays cannot change or share memory, the functionalising layer hands down bare tensors without
-other holders.  A kernel of the form "inplace" then gets clones, and the layer writes what has become of them to where
-the arguments, and the views of them, find it.
+other holders.  A kernel of the form "inplace" then gets clones, and the layer writes the new values back to the
+arguments and their views.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def refuse_written(entry: CachedCall, targets: Sequence[TensorBase], args: Seque
 
 
 def _memory(tensor: TensorBase) -> int:
-    """Return a number that tensors have in common that may share memory."""
+    """Return a number that is equal for tensors that may share memory."""
     storage: Any = tensor._storage
     if storage is None:
         return id(tensor)
@@ -105,7 +105,7 @@ def write_new(entry: CachedCall, targets: Sequence[Any], handles: Any, args: Seq
     Raises
     ------
     KernelContractError
-        When there are too few of them, or one has another shape or dtype than its argument.
+        If there are too few values, or one has another shape or dtype than its argument.
     """
     operator = entry.operator
     values = list(handles) if isinstance(handles, tuple | list) else [handles]
@@ -179,7 +179,7 @@ def with_targets(entry: CachedCall, choice: BoundKernel, args: tuple[Any, ...], 
 
 
 def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any:
-    """Return the result of a composite or of what lies below a layer, with the arguments themselves in it."""
+    """Return the result of a composite or of the call below a layer, with the arguments instead of their aliases."""
     if not operator.returns_targets:
         return result
     if len(operator.returned) == 1:

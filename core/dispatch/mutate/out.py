@@ -1,4 +1,4 @@
-"""`out=`: running an operator and writing the result into tensors of the caller's."""
+"""`out=`: running an operator and writing the result into the caller's tensors."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
 
 
 def _of_the_dtype(operator: Operator, bound: tuple[Any, ...], out: TensorBase) -> tuple[Any, ...]:
-    """Return the arguments of a factory with the dtype of the tensor that it fills, which no other may contradict."""
+    """Return the arguments of a factory with the dtype of the tensor that it fills; another `dtype=` is refused."""
     at = operator.dtype_at
     asked = bound[at]
     if asked is not None and asked is not out.dtype:
@@ -136,7 +136,7 @@ def _refuse_shared(
                 continue
             if not shares_memory(tensor, out):
                 continue
-            # What changes its first argument may write its result there.
+            # An operator that changes its first argument may write its result there.
             if exact and not (tensor is out and position == 0 and definition.has_inplace):
                 _refuse_span(definition, position, tensor, out)
             elif tensor is not out:

@@ -1,8 +1,8 @@
 """Memory that the target of a write shares: with itself, or with the operator's inputs.
 
 The rules are PyTorch's.  A target in which several elements are one in memory is refused, as is an operand that
-covers a part of the target's memory, or all of it in another order.  An operand that is the very same place is fine.
-Of tensors with gaps nothing is said; their operands are read as they were before the write.
+covers a part of the target's memory, or all of it in another order.  An operand in exactly the same place is fine.
+Tensors with gaps are not refused; their operands are read before the write.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def eligible_kernels(
 
 
 def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], EligibleKernel]]) -> None:
-    """Raise where plugins of two parties serve the same calls and nothing puts one before the other."""
+    """Raise if two plugins serve the same calls and neither takes precedence."""
     first: dict[tuple[int, ...], EligibleKernel] = {}
     for takes, served in ranked:
         before = first.setdefault(takes, served)
@@ -93,7 +93,7 @@ def choose_form(
 ) -> tuple[int, list[EligibleKernel]]:
     """Return how the form is made (see `codes`) and from which kernels.
 
-    The most preferred kernels decide how; others of the same kind serve the calls whose arguments those do not take.
+    The most preferred kernels decide; others of the same kind serve calls with arguments that those do not take.
     """
     best = [s for s in served if s.rank == served[0].rank]
     how, chosen = _form_of(operator, form, backend, dtypes, best)
@@ -142,7 +142,7 @@ def _form_of(
 
 
 def _takes_output(function: Any) -> bool:
-    """Return whether a function takes its output as a further argument: a ufunc does, and two of them under protest."""
+    """Return whether a function takes its output as a further argument: a ufunc does, two of them with a warning."""
     return isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
 
 

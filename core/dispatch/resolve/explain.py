@@ -35,7 +35,7 @@ class ArgumentSpec:
     Attributes
     ----------
     text : str
-        As the user wrote it.
+        The user's text.
     device, layout, dtype, layers : str, str, dtype, tuple
         Of a tensor.
     zero_dim : bool
@@ -63,13 +63,13 @@ class Explanation:
     Attributes
     ----------
     operator, form : str
-        What would be called.
+        The operator that would be called.
     signature : str
         Its schema.
     arguments : list of (name, text)
         The arguments as given.
     resolution : Resolution or None
-        How it resolves; None if it does not.
+        The resolution; None if it fails.
     error : TTError or None
         The error that the call would raise.
     """
@@ -146,7 +146,7 @@ class Explanation:
 
 
 def parse_spec(text: str) -> ArgumentSpec:
-    """Return the argument that a text like "cpu:float32" means.
+    """Parse a text like "cpu:float32" into an argument.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def parse_spec(text: str) -> ArgumentSpec:
     Raises
     ------
     ArgumentError
-        When it is neither.
+        If the text is neither.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     Raises
     ------
     UnknownOpError, ArgumentError, UnknownNameError
-        When the operator, an argument or one of its parts is not known.
+        If the operator, an argument or one of its parts is unknown.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def set_fallback_policy(policy: Policy, device: str = "*") -> None:
     Parameters
     ----------
     policy : {"error", "warn", "silent"}
-        What happens when a backend lacks an operator that its fallback device has, or a layout one that strided tensors
+        The action when a backend lacks an operator that its fallback device has, or a layout one that strided tensors
         have.
     device : str
         A device type, or a layout; "*" for all that have no policy of their own.

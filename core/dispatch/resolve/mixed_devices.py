@@ -31,7 +31,7 @@ _INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
 def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
     """Return a copy of a tensor on another device, by way of the host; components are copied one by one.
 
-    To the meta device only the shape goes; from it nothing can come.
+    The meta device takes only the shape; nothing can be copied from it.
     """
     if parts := component_tensors(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)
@@ -121,7 +121,7 @@ def plan(operator: Operator, form: str, operands: list[Operand]) -> str:
 
 
 def _main(operator: Operator, form: str, operands: list[Operand]) -> Operand:
-    """Return the operand that says where the call runs: the target in place, else the first one with dimensions."""
+    """Return the operand that decides where the call runs: the target in place, else the first one with dimensions."""
     if form == "inplace" or operator.name in _INDEX_ARGUMENTS:
         return operands[0]
     return next((o for o in operands if not o.zero_dim), None) or next(o for o in operands if o.type != "cpu")
@@ -136,7 +136,7 @@ def _may_move(operator: Operator, operand: Operand) -> bool:
 
 
 def run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Move what may be moved and dispatch again, or refuse."""
+    """Move the movable operands and dispatch again, or refuse."""
     operator, form = entry.operator, entry.form
     if operator.name == "_to_copy":
         return _to_copy(operator, args)

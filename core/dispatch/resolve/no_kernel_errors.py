@@ -79,7 +79,7 @@ def lacks_fake(operator: Operator) -> bool:
 
 
 def missing_fake(operator: Operator, args: tuple[Any, ...]) -> MissingFakeError:
-    """Return the error for an operator that met tensors without data and has only kernels."""
+    """Return the error for an operator with only kernels that was called with tensors without data."""
     name = operator.name
     arguments = [(a.name, _describe(v)) for a, v in zip(operator.arguments, args, strict=False)
                  if isinstance(v, TensorBase)]  # fmt: skip
@@ -120,13 +120,13 @@ def _describe(value: TensorBase) -> str:
 def _places(operator: Operator) -> str:
     """Return where kernels exist: "cpu, cpu/sparse_csr {float32, float64}; cuda {float32}"."""
     for device in plugins().names("device"):
-        with contextlib.suppress(TTError):  # a plugin that fails has nothing to offer
+        with contextlib.suppress(TTError):  # a failed plugin has no kernels
             plugins().activate("device", device)
     served: dict[str, set[str]] = {}
     for registration in operator.registry.kernels.get(operator.name, ()):
         if not registration.eligibility().refusal and registration.device != "meta":
             served.setdefault(registration.where, set()).update(registration.dtypes)
-    # The layouts of a device that serve the same dtypes stand together.
+    # Layouts of a device that serve the same dtypes are grouped.
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for where, dtypes in served.items():
         groups.setdefault((where.partition("/")[0], tuple(sorted(dtypes))), []).append(where)

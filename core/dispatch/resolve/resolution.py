@@ -34,18 +34,18 @@ class CallKey(NamedTuple):
 
 @dataclass(slots=True)
 class Candidate:
-    """Something that could have served a call.
+    """A kernel, layer or composite that was considered for a call.
 
     Attributes
     ----------
     kind : str
         layer, kernel, generic kernel, composite, fallback or reroute.
     source : str
-        Who brought it: distribution, version, file:line.
+        Its origin: distribution, version, file:line.
     taken : bool
         Whether it serves.
     reason : str
-        Why it was taken or passed over.
+        The reason why it was taken or passed over.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Resolution:
-    """How one (operator, form, keys, dtypes) combination was resolved.
+    """The record of resolving one (operator, form, keys, dtypes) combination.
 
     Attributes
     ----------

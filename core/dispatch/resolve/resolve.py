@@ -54,12 +54,12 @@ def resolve(
     args : tuple
         The arguments of the first such call, for messages.
     without_kernels : bool
-        Leave kernels out: the call has arguments that none of them takes.
+        Leave kernels out, because none of them takes all arguments of the call.
 
     Raises
     ------
     NoKernelError
-        When nothing serves the combination.
+        If nothing serves the combination.
     """
     call = f"{KEYS.describe(keys)}: {describe_level_2(operator, form, bits)}"
     resolution = Resolution(operator.name, form, call)

@@ -52,8 +52,8 @@ FAULTS: Final[dict[str, str]] = {
     "gradient_mutates": "work on a copy in the gradient: its arguments belong to others",
     "gradient_layout": "the gradient that arrives may be expanded or transposed: do not rely on its memory",
     "second_gradient_fails": "write the gradient in tt's operators on tensors, all of which can be differentiated",
-    "second_gradient_wrong": "write the gradient in tt's operators on tensors: leaving them (.numpy(), .detach()) "
-    "is a constant to the second derivative",
+    "second_gradient_wrong": "write the gradient in tt's operators on tensors: values from .numpy() and .detach() "
+    "are constants to the second derivative",
     # --- test_vmap ---
     "vmap_fails": "make the batching rule take all arguments, or remove it: one call for each example serves",
     "vmap_wrong": "the rule must agree with a loop over the examples",
