@@ -1,4 +1,4 @@
-"""Makes what follows from ops.yaml and is not committed: the snapshot, and through `make` the type stubs.
+"""Makes the files generated from ops.yaml that are not committed: the snapshot, and through `make` the type stubs.
 
 The build calls it, and so does the first use of a checkout whose ops.yaml has changed.
 """

@@ -1,4 +1,4 @@
-"""Reading schema files: all mistakes of all files at once, each with its place."""
+"""Reading schema files; all mistakes in all files are reported together, each with its position."""
 
 from __future__ import annotations
 

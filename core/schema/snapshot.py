@@ -42,7 +42,7 @@ def root() -> str:
 
 
 def source_path() -> str:
-    """Return where ops.yaml lies: next to core."""
+    """Return the folder of ops.yaml, which is next to core."""
     return os.path.join(root(), "ops.yaml")
 
 

@@ -67,7 +67,7 @@ _LIMITS = (
     "array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions",
     "automatically allocated output array specified with an inconsistent axis mapping",  # of comparisons
 )  # fmt: skip
-"""The beginning of NumPy's errors for arrays that are too large."""
+"""Texts of NumPy's errors for arrays beyond its limits."""
 
 
 def failed_direct(

@@ -142,7 +142,7 @@ def _form_of(
 
 
 def _takes_output(function: Any) -> bool:
-    """Return whether a function takes its output as a further argument: a ufunc does, two of them with a warning."""
+    """Return whether a function takes its output as a further argument: ufuncs do; maximum and minimum warn."""
     return isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
 
 

@@ -1,4 +1,4 @@
-"""Calls of operators, the tensors in their arguments, and copies that lie in memory as the originals do."""
+"""Calls of operators, the tensors in their arguments, and copies with the memory layout of the originals."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Case:
     def run(self, args: Sequence[Any] | None = None) -> Any:
         """Call the operator as its users do: for those with nothing but an in-place form, on a copy.
 
-        The result of an operator that changes arguments is what becomes of copies of them.
+        For an operator that changes arguments, the result is the changed copies of them.
         """
         given = self.sample.args if args is None else args
         return self._on_copies(given, lambda values: self.call(values, self._form))

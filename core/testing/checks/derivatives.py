@@ -36,7 +36,7 @@ LARGEST: Final = 1e15
 PRECISE: Final = ("float32", "float64", "complex64", "complex128")
 """Half precision is left out: its gradients are those of single precision, rounded."""
 
-# Vectors whose phase is anybody's choice: the derivative of what was chosen means nothing.
+# Vectors whose phase is arbitrary, and so is its derivative.
 _FREE: Final = frozenset(
     {"linalg_svd", "svd", "linalg_eigh", "linalg_eig", "linalg_eigvals", "linalg_qr", "qr"}
 )

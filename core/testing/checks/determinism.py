@@ -20,7 +20,7 @@ __all__ = ["check_repeat", "check_seed", "probe_determinism", "same_seed"]
 
 
 class same_seed:  # noqa: N801 - a context manager used like a function
-    """Start the generators from a seed, and let them go on afterwards from where they were."""
+    """Start the generators from a seed in a block, and restore their states afterwards."""
 
     def __init__(self, call: CheckedCall, seed: int = 0) -> None:
         self.seed = seed

@@ -1,4 +1,4 @@
-"""The checks of dtypes: each for which a kernel is registered is served, and gives what double precision gives."""
+"""The checks of dtypes: each dtype with a registered kernel works, and agrees with double precision."""
 
 from __future__ import annotations
 

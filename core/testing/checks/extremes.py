@@ -1,4 +1,4 @@
-"""Checks at the edges of a dtype: extreme values, and so many elements that half precision is lost."""
+"""Checks at the edges of a dtype: extreme values, and more elements than half precision can add up."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ _MATCHED: Final = frozenset({"_batch_norm_backward"})
 
 
 def check_many(case: Case) -> Iterator[str]:
-    """Compare reductions of many elements in half precision, where adding up in half precision goes astray."""
+    """Compare reductions of many elements in half precision, where sums in half precision are wrong."""
     tensors = case.tensors
     usable = (
         case.determined

@@ -95,7 +95,7 @@ def _recorded(call: CheckedCall, log: Log) -> tuple[CheckedCall, list[Any], list
 
 
 def probe_registration(call: CheckedCall, log: Log) -> Iterator[Finding]:
-    """Make a call whose arguments require gradients, and look whether its result has them."""
+    """Make a call whose arguments require gradients, and check that its result has them."""
     if not _applies(call, log):
         return
     unsaid = changed_unsaid(call, log)
@@ -273,7 +273,8 @@ def _kind(text: str) -> str:
 
 
 def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
-    """Run backward twice from each result, with the gradient in two places of memory, and watch what changes."""
+    """Run backward twice from each result, with the gradient in two memory layouts, and note the changes."""
+
     random = np.random.default_rng(0)
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
     watched += [(f"result {i}", t) for i, t in enumerate(results)]

@@ -16,7 +16,7 @@ from tt.core.testing.references import as_array
 __all__ = ["check_identity"]
 
 CUTS = frozenset({"detach"})
-"""Operators whose in-place form changes the place in the graph, and no data."""
+"""Operators whose in-place form changes the position in the graph, but no data."""
 
 
 class Subclass(Tensor):

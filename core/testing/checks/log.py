@@ -1,4 +1,4 @@
-"""The log of one opcheck: the state shared by its tests, their findings, and the gaps in them."""
+"""The log of one opcheck: the state shared by its tests, their findings and gaps."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Log:
         return self.run(self.copy(call))
 
     def note(self, text: str) -> None:
-        """Note what was not looked at."""
+        """Note a gap."""
         if text not in self.notes:
             self.notes.append(text)
 

@@ -1,4 +1,4 @@
-"""The checks of what comes back from a call: as many values as the schema returns, of its types, in the right place."""
+"""The checks of results: their number, types and devices follow the schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def returned(call: CheckedCall, result: Any) -> list[tuple[Return, Any]]:
 
 
 def wrong_results(call: CheckedCall, result: Any) -> Iterator[Finding]:
-    """Compare what came back from a call with what its signature returns."""
+    """Compare the results of a call with its signature."""
     returns = call.signature.returns
     if not returns:
         if result is not None and result != ():

@@ -1,4 +1,4 @@
-"""The checks of strides: the same values give the same, wherever in memory and in which order they lie."""
+"""The checks of strides: equal values give equal results, whatever their position and order in memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def layouts(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
 
 
 def arranged(tensor: Any, layout: str) -> Any:
-    """Return a tensor with the same values that lies in memory otherwise, with noise between and before them."""
+    """Return a tensor with the same values and another memory layout, with noise between and before them."""
     shape = tuple(tensor.shape)
     if not shape:
         found = _noise(tensor, (3,))[1:][1]

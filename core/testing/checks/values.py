@@ -125,7 +125,7 @@ def _eigh(result: Any) -> Any:
 
 
 def _qr(result: Any) -> Any:
-    """Return the absolute values of R, whose rows are free to change sign, and the product where there is a Q."""
+    """Return the absolute values of R, whose rows have arbitrary signs, and the product if there is a Q."""
     q, r = map(as_array, result)
     return _of(result, abs(r), q @ r if q.ndim == r.ndim else abs(r))
 
@@ -184,7 +184,7 @@ def reference_of(case: Case, bound: dict[str, Any]) -> Any:
 
 
 MOST: Final = 3
-"""How many samples of an operator and dtype a check takes that makes other arguments of them."""
+"""Number of samples of an operator and dtype for checks that derive other arguments from them."""
 
 
 def takes(case: Case, check: str, usable: bool) -> bool:
