@@ -87,6 +87,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Set the markers of tiers, and keep a slice if one was asked for."""
     mark_tiers(items)
+    for item in items:
+        # Examples of functions of `tt` see that module's names, among which are `float` and `sum` once they were used.
+        if isinstance(item, pytest.DoctestItem) and item.dtest.globs.get("__name__") == "tt":
+            item.dtest.globs.update(vars(builtins))
     if config.getoption("--slice"):
         part = Slice.parse(config.getoption("--slice"))
         since = config.getoption("--changed-since")
@@ -150,13 +154,6 @@ def pytest_make_collect_report(
                     f"{collector.nodeid} needs {library}: set pytestmark = pytest.mark.{library}"
                 )
     return report
-
-
-@pytest.fixture(autouse=True)
-def builtins_of_examples(request: pytest.FixtureRequest) -> None:
-    """Give examples of functions of `tt` Python's own `float`, `sum` and the like: tt has names like these, too."""
-    if isinstance(request.node, pytest.DoctestItem) and request.node.dtest.globs.get("__name__") == "tt":
-        request.node.dtest.globs.update(vars(builtins))
 
 
 @pytest.fixture(autouse=True)

@@ -27,13 +27,21 @@ def refuse_wide(definition: OpDefinition, args: Sequence[Any]) -> None:
     """
     for position in _places(definition.signature):
         value = args[position] if position < len(args) else None
-        for item in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
-                name = definition.signature.arguments[position].name
-                raise NumberRangeError(
-                    f"{definition.signature.name}(): {name}={item} is not a 64-bit integer "
-                    "(from -2**63 to 2**63 - 1)"
-                )
+        refuse_wide_value(definition.signature.name, definition.signature.arguments[position].name, value)
+
+
+def refuse_wide_value(operator: str, argument: str, value: Any) -> None:
+    """Refuse an integer or a sequence with an integer that 64 bits do not hold."""
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
+            raise NumberRangeError(
+                f"{operator}(): {argument}={item} is not a 64-bit integer (from -2**63 to 2**63 - 1)"
+            )
+
+
+def of_any_width(signature: Signature) -> bool:
+    """Return whether the integers of an operator are bounds of values, which uint64 makes larger."""
+    return signature.name in ("randint", "randint_like", "random")
 
 
 @cache

@@ -105,7 +105,6 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
 
 def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes through which arguments go: conversion rounds integers before they are widened."""
-
     group: list[Any] = []
     for name in definition.promote:
         value = arguments[name]
@@ -169,7 +168,6 @@ def _call(
 
 def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
     """Return the CPU's result of the same call, or the arguments that it changed."""
-
     operator = REGISTRY.operator(definition.name)
     args = tuple(on_cpu(arguments[a.name]) for a in definition.signature.arguments)
     result = operator.caller().execute(args)

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
     from tt.core.tensor.base import TensorSpec
 
-# The value of fields that only other kinds use.  Any, so that each field has the type that those kinds see.
-ABSENT: Final[Any] = None
-
 
 class BoundKernel:
     """A kernel together with the arguments that it takes.

@@ -38,7 +38,6 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
     @property
     def overloadpacket(self) -> Any:
         """The public callable: the packet of an overload, else the operator itself."""
-
         namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
         found = getattr(ops, namespace) if namespace else ops
         return getattr(found, f"{name}_" if self.form == "inplace" else name)

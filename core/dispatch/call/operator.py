@@ -331,7 +331,6 @@ class Operator:
 
     def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
         """Return a new cached call for a combination; see `resolve`."""
-
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
         return resolve(self, form, keys, bits, args)

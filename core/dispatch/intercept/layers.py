@@ -1,4 +1,4 @@
-"""Layers: code between a call and its kernels, for tensors that carry the layer's key bit."""
+"""Layers: what stands between a call and the kernels for tensors that carry the layer's key bit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Layer", "LayerFunction", "LayerTable", "is_layer_table"]
 
 
 class LayerFunction(Protocol):
-    """The action of a layer for one form of one operator."""
+    """What a layer does for one form of one operator."""
 
     def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any:
-        """Handle a call; `entry.call_below(args)` runs the call below the layer."""
+        """Handle a call; `entry.call_below(args)` runs what lies below."""
 
 
 class LayerTable(Protocol):
@@ -44,9 +44,9 @@ def is_layer_table(table: object) -> TypeGuard[LayerTable]:
 class Layer:
     """The base of all layers: autograd, fake tensors, functionalisation, transforms.
 
-    A call whose tensors carry the bit of a layer runs the first of these that exists: the layer's rule for the
-    operator; the operator's composite on the original tensors, so that its inner calls reach the layer; the call below,
-    if the layer lets the operator pass; `unsupported`.  A factory (`zeros_like`) that may pass does so at once.
+    A call whose tensors carry the bit of a layer meets, in this order: the layer's rule for the operator; else the
+    operator's composite on the original tensors, so that its inner calls meet the layer; else, if the layer lets the
+    operator pass, what lies below; else `unsupported`.  A factory (`zeros_like`) that may pass does so at once.
 
     Attributes
     ----------
@@ -57,14 +57,16 @@ class Layer:
     bit : int
         The key bit.
     generic : bool
-        The layer treats all operators alike, so introspection of an operator leaves it out.
+        The layer treats all operators alike: who asks what is known of an operator is not told of it.
     terminal : bool
-        The layer's rules handle calls completely; nothing is resolved below them.
+        The layer's rules answer calls themselves; nothing is resolved below them.
     idles : bool
-        The layer has nothing to do in some threads at some times; `idle` returns whether it does now.
+        The layer has nothing to do in some threads at some times; `idle` tells.
+    differentiates : bool
+        The layer's rules give operators gradients; reports say of which.
     transparent : bool
-        The layer's tensors are ordinary tensors: Python code below the layer gets them unchanged, and the layer is
-        skipped meanwhile.
+        What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
+        layer is passed by meanwhile.
     """
 
     name: str = ""
@@ -79,29 +81,29 @@ class Layer:
         self.bit = KEYS.bit("layer", self.name)
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
-        """Return the layer's function for a form of an operator, or None if it has no rule for it."""
+        """Return what the layer does for a form of an operator, or None if it has no rule for it."""
         return None
 
     def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> LayerFunction | None:
-        """Return the layer's function for calls with tensors of these layouts, not all of which are strided.
+        """Return what the layer does for calls with tensors of these layouts, not all of which are strided.
 
         By default the same as for strided ones.
         """
         return self.rule(operator, form)
 
     def idle(self) -> bool:
-        """Return whether the layer has nothing to do in this thread now.
+        """Tell whether the layer has nothing to do in this thread now.
 
         A call without a rule then goes to the kernel below instead of the composite on the original tensors.
         """
         return False
 
     def passes_through(self, operator: Operator, form: str) -> bool:
-        """Return whether calls go below unchanged where there is neither rule nor composite."""
+        """Tell whether calls go below unchanged where there is neither rule nor composite."""
         return False
 
     def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        """Handle a call without rule, composite or pass; by default, refuse it."""
+        """Handle a call that nothing else serves; by default it is refused."""
         raise NoKernelError(
             str(entry.operator.definition.signature),
             f"{entry.operator.name} has no rule in the layer {self.name!r} and no composite",
@@ -109,13 +111,13 @@ class Layer:
         )
 
     def format_tensor(self, tensor: Any) -> str | None:
-        """Return the text of a tensor that the layer holds; None to print it like any other."""
+        """Return how a tensor that the layer holds is printed; None to print it like any other."""
         return None
 
-    def accept(self, table: Any, source: Any) -> Any:
-        """Take a table (formulas, batching rules) of a plugin; return a handle that removes it."""
+    def accept(self, table: LayerTable, source: Provider) -> Callable[[], None]:
+        """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
-        """Return (operator, problem) for each mistake in the tables of the layer; `tt ops check` prints them."""
+        """Return (operator, what is wrong) for the tables of the layer; `tt ops check` prints them."""
         return []

@@ -1,4 +1,4 @@
-"""The kernels of a cached call: which registrations serve it, in which form, with which casts, and their results."""
+"""Kernels of an entry: which registrations serve a call, in which form, with which casts, and what they return."""
 
 from __future__ import annotations
 
@@ -30,24 +30,14 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.sources import Registration
     from tt.core.tensor.backend import Backend
 
-__all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
-
-
-def make_entry(
-    operator: Operator, form: str, keys: int, bits: int, kind: int, resolution: Resolution, **fields: Any
-) -> CachedCall:
-    """Return a cached call of the present epoch with some of its fields set."""
-    entry = CachedCall(operator, form, keys, bits, STATE.epoch, kind)
-    entry.resolution = resolution
-    for name, value in fields.items():
-        setattr(entry, name, value)
-    return entry
+__all__ = ["kernel_entry", "out_entry", "taken_positions"]
 
 
 def kernel_entry(
     context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
-    """Return a cached call with the kernels that serve a call on one device, or None if none does."""
+    """Return the entry of the kernels that serve a call on one device, or None if none does."""
+    operator, resolution = context.operator, context.resolution
     served = eligible_kernels(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         generic = backend.generic_kernel(operator)
@@ -63,7 +53,8 @@ def kernel_entry(
 def out_entry(
     context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
-    """Return a cached call with the kernels that write into the tensor of `out=`, or None if none does."""
+    """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
+    operator, resolution = context.operator, context.resolution
     ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
     if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
         return None
@@ -86,7 +77,8 @@ def _build(
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
-    # Order: preference, priority, overrides (the latest first), compiled kernels, the narrowest.
+    # What is preferred first; then priority; then what overrides, the latest first; then what is compiled; then the
+    # narrowest.
     ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
     ranked.sort(
         key=lambda c: (
@@ -122,7 +114,7 @@ def _build(
         context,
         MUTATE if operator.mutates else KERNEL,
         choices=tuple(choices),
-        # A functional form, however it is made, changes no target.
+        # What is functional, however it is made, changes no target.
         writes_target=how if how <= codes.CHANGES_METADATA else codes.RETURNS,
         backend=backend,
     )
@@ -146,7 +138,7 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
     takes = taken_positions(operator, registration)
     function = kernel.function
     if kernel.tensors:
-        pass  # the operators that it calls do the rest
+        pass  # what it calls does the rest
     elif how == codes.FROM_INPLACE:
         function = _functional_of_inplace(function, backend)
     elif how == codes.FROM_OUT:
@@ -170,17 +162,9 @@ def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> 
     )
 
 
-def _over_tensors(
-    operator: Operator,
-    form: str,
-    keys: int,
-    bits: int,
-    resolution: Resolution,
-    backend: Backend,
-    choice: BoundKernel,
-) -> CachedCall:
-    """Return the cached call of a kernel that gets tensors; it serves as a composite of its device and layout does."""
-
+def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel) -> CachedCall:
+    """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
+    operator, form = context.operator, context.form
     function, takes = choice.function, choice.takes
 
     changes_first = choice.registration.kernel.form == "inplace"
@@ -216,7 +200,7 @@ def taken_positions(operator: Operator, registration: Registration) -> tuple[int
     Raises
     ------
     KernelContractError
-        If the kernel has parameters that are not in the schema, or lacks one without a default.
+        When the kernel has parameters that the schema does not know, or lacks one without a default.
     """
     names = taken_names(registration.kernel, operator.definition.signature)
     unknown = [name for name in names if name not in operator.positions]
@@ -271,7 +255,7 @@ def _checked(
 
 
 def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the full argument tuple of a kernel call, with defaults for arguments that the kernel does not take."""
+    """Return the full argument tuple of a kernel call, defaults in the place of what the kernel does not take."""
     full = list(operator.defaults)
     for position, value in zip(takes, prepared, strict=False):
         full[position] = value
@@ -298,7 +282,7 @@ def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes
     if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
         entry.shares = (
             codes.FIRST_MEMORY if operator.name == "detach" else 0
-        )  # a detached tensor has no history
+        )  # what is detached has no part in the history
 
 
 def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:

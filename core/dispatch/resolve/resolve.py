@@ -1,4 +1,4 @@
-"""Resolving: the slow path that turns a new combination of keys and dtypes into a cached call.
+"""Resolving: the slow path that turns a new combination of keys and dtypes into an entry.
 
 Order: layers, from the outermost in; then mixed devices; then, for one device, direct kernel, composite, fallback.
 Everything that is looked at is noted in a `Resolution`.
@@ -43,23 +43,23 @@ def resolve(
     *,
     without_kernels: bool = False,
 ) -> CachedCall:
-    """Return a cached call for a combination.
+    """Return the entry for a combination.
 
     Parameters
     ----------
     operator, form : Operator, str
-        The called operator and its form.
+        What is called.
     keys, bits : int
         Level 1 and level 2 of the call.
     args : tuple
         The arguments of the first such call, for messages.
     without_kernels : bool
-        Leave kernels out, because none of them takes all arguments of the call.
+        Leave kernels out: the call has arguments that none of them takes.
 
     Raises
     ------
     NoKernelError
-        If nothing serves the combination.
+        When nothing serves the combination.
     """
     call = f"{KEYS.describe(keys)}: {describe_level_2(operator, form, bits)}"
     resolution = Resolution(operator.name, form, call)
@@ -77,10 +77,9 @@ def resolve(
     return _resolve_device(context, devices[0], without_kernels)
 
 
-def _resolve_out(
-    operator: Operator, keys: int, bits: int, resolution: Resolution, devices: Sequence[str]
-) -> CachedCall:
-    """Return the cached call of a call with `out=`: its kernels write there, or their result is copied there."""
+def _resolve_out(context: ResolveContext, devices: Sequence[str]) -> CachedCall:
+    """Return the entry of a call with `out=`: of kernels that write there, or one that copies their result there."""
+    (operator, _, keys, bits), resolution = context.key, context.resolution
     if len(devices) == 1 and operator.definition.kind == "pointwise":
         layouts = tuple(sorted(KEYS.names("layout", keys)))
         backend = operator.registry.backend(devices[0], _main_layout(layouts))
@@ -155,11 +154,11 @@ def _resolve_layer(context: ResolveContext) -> CachedCall:
     return make_entry(context, LAYER, below=below, rule=rule, clear=top.bit)
 
 
-def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> CachedCall:
-    """Return a cached call that runs the kernel below, if any, in threads where the layer has nothing to do.
+def _unless_idle(entry: CachedCall, layer: Layer, context: ResolveContext) -> CachedCall:
+    """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
 
     Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
-    in one step the work of the composite's ten.  Views always pass through the layer, which may have to record them.
+    in one step what the composite does in ten.  Views always meet the layer, which may have to know of them.
     """
     operator, composite = entry.operator, entry.function
     if operator.definition.kind in ("view", "composite"):
@@ -167,7 +166,7 @@ def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> Cach
     try:
         below = operator.caller(entry.form).entry_of(entry.keys & ~layer.bit, entry.bits, context.args)
     except NoKernelError:
-        return entry  # the composite may still serve the call
+        return entry  # the composite may still serve what the operator as such does not
     if below.kind != KERNEL:
         return entry
 
@@ -251,75 +250,8 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
         raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
 
 
-def composite_entry(
-    operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
-) -> CachedCall:
-    """Return a cached call that runs a form of an operator by its composite."""
-    if operator.returns_targets:
-        function = _returning(operator, function)
-    if form == "functional":
-        returns = operator.definition.signature.returns
-        if len(returns) > 1 or (returns and returns[0].type.list):
-            function = _named(operator, function)
-        return make_entry(operator, form, keys, bits, COMPOSITE, resolution, function=function)
-    changes_metadata = "metadata_inplace" in operator.definition.tags
-    inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
-    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=inplace)
-
-
-def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    def returning(*args: Any) -> Any:
-        return with_targets_of(operator, args, function(*args))
-
-    return returning
-
-
-def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
-    def named(*args: Any) -> Any:
-        return operator.return_type(function(*args))
-
-    return named
-
-
-def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
-    """Return the in-place form of a composite: run it and copy the result into the target."""
-
-    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        target, definition = args[0], entry.operator.definition
-        if target._storage is not None:
-            refuse_shared(entry, target, args)
-        result = function(*args)
-        name = definition.inplace_name
-        if "exact_target" in definition.tags and result.dtype is not target.dtype:
-            raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
-        if not can_cast(result.dtype, target.dtype):
-            raise CastError(name, result.dtype.name, target.dtype.name)
-        if result.shape != target.shape:
-            raise InplaceError(
-                f"{name}(): the result has shape {list(result.shape)}, which the target of shape "
-                f"{list(target.shape)} cannot hold"
-            )
-        return ops.copy_(target, result)
-
-    return inplace
-
-
-def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
-    """Return the in-place form of a view that is a composite: the target becomes the view."""
-
-    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        target, view = args[0], function(*args)
-        target._set_data(view._handle, view._spec)
-        target._bump_version()
-        return target
-
-    return inplace
-
-
-def _fallback_entry(
-    operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, backend: Backend
-) -> CachedCall | None:
-
+def _fallback_entry(context: ResolveContext, backend: Backend) -> CachedCall | None:
+    resolution = context.resolution
     run = run_strided if backend.strided_fallback else run_fallback
     there = "strided tensors" if backend.strided_fallback else backend.fallback
     if there is None:

@@ -235,7 +235,6 @@ def _compare_with_differences(
 
 def _in_double(case: Case, names: list[str], arrays: list[Any]) -> GradcheckProblem:
     """Return the operator in double precision as a function of the differentiated arguments, at the given point."""
-    import tt
 
     def function(*tensors: Any) -> list[Any]:
         bound = {name: _doubled(value) for name, value in _filled(case, names, [*tensors]).items()}

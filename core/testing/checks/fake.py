@@ -19,7 +19,6 @@ __all__ = ["check_meta", "differences_without_data", "probe_fake"]
 
 def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call with data, in fake mode and on the meta device, and compare the metadata of the results."""
-
     if not all(is_strided(t) for t in tensors_in(call.args)):
         log.note("fake tensors are strided, and an argument is not")
         return

@@ -274,7 +274,6 @@ def _kind(text: str) -> str:
 
 def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
     """Run backward twice from each result, with the gradient in two memory layouts, and note the changes."""
-
     random = np.random.default_rng(0)
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
     watched += [(f"result {i}", t) for i, t in enumerate(results)]

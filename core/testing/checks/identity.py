@@ -77,8 +77,6 @@ def _changed(
     case: Case, target: Any, enter: Callable[[], Any], where: str, silent: bool, expected: Any
 ) -> Iterator[str]:
     """Yield the effects of a change in place on a target, apart from its values."""
-    import tt
-
     leaf = getattr(target, "is_leaf", False) and getattr(target, "requires_grad", False)
     if leaf:
         target.grad = tt.zeros_like(target.detach())

@@ -35,7 +35,6 @@ __all__ = ["check_device", "devices", "probe_device"]
 
 def moved(call: CheckedCall, device: str) -> CheckedCall | None:
     """Return the call on another device, or None if its tensors cannot be moved there."""
-
     try:
         made = call.map(lambda t: like(plain(t).to(device), t), f"device {device}")
     except (TTError, KeyError, TypeError):

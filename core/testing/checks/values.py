@@ -217,7 +217,6 @@ def check_values(case: Case) -> Iterator[str]:
 
 def check_composite(case: Case) -> Iterator[str]:
     """Compare with the result of composites instead of kernels for non-core operators."""
-
     name = case.operator.name
     undefined = case.random or name in UNDEFINED
     if case.definition.core or REGISTRY.composite(name) is None or undefined:

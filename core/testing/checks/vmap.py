@@ -103,7 +103,6 @@ def _targets(call: CheckedCall) -> set[int]:
 
 def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
     """Return the result of vmap over some of the tensors of a call."""
-
     tensors = [plain(t) for t in tensors_in(call.args)]
     batches = [ops.stack([t, _flipped(t)], dim) if i in places else t for i, t in enumerate(tensors)]
     dims = tuple(dim if i in places else None for i in range(len(tensors)))

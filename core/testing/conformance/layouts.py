@@ -48,7 +48,6 @@ FREE: Final = frozenset({"fill", "ones_like", "full_like", "new_ones", "new_full
 
 def is_served(op: str, place: Place) -> bool:
     """Return whether any kernel of an operator is for the layout, alone or together with strided tensors."""
-
     both = tuple(sorted((place.layout, "strided")))
     return any(REGISTRY.kernels_of(op, place.device, layouts) for layouts in ((place.layout,), both))
 
@@ -109,7 +108,6 @@ def _cases(
     target: Target, place: Place, backend: Backend, seed: int, most: int | None
 ) -> Iterator[tuple[Case, Case, tuple[str, ...]]]:
     """Yield samples with some arguments in the layout, the unchanged samples, and the names of these arguments."""
-
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     used = 0
     for sample in samples(operator.definition, place.device, dtype, seed):

@@ -58,7 +58,6 @@ class Sample:
 
 def has_dtype(device: Device | str, dtype: Dtype) -> bool:
     """Return whether the arrays of a device can have a dtype."""
-
     try:
         REGISTRY.backend(to_device(device).type).native_dtype(dtype)
     except (DtypeError, KeyError):
@@ -166,7 +165,6 @@ class Inputs:
 
     def serves(self, dtype: Dtype) -> bool:
         """Return whether the schema promises a promoted dtype for the operator."""
-
         return dtype.name in dtype_names(self.definition.dtypes)
 
     def partners(self) -> Iterator[Dtype]:

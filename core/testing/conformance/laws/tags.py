@@ -145,7 +145,6 @@ def out_decides(case: Case) -> Iterator[str]:
 
 def pass_through(case: Case) -> Iterator[str]:
     """Check every layer that has no rule of its own."""
-
     for layer in REGISTRY.layers.values():
         rule = layer.rule(case.operator, "functional")
         if rule is None and not layer.passes_through(case.operator, "functional"):
