@@ -65,7 +65,7 @@ OPERATORS = [n for n in REGISTRY.names() if takes_integers(REGISTRY.operator(n))
 def test_no_operator_takes_one(name):
     operator = REGISTRY.operator(name)
     for argument, args, kwargs in calls_with(operator):
-        with pytest.raises(tt.errors.NumberRangeError, match=f"{argument}=.*64 bits"):
+        with pytest.raises(tt.errors.NumberRangeError, match=f"{argument}=.*64-bit"):
             operator.caller("functional")(*args, **kwargs)
 
 
