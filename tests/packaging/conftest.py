@@ -27,6 +27,7 @@ MINIATURE = {
     "api/nn/functional.py": "from tt import TensorBase\n",
     "api/py.typed": "",
     "core/__init__.py": "",
+    "core/tensor/__init__.py": "",
     "core/tensor/storage.py": """
         class Storage:
             __slots__ = ("version",)

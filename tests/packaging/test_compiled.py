@@ -21,8 +21,8 @@ import tt
 from tt.core import compiled
 print(compiled.status().active)
 print(compiled.status().reason)
-for name in ("storage", "tensor_base"):
-    print(type(sys.modules["tt.core." + name].__loader__).__name__)
+for name in ("storage", "base"):
+    print(type(sys.modules["tt.core.tensor." + name].__loader__).__name__)
 print(tt.TensorBase().bump())
 """
 COMPILED = ["ExtensionFileLoader", "ExtensionFileLoader", "1"]
@@ -37,7 +37,9 @@ def report(project: Path, **environ: str) -> tuple[bool, str, list[str]]:
 
 def libraries(project: Path) -> list[str]:
     return sorted(
-        path.name.partition(".")[0] for path in (project / "core").iterdir() if path.suffix in (".so", ".pyd")
+        path.name.partition(".")[0]
+        for path in (project / "core" / "tensor").iterdir()
+        if path.suffix in (".so", ".pyd")
     )
 
 
@@ -56,14 +58,14 @@ def test_the_generated_c_is_not_left_behind(compiled_miniature):
     assert [path.name for path in compiled_miniature.rglob("*.c")] == [
         "threads.c"
     ]  # a native kernel's source
-    assert libraries(compiled_miniature) == ["storage", "tensor_base"]
+    assert libraries(compiled_miniature) == ["base", "storage"]
 
 
-@pytest.mark.parametrize("changed", ["storage.py", "storage.pxd", "tensor_base.py", "tensor_base.pxd"])
+@pytest.mark.parametrize("changed", ["storage.py", "storage.pxd", "base.py", "base.pxd"])
 def test_a_changed_source_makes_every_module_interpreted_and_is_named(compiled_miniature, changed):
-    with (compiled_miniature / "core" / changed).open("a") as source:
+    with (compiled_miniature / "core" / "tensor" / changed).open("a") as source:
         source.write("\n# changed\n")
-    module = f"tt.core.{changed.partition('.')[0]}"
+    module = f"tt.core.tensor.{changed.partition('.')[0]}"
     assert report(compiled_miniature) == (
         False,
         f"stale: {module} has changed since it was compiled",
@@ -72,13 +74,13 @@ def test_a_changed_source_makes_every_module_interpreted_and_is_named(compiled_m
 
 
 def test_a_stale_module_runs_the_new_source(compiled_miniature):
-    source = compiled_miniature / "core" / "tensor_base.py"
+    source = compiled_miniature / "core" / "tensor" / "base.py"
     source.write_text(source.read_text().replace("version += by", "version += 10 * by"))
     assert report(compiled_miniature)[2][-1] == "10"
 
 
 def test_a_source_that_is_changed_back_is_current_again(compiled_miniature):
-    source = compiled_miniature / "core" / "storage.py"
+    source = compiled_miniature / "core" / "tensor" / "storage.py"
     text = source.read_text()
     source.write_text(text + "# changed\n")
     assert not report(compiled_miniature)[0]
@@ -87,7 +89,7 @@ def test_a_source_that_is_changed_back_is_current_again(compiled_miniature):
 
 
 def test_a_missing_library_makes_every_module_interpreted(compiled_miniature):
-    (library,) = (compiled_miniature / "core").glob("storage.*.*")
+    (library,) = (compiled_miniature / "core" / "tensor").glob("storage.*.*")
     library.unlink()
     expected = "incomplete: the library of tt.core.tensor.storage is missing"
     assert report(compiled_miniature) == (False, expected, INTERPRETED)
@@ -125,7 +127,7 @@ def test_without_a_readable_record_nothing_counts_as_compiled(tmp_path, text, re
 
 
 def test_importing_a_stale_compiled_module_before_the_check_is_an_error(compiled_miniature):
-    with (compiled_miniature / "core" / "storage.py").open("a") as source:
+    with (compiled_miniature / "core" / "tensor" / "storage.py").open("a") as source:
         source.write("# changed\n")
     init = compiled_miniature / "api" / "__init__.py"
     init.write_text("import tt.core.tensor.storage\n" + init.read_text())
@@ -169,7 +171,7 @@ def test_a_wheel_holds_the_libraries_beside_the_sources(compiled_once, tmp_path)
         archive.extractall(tmp_path / "site")
         names = archive.namelist()
     assert (
-        len([name for name in names if name.startswith("tt/core/storage.")]) == 3
+        len([name for name in names if name.startswith("tt/core/tensor/storage.")]) == 3
     )  # .py, .pxd and the library
     active, _reason, *loaded = import_from(tmp_path / "site", REPORT)
     assert (active, loaded) == ("True", COMPILED)
@@ -188,7 +190,9 @@ def test_without_a_compiler_a_pure_wheel_is_built_and_a_line_says_so(miniature, 
 
 @pytest.mark.exhaustive
 def test_a_source_that_cython_refuses_leaves_the_wheel_interpreted(compiled_once, miniature, tmp_path):
-    (miniature / "core" / "storage.pxd").write_text("cdef class Storage:\n    cdef no_such_type version\n")
+    (miniature / "core" / "tensor" / "storage.pxd").write_text(
+        "cdef class Storage:\n    cdef no_such_type version\n"
+    )
     wheel, output = build(miniature, "wheel", tmp_path / "dist")
     assert "the hot modules stay interpreted: compiling failed: CompileError" in output
     with zipfile.ZipFile(wheel) as archive:  # native kernels need no Cython

@@ -50,9 +50,15 @@ def by_numbers(op: str) -> Callable[..., Any]:
 
     def function(self: Any, *args: Any) -> Any:
         call = getattr(ops, op.partition(".")[0])
-        # The elements of equal coordinates are one variable, their sum.
-        self = _coalesced(self)
         tensors = list(self) if isinstance(self, list | tuple) else [self]
+        if any(tensor.layout.name == "strided" for tensor in tensors):
+            # The index is sparse: without gradients, too, the call is refused.
+            return call(
+                [ops.detach(t) for t in tensors] if isinstance(self, list | tuple) else ops.detach(self),
+                *args,
+            )
+        # The elements of equal coordinates are one variable, their sum.
+        tensors = [_coalesced(tensor) for tensor in tensors]
         numbered, start = [], 1
         for tensor in tensors:
             numbered.append(_numbered(tensor, start))
@@ -85,6 +91,4 @@ def _numbered(tensor: Any, start: int) -> Any:
 
 
 def _coalesced(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_coalesced(item) for item in value]
     return value if getattr(handle_of(value), "coalesced", True) else ops.sparse.coalesce(value)

@@ -55,3 +55,9 @@ def test_the_gradient_of_a_sparse_leaf_is_sparse():
     leaf[1:3].sum().backward()
     assert leaf.grad.layout is tt.sparse_csr
     assert leaf.grad.to_dense().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]
+
+
+def test_a_sparse_index_of_a_strided_tensor_with_a_gradient_is_refused():
+    x = tt.ones(3, 2, requires_grad=True)
+    with pytest.raises(LayoutError, match="takes no sparse index"):
+        tt.index_select(x, 0, tt.tensor([0, 1]).to_sparse())
