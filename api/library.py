@@ -25,6 +25,4 @@ def __getattr__(name: str) -> Any:
         from tt.core.testing.opcheck import opcheck
 
         return opcheck
-    if name.startswith("_"):
-        raise AttributeError(f"module 'tt.library' has no attribute {name!r}")
-    return getattr(library, name)  # names of the last release, with a warning
+    return library._renamed(name, __name__)

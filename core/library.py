@@ -159,9 +159,14 @@ _RENAMED: Final = {
 """Deprecated names that work for one more release."""
 
 
-def __getattr__(name: str) -> Any:
+def _renamed(name: str, module: str) -> Any:
+    """Return what a deprecated name of a module stands for, with a warning at the line that uses the name."""
     new = _RENAMED.get(name)
     if new is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"tt.library.{name} is now tt.library.{new}", DeprecationWarning, stacklevel=2)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warnings.warn(f"tt.library.{name} is now tt.library.{new}", DeprecationWarning, stacklevel=3)
     return globals()[new]
+
+
+def __getattr__(name: str) -> Any:
+    return _renamed(name, __name__)

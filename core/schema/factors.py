@@ -32,7 +32,7 @@ _LARGEST: Final = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float
 @cache
 def factor_places(signature: Signature) -> tuple[int, ...]:
     """Return the positions of the arguments of type `Scalar` that are converted to the dtype of the tensors."""
-    names = _FACTORS.get(signature.name, ())
+    names = _FACTORS.get(signature.name, ()) if signature.namespace == "tt" else ()
     return tuple(i for i, a in enumerate(signature.arguments) if a.name in names and a.type.base == "Scalar")
 
 

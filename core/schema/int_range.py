@@ -41,7 +41,7 @@ def refuse_wide_value(operator: str, argument: str, value: Any) -> None:
 
 def of_any_width(signature: Signature) -> bool:
     """Return whether the integers of an operator are bounds of values, which uint64 makes larger."""
-    return signature.name in ("randint", "randint_like", "random")
+    return signature.namespace == "tt" and signature.name in ("randint", "randint_like", "random")
 
 
 @cache

@@ -36,7 +36,7 @@ def refuse_shared(entry: CachedCall, target: TensorBase, args: Iterable[Any]) ->
     """
     definition = entry.operator.definition
     refuse_read_only(definition.inplace_name, target)
-    if definition.signature.name in FILLS:
+    if definition.signature.namespace == "tt" and definition.signature.name in FILLS:
         return
     if target._root is not None:
         refuse_self_overlap(definition.inplace_name, target)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,15 @@ from tt.core.dispatch.registry.sources import (
     code_location,
 )
 from tt.core.dispatch.registry.tables import CompositeTable, KernelTable
-from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
+from tt.core.errors import (
+    DeviceError,
+    DuplicateRegistrationError,
+    PluginError,
+    PluginFailedError,
+    PluginMissingError,
+    UnknownNameError,
+    UnknownOpError,
+)
 from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
@@ -141,8 +150,10 @@ class Registry(DefinitionTable, RegistrationScopes):
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add(table)
         if source is None and isinstance(table, KernelTable) and any("::" not in k.op for k in table.kernels):
-            # What the program says of tt's operators comes after what the device's plugin does.
-            plugins().activate("device", table.device)
+            # The device's plugin registers first, so that the program can override its kernels.  If the plugin cannot
+            # be used, its error is raised where the device is.
+            with suppress(PluginError, PluginFailedError, PluginMissingError):
+                plugins().activate("device", table.device)
         return self.note(self._add(table, source or Provider(), scope), source)
 
     def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:

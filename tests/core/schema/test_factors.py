@@ -58,3 +58,12 @@ def test_pytorch_refuses_the_same(name):
 
     with pytest.raises(RuntimeError, match="without overflow"):
         CALLS[name](torch, torch.ones(2, 2), 1e300)
+
+
+def test_operators_of_third_parties_decide_for_themselves():
+    with tt.library.Library("factors", "DEF") as library:
+        library.define("add(Tensor x, *, Scalar alpha=1, int n=0) -> Tensor")
+        library.impl("add", lambda x, alpha, n: x * 0 + (alpha > 1e299), "cpu")
+        assert tt.ops.factors.add(tt.ones(2), alpha=1e300).tolist() == [1.0, 1.0]
+        with pytest.raises(tt.errors.NumberRangeError, match=r"n=.*64-bit"):
+            tt.ops.factors.add(tt.ones(2), n=2**64)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.processes import printed_by
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DuplicateRegistrationError, UnknownNameError
 
@@ -48,3 +49,25 @@ def test_a_layer_of_the_core_refuses_tables() -> None:
 def test_what_is_no_table_is_refused(table: Any) -> None:
     with pytest.raises(TypeError, match=f"not {type(table).__name__}"):
         REGISTRY.add(table)
+
+
+OVERRIDES = """
+from tt.library import REGISTRY, KernelTable
+import tt
+table = KernelTable(device="cpu")
+table.kernel("exp", lambda self: self * 0, override=True)
+handle = REGISTRY.add(table)
+"""
+
+
+def test_a_program_overrides_a_kernel_of_a_device_that_was_not_used_before() -> None:
+    program = (
+        f"{OVERRIDES}print(tt.exp(tt.ones(1)).item()); handle.remove(); print(tt.exp(tt.zeros(1)).item())"
+    )
+    assert printed_by(program) == "0.0\n1.0\n"
+
+
+def test_a_kernel_for_a_device_whose_plugin_is_blocked_is_registered() -> None:
+    program = f"{OVERRIDES}print(handle.active)\ntry: tt.ones(1)\nexcept tt.errors.PluginError as error: print(error)"
+    active, error, *_ = printed_by(program, {"TT_DISABLE_PLUGINS": "cpu"}).splitlines()
+    assert active == "True" and "blocked" in error
