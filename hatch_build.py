@@ -200,7 +200,7 @@ def chosen() -> str:
 def hot_modules(root: Path, paths: list[str]) -> dict[str, Path]:
     """Map the import names of the hot modules to their sources."""
     return {
-        ".".join([PACKAGE, *Path(path).with_suffix("").parts]): root / path
+        ".".join([PACKAGE, *Path(path.removeprefix(f"{ROOT_FOLDER}/")).with_suffix("").parts]): root / path
         for path in paths
         if (root / path).is_file()
     }
@@ -314,14 +314,17 @@ class HotModules:
             import setuptools  # noqa: F401
         except ImportError as error:
             raise NotCompiledError(f"{error.name} is not installed") from error
-        need_compiler(scratch)
-        self.hot, self.scratch, self.pool = hot, scratch, pool
+        need_compiler(root, scratch)
+        self.root, self.hot, self.scratch, self.pool = root, hot, scratch, pool
         self.tree = tree = scratch / "source"
-        for place, source in package_files(root):
-            if source.name == "__init__.py" or source.suffix == ".pxd" or source in hot.values():
-                copy = tree / PACKAGE / place
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source, copy)
+        try:
+            for place, source in package_files(root):
+                if source.name == "__init__.py" or source.suffix == ".pxd" or source in hot.values():
+                    copy = tree / PACKAGE / place
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source, copy)
+        except OSError as error:
+            raise NotCompiledError(full_disk(root, scratch) or str(error)) from error
         compiled = compiled_module(root)
         self.record = {
             "cython": Cython.__version__,
@@ -346,13 +349,15 @@ class HotModules:
         """Wait; return the libraries and the record."""
         try:
             return {name: started.result() for name, started in self.translated.result().items()}, self.record
-        except NotCompiledError:
-            raise
-        except Exception as error:  # whatever setuptools or the compiler raised: the .py serve as well
+        except (
+            Exception
+        ) as error:  # whatever Cython, setuptools or the compiler raised: the .py serve as well
+            full = full_disk(self.root, self.scratch)
+            if isinstance(error, NotCompiledError) and not full:
+                raise
             first = str(error).strip().splitlines()
-            raise NotCompiledError(
-                f"compiling failed: {type(error).__name__}: {first[0] if first else ''}"
-            ) from error
+            why = full or f"{type(error).__name__}: {first[0] if first else ''}"
+            raise NotCompiledError(f"compiling failed: {why}") from error
 
 
 def compile_one(name: str, source: Path, scratch: Path) -> Path:
@@ -370,16 +375,22 @@ def compile_one(name: str, source: Path, scratch: Path) -> Path:
     return Path(command.get_ext_fullpath(name))
 
 
-def need_compiler(scratch: Path) -> None:
+def full_disk(root: Path, scratch: Path) -> str:
+    """Return which disk is full, as the reason of a build that failed; "" if none is."""
+    building = building_module(root)
+    return building.full_disk(scratch) if building else ""
+
+
+def need_compiler(root: Path, scratch: Path) -> None:
     """Raise NotCompiledError unless a C compiler and Python's headers are there."""
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     probe = scratch / "probe.c"
-    probe.write_text(
-        "#include <Python.h>\nint tt_probe(void) { return PY_MAJOR_VERSION; }\n", encoding="utf-8"
-    )
     try:
+        probe.write_text(
+            "#include <Python.h>\nint tt_probe(void) { return PY_MAJOR_VERSION; }\n", encoding="utf-8"
+        )
         command = build_ext(
             Distribution({"name": PACKAGE, "ext_modules": [Extension("tt_probe", [str(probe)])]})
         )
@@ -387,4 +398,5 @@ def need_compiler(scratch: Path) -> None:
         command.ensure_finalized()
         command.run()
     except Exception as error:  # setuptools raises a dozen kinds, some of them no exceptions of its own
-        raise NotCompiledError("no working C compiler with Python's headers was found") from error
+        full = full_disk(root, scratch)
+        raise NotCompiledError(full or "no working C compiler with Python's headers was found") from error

@@ -22,6 +22,11 @@ from tt.core.types.dtype import (  # noqa: E402
     complex128,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,
@@ -60,6 +65,7 @@ from math import e, inf, nan, pi  # noqa: E402
 bool = bool_
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128
+legacy_contiguous_format = contiguous_format
 newaxis = None
 
 # Where the names come from that are loaded when first used.
@@ -70,6 +76,8 @@ _LAZY = {
     "from_numpy": "tt.core.methods.creation",
     "from_dlpack": "tt.core.methods.creation",
     "frombuffer": "tt.core.methods.creation",
+    "from_arrow": "tt.utils.data.arrow",
+    "to_arrow": "tt.utils.data.arrow",
     "Tensor": "tt.core.tensor.tensor",
     "Parameter": "tt.core.methods.parameter",
     "set_printoptions": "tt.core.methods.printing",
@@ -94,8 +102,8 @@ _LAZY = {
     "count": "tt.core.dispatch.intercept.trace",
     "explain": "tt.core.dispatch.resolve.explain",
     "mask_kernels": "tt.core.dispatch.registry.masking",
-    "prefer": "tt.core.host.choosing",
-    "set_preference": "tt.core.host.choosing",
+    "prefer": "tt.core.host.preferences",
+    "set_preference": "tt.core.host.preferences",
     "fallback_policy": "tt.core.dispatch.resolve.fallback",
     "set_fallback_policy": "tt.core.dispatch.resolve.fallback",
     "no_grad": "tt.autograd",
@@ -120,27 +128,88 @@ _LAZY = {
     "sparse_csc": "tt.sparse",
     "sparse_bsr": "tt.sparse",
     "sparse_bsc": "tt.sparse",
+    "jagged": "tt.nested",
     "vmap": "tt.func",
     "OutOfMemoryError": "tt.core.errors",
+    "autocast": "tt.amp.autocast_mode",
+    "is_autocast_enabled": "tt.amp.autocast_mode",
+    "set_autocast_enabled": "tt.amp.autocast_mode",
+    "get_autocast_dtype": "tt.amp.autocast_mode",
+    "compile": "tt.compiler",
+    "save": "tt.serialization",
+    "load": "tt.serialization",
     "DisableTTFunctionSubclass": "tt.core.dispatch.intercept.tt_function",
-}
+    "TypedStorage": "tt.storage",
+    "UntypedStorage": "tt.storage",
+    **dict.fromkeys(
+        ("get_device", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg",
+         "is_nonzero", "is_same_size", "is_signed", "is_storage", "numel", "resize_as_", "to_dlpack", "typename"),
+        "tt._inquiries",
+    ),
+    **dict.fromkeys(
+        ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+         "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type"),
+        "tt._typed_tensors",
+    ),
+    **dict.fromkeys(
+        ("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+         "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_deterministic_debug_mode",
+         "set_float32_matmul_precision", "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"),
+        "tt._determinism",
+    ),
+    **dict.fromkeys(
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"), "tt._windows"
+    ),
+    **dict.fromkeys(
+        ("alpha_dropout_", "ccol_indices_copy", "col_indices_copy", "convolution", "crow_indices_copy", "dropout_",
+         "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "from_file", "hsmm",
+         "indices_copy", "norm_except_dim", "row_indices_copy", "saddmm", "set_anomaly_enabled", "spmm", "values_copy"),
+        "tt._older_functions",
+    ),
+    **dict.fromkeys(
+        ("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+         "while_loop"),
+        "tt._control_flow",
+    ),
+    "thread_safe_generator": "tt.random",
+}  # fmt: skip
 _MODULES = (
     "accelerator",
+    "amp",
+    "array_api",
     "autograd",
     "backends",
+    "compiler",
     "cpu",
     "cuda",
+    "distributions",
     "errors",
     "fft",
     "func",
+    "futures",
+    "functional",
+    "hub",
+    "jit",
     "library",
     "linalg",
+    "masked",
+    "multiprocessing",
+    "nested",
     "nn",
+    "optim",
     "overrides",
+    "quasirandom",
+    "random",
+    "return_types",
+    "serialization",
+    "signal",
     "sparse",
     "special",
+    "storage",
     "testing",
+    "types",
     "utils",
+    "version",
 )
 
 
@@ -169,9 +238,24 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         return importlib.import_module(f"tt.{name}")
     else:
-        found = getattr(ops, name)
+        try:
+            found = getattr(ops, name)
+        except AttributeError as error:
+            raise _unknown(name, error) from None
     globals()[name] = found
     return found
+
+
+def _unknown(name: str, error: AttributeError) -> AttributeError:
+    """Return the error for a name that neither tt nor an operator has; a plugin's own error stays."""
+    from tt.core.errors import UnknownOpError
+
+    if type(error) is not UnknownOpError:
+        return error
+
+    from tt._reasons import reason
+
+    return UnknownOpError(name, __dir__, owner="tt", reason=lambda: reason(name))
 
 
 def __dir__() -> list[str]:
@@ -192,6 +276,11 @@ __all__ = [
     "device",
     "dtype",
     "finfo",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",

@@ -10,9 +10,10 @@ from tt.core.library import __all__ as _names
 
 if TYPE_CHECKING:
     from tt.backends.array_api import ArrayApiBackend
+    from tt.backends.cpu.native.checksums import crc32
     from tt.core.testing.opcheck import opcheck
 
-__all__ = [*_names, "ArrayApiBackend", "opcheck"]
+__all__ = [*_names, "ArrayApiBackend", "crc32", "opcheck"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,6 +22,10 @@ def __getattr__(name: str) -> Any:
         from tt.backends.array_api import ArrayApiBackend
 
         return ArrayApiBackend
+    if name == "crc32":
+        from tt.backends.cpu.native.checksums import crc32
+
+        return crc32
     if name == "opcheck":
         from tt.core.testing.opcheck import opcheck
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from tt.core.methods.overridable import (
+    get_default_nowrap_functions,
+    get_ignored_functions,
+    get_overridable_functions,
+    get_testing_overrides,
+    is_tensor_method_or_property,
+    resolve_name,
+)
 from tt.core.methods.tt_function_api import (
     BaseTTFunctionMode,
     DisableTTFunction,
@@ -10,17 +18,11 @@ from tt.core.methods.tt_function_api import (
     _get_current_function_mode,
     _get_current_function_mode_stack,
     disabled_tt_function_impl,
-    get_default_nowrap_functions,
-    get_ignored_functions,
-    get_overridable_functions,
-    get_testing_overrides,
     handle_tt_function,
     has_tt_function,
     has_tt_function_unary,
     has_tt_function_variadic,
     is_tensor_like,
-    is_tensor_method_or_property,
-    resolve_name,
     wrap_tt_function,
 )
 

@@ -1,12 +1,13 @@
 """Devices and array libraries: each backend is a plugin with kernels for them.
 
-Importing it loads none of them; `tt.backends.cuda` does when it is first used.
+Importing it loads none of them; `tt.backends.cuda` does when it is first used.  Next to them are the libraries of
+which PyTorch programs ask whether they are there: `tt.backends.cudnn.benchmark = True`.
 """
 
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["array_api", "cpu", "cuda"]
+__all__ = ["array_api", "cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -33,13 +33,16 @@ def form_of_tt() -> tuple[str, str]:
     return forms[hot.active, native.active], f"hot modules: {hot.reason}; native kernels: {native.reason}"
 
 
-def environment(libraries: Sequence[str], threads: int, *, busy: bool = False) -> dict[str, str]:
+def environment(
+    libraries: Sequence[str], threads: int, *, busy: bool = False, level: str | None = None
+) -> dict[str, str]:
     """Return the conditions of the measurements."""
     facts = {
         "date": datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": commit(),
         "processor": processor(),
         "cores": str(os.cpu_count()),
+        "instruction set": level or "the best of the processor",
         "threads": str(threads),
         "clock": "the processor's time of the calling thread" if busy else "the time that passes",
         "system": f"{platform.system()} {platform.machine()}",

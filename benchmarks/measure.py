@@ -22,19 +22,19 @@ number.  Rounds are added until that is below two in a hundred, at most three ti
 
 from __future__ import annotations
 
-import gc
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cases import Case, make_loop, make_once, statement_of
-from benchmarks.libraries import LIBRARIES, PEERS, to_arrays
+from benchmarks.cases import Case, statement_of
+from benchmarks.libraries import LIBRARIES, PEERS
+from benchmarks.turns import Here, Runner, StatementError
 
 __all__ = ["BUILT_IN", "Measurement", "Ratio", "check_case", "geometric_mean", "measure_case", "ratio_of"]
 
@@ -144,11 +144,14 @@ def same_distribution(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], t
 # --- timing ---
 
 
-def check_case(case: Case, libraries: Sequence[str]) -> tuple[Measurement, list[str]]:
+def check_case(
+    case: Case, libraries: Sequence[str], runners: Mapping[str, Runner] | None = None
+) -> tuple[Measurement, list[str]]:
     """Run a case once in each library; return what failed, and the libraries whose value is right.
 
     The statement with the built-in operator is among the latter, under the library's name and `BUILT_IN`.
     """
+    runners = runners or {library: Here(library) for library in libraries}
     result = Measurement(case.name, group=case.group)
     values: dict[str, list[np.ndarray[Any, Any]]] = {}
     for library in libraries:
@@ -156,12 +159,9 @@ def check_case(case: Case, libraries: Sequence[str]) -> tuple[Measurement, list[
             if not statement_of(case, library, built_in=built_in):
                 continue
             try:
-                values[library + BUILT_IN * built_in] = to_arrays(
-                    make_once(case, library, built_in=built_in)()
-                )
-            except Exception as error:  # whatever a library raises, the others are still measured
-                first = str(error).strip().splitlines()
-                result.failures[library] = f"{type(error).__name__}: {first[0] if first else ''}"
+                values[library + BUILT_IN * built_in] = runners[library].once(case, built_in)
+            except StatementError as error:
+                result.failures[library] = str(error)
     for library in [name for name in libraries if name + BUILT_IN in values and name in values]:
         if not agree(case, values[library], values.pop(library + BUILT_IN)):
             result.failures[library] = "the value is not that of the built-in operator"
@@ -175,7 +175,13 @@ def check_case(case: Case, libraries: Sequence[str]) -> tuple[Measurement, list[
 
 
 def measure_case(
-    case: Case, libraries: Sequence[str], *, rounds: int, seconds: float, busy: bool = False
+    case: Case,
+    libraries: Sequence[str],
+    *,
+    rounds: int,
+    seconds: float,
+    busy: bool = False,
+    runners: Mapping[str, Runner] | None = None,
 ) -> Measurement:
     """Time a case.
 
@@ -192,41 +198,33 @@ def measure_case(
     busy : bool
         Count the processor's time of this thread, not the time that passes: where other programs keep the machine
         busy.  For libraries with one thread only.
+    runners : mapping, optional
+        Who runs each library's statements, by default this process (turns.py, Note [A process of its own]).
     """
     if unknown := set(libraries) - set(LIBRARIES):
         raise ValueError(f"no cases are written for {', '.join(sorted(unknown))}")
-    result, sound = check_case(case, libraries)
-    clock = time.thread_time if busy else time.perf_counter
-    loops = {
-        name: make_loop(case, name.removesuffix(BUILT_IN), built_in=name.endswith(BUILT_IN), clock=clock)
-        for name in sound
-    }
-    counts = {name: calibrate(loop, seconds) for name, loop in loops.items()}
-    result.samples = {name: [] for name in loops}
-    order, random = list(loops), Random(0)
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        for number in range(MOST_ROUNDS * rounds):
-            if number >= rounds and result.noise < QUIET:
-                break
-            for name in order:
-                if not busy:  # else there is one thread; see Note [Quiet]
-                    time.sleep(PAUSE)
-                    loops[name](max(1, counts[name] // 4))
-                result.samples[name].append(loops[name](counts[name]) / counts[name] * 1e6)
-            order = random.sample(order, len(order))
-    finally:
-        if collecting:
-            gc.enable()
+    runners = runners or {library: Here(library) for library in libraries}
+    result, sound = check_case(case, libraries, runners)
+    turns = {name: (runners[name.removesuffix(BUILT_IN)], name.endswith(BUILT_IN)) for name in sound}
+    counts = {}
+    for name, (runner, built_in) in list(turns.items()):
+        try:
+            counts[name] = runner.prepare(case, built_in, busy, seconds)
+        except StatementError as error:
+            result.failures[name] = str(error)
+            del turns[name]
+    result.samples = {name: [] for name in turns}
+    order, random = list(turns), Random(0)
+    for runner, _ in turns.values():
+        runner.collect()
+    for number in range(MOST_ROUNDS * rounds):
+        if number >= rounds and result.noise < QUIET:
+            break
+        for name in order:
+            runner, built_in = turns[name]
+            if not busy:  # else there is one thread; see Note [Quiet]
+                time.sleep(PAUSE)
+                runner.turn(built_in, max(1, counts[name] // 4))
+            result.samples[name].append(runner.turn(built_in, counts[name]) / counts[name] * 1e6)
+        order = random.sample(order, len(order))
     return result
-
-
-def calibrate(loop: Callable[[int], float], seconds: float) -> int:
-    """Return how many repetitions take about so many seconds; the calls also warm up every cache."""
-    loop(2)
-    count = 1
-    while (elapsed := loop(count)) < seconds / 4:
-        count *= 4
-    return max(1, round(count * seconds / elapsed))

@@ -136,11 +136,64 @@ def backward(lib: Any) -> dict[str, float]:
     }
 
 
+def convnet(lib: Any, width: int) -> tuple[Any, Any, Any]:
+    """Return a convolutional network, images and labels."""
+    nn = lib.nn
+    model = nn.Sequential(
+        nn.Conv2d(1, width, 3), nn.ReLU(), nn.Conv2d(width, 2 * width, 3), nn.BatchNorm2d(2 * width), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2 * width * 144, 64), nn.ReLU(), nn.Linear(64, 10),
+    )  # fmt: skip
+    return model, lib.ones(8 * width, 1, 28, 28), lib.zeros(8 * width, dtype=lib.int64)
+
+
+def transformer(lib: Any, width: int) -> tuple[Any, Any, Any]:
+    """Return two layers of an encoder with a head, sequences and labels."""
+    nn = lib.nn
+
+    class Model(nn.Module):  # type: ignore[misc, name-defined]  # of tt or torch
+        def __init__(self) -> None:
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(8 * width, 8, 32 * width, batch_first=True)
+            self.encoder = nn.TransformerEncoder(layer, 2)
+            self.head = nn.Linear(8 * width, 10)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.encoder(x).mean(1))
+
+    return Model(), lib.ones(2 * width, 128, 8 * width), lib.zeros(2 * width, dtype=lib.int64)
+
+
+def training(make: Callable[[Any, int], tuple[Any, Any, Any]]) -> Callable[[Any], dict[str, float]]:
+    """Return a figure: the most memory that three steps of AdamW take, model and data included."""
+
+    def peak(lib: Any) -> dict[str, float]:
+        def train(width: int) -> None:
+            model, inputs, labels = make(lib, width)
+            optimizer = lib.optim.AdamW(model.parameters())
+            for _ in range(3):
+                optimizer.zero_grad()
+                lib.nn.functional.cross_entropy(model(inputs), labels).backward()
+                optimizer.step()
+
+        train(2)  # modules are loaded at first use
+        gc.collect()
+        before = in_use(lib)
+        Path("/proc/self/clear_refs").write_text(
+            "5", encoding="utf-8"
+        )  # the highest is the present from here
+        train(32)
+        return {"peak": highest() - before}
+
+    return peak
+
+
 FIGURES: dict[str, Callable[[Any], dict[str, float]]] = {
     "alias": alias,
     "one_element": one_element,
     "node": node,
     "backward": backward,
+    "convnet": training(convnet),
+    "transformer": training(transformer),
 }
 
 
@@ -188,6 +241,12 @@ def memory_text(found: dict[str, dict[str, dict[str, float]]]) -> str:
     }
     for key, text in parts.items():
         rows.append([text, *(f"{found['backward'][name][key] / 2**20:.1f}" for name in libraries)])
+    steps = {
+        "convnet": "the most of training steps of a convnet, MB",
+        "transformer": "of two layers of an encoder, MB",
+    }
+    for key, text in steps.items():
+        rows.append([text, *(f"{found[key][name]['peak'] / 2**20:.0f}" for name in libraries)])
     return aligned(rows)
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import Case, Suite, read_suite, suite_names
-from benchmarks.libraries import PEERS, installed, set_threads, unusable
+from benchmarks.levels import LEVELS, hold_numpy_to, hold_to
+from benchmarks.libraries import PEERS, installed, set_threads
 
 __all__ = ["FAILED", "WORSE", "main"]
 
@@ -49,6 +50,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--threads", type=int, default=cores, help="of every library (default: the cores, here %(default)s)"
+    )
+    parser.add_argument(
+        "--isa",
+        choices=LEVELS,
+        help="hold every library to this instruction set (default: the best of the processor)",
     )
     parser.add_argument("--rounds", type=int, default=15, help="turns of each library (default: %(default)s)")
     parser.add_argument(
@@ -109,10 +115,13 @@ def main(words: list[str] | None = None) -> int:
     """Run the command line."""
     options = arguments(words)
     set_threads(options.threads)
+    if options.isa:
+        hold_to(options.isa)
     # The libraries, and what imports them, are imported when the number of threads is set.
     from benchmarks.compare import changes, compare_text
     from benchmarks.environment import environment, form_of_tt
     from benchmarks.report import suite_dict, suite_text
+    from benchmarks.turns import Workers
 
     form, detail = form_of_tt()
     if options.form == "show":
@@ -121,34 +130,35 @@ def main(words: list[str] | None = None) -> int:
     if options.form not in (None, form):
         print(f"this is not the {options.form} form: {form} ({detail})", file=sys.stderr)
         return 2
+    if options.isa and (missing := missing_level(options.isa)):
+        print(f"nothing is measured at {options.isa}: {missing}", file=sys.stderr)
+        return 2
+    hold_numpy_to(options.isa)
     found = installed(("tt", *options.peers))
-    problems = {library: why for library in found if (why := unusable(library))}
-    if options.busy:
-        problems["jax"] = "--busy counts the time of the calling thread, and JAX computes in others"
-    libraries = [library for library in found if library not in problems]
-    report: dict[str, Any] = {
-        "environment": environment(libraries, options.threads, busy=options.busy),
-        "suites": {},
-    }
-    print("\n".join(f"{name}: {value}" for name, value in report["environment"].items()))
-    print("".join(f"{library} is not measured: {why}\n" for library, why in problems.items()), end="")
     failed = False
-    for suite in options.suites:
-        if not suite.cases:
-            continue
-        measurements = measured(suite, libraries, options)
-        failed = failed or any("tt" in m.failures for m in measurements)
-        if options.short:
-            print(f"\n{suite.title}: {len(suite.cases)} cases")
-            print(
-                "".join(
-                    f"{m.case}: {name}: {why}\n" for m in measurements for name, why in m.failures.items()
-                ),
-                end="",
-            )
-            continue
-        report["suites"][suite.name] = suite_dict(suite, measurements, form)
-        print("\n" + suite_text(suite, measurements, form), flush=True)
+    with Workers(found) as workers:
+        problems = {library: why for library in found if (why := workers[library].usable())}
+        if options.busy:
+            problems["jax"] = "--busy counts the time of the calling thread, and JAX computes in others"
+        libraries = [library for library in found if library not in problems]
+        report: dict[str, Any] = {
+            "environment": environment(libraries, options.threads, busy=options.busy, level=options.isa),
+            "suites": {},
+        }
+        print("\n".join(f"{name}: {value}" for name, value in report["environment"].items()))
+        print("".join(f"{library} is not measured: {why}\n" for library, why in problems.items()), end="")
+        for suite in options.suites:
+            if not suite.cases:
+                continue
+            measurements = measured(suite, libraries, options, workers)
+            failed = failed or any("tt" in m.failures for m in measurements)
+            if options.short:
+                print(f"\n{suite.title}: {len(suite.cases)} cases")
+                failures = [(m.case, name, why) for m in measurements for name, why in m.failures.items()]
+                print("".join(f"{case}: {name}: {why}\n" for case, name, why in failures), end="")
+                continue
+            report["suites"][suite.name] = suite_dict(suite, measurements, form)
+            print("\n" + suite_text(suite, measurements, form), flush=True)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     worse = False
@@ -159,7 +169,17 @@ def main(words: list[str] | None = None) -> int:
     return FAILED if failed else WORSE if worse else 0
 
 
-def measured(suite: Suite, libraries: list[str], options: argparse.Namespace) -> list[Any]:
+def missing_level(level: str) -> str:
+    """Return why the native kernels of tt do not run at an instruction set; empty if they do."""
+    from tt.backends.cpu.native import loading
+
+    found = loading.levels()
+    return "" if level in found.usable else found.missing.get(level, "there are no native kernels")
+
+
+def measured(
+    suite: Suite, libraries: list[str], options: argparse.Namespace, workers: dict[str, Any]
+) -> list[Any]:
     """Measure the cases of a suite, or with --short run them once, and show the progress."""
     from benchmarks.measure import check_case, measure_case
     from tt.cli.output import progress
@@ -169,7 +189,7 @@ def measured(suite: Suite, libraries: list[str], options: argparse.Namespace) ->
         for done, case in enumerate(suite.cases):
             step(done, case.name)
             if options.short:
-                found.append(check_case(case, libraries)[0])
+                found.append(check_case(case, libraries, workers)[0])
             else:
                 found.append(
                     measure_case(
@@ -178,6 +198,7 @@ def measured(suite: Suite, libraries: list[str], options: argparse.Namespace) ->
                         rounds=options.rounds,
                         seconds=options.seconds,
                         busy=options.busy,
+                        runners=workers,
                     )
                 )
         step(len(suite.cases), "")

@@ -60,7 +60,7 @@ def write(path: Path, text: str) -> None:
     """
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+            "w", encoding="utf-8", newline="", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             file.write(text)
         os.chmod(file.name, 0o644)

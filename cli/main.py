@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from tt.cli import cuda, demo, env, new, ops, output, plugins
+from tt.cli import cuda, demo, env, new, ops, output, plugins, port
 from tt.cli.options import help_if_alone
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
@@ -77,12 +77,15 @@ def build() -> typer.Typer:
     app.add_typer(cuda.app, name="cuda")
     app.command("env")(env.env)
     app.command("demo")(demo.demo)
-    add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo"})
+    app.command("port")(port.port)
+    add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo", "port"})
     return app
 
 
 def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
     """Add the commands from the plugins' hook `tt_commands`; failing ones are reported and left out."""
+    if not plugins_of_others():
+        return  # tt's own plugins bring no command; the host would import the dispatcher for nothing
     from tt.core.host import host
 
     try:
@@ -106,6 +109,13 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
             app.add_typer(command, name=name)
         else:
             app.command(name)(command)
+
+
+def plugins_of_others() -> bool:
+    """Return whether plugins are installed that are not tt's own."""
+    from tt.core.host.entry_points import installed
+
+    return any(not entry.value.startswith("tt.") for entry in installed())
 
 
 def refuse(error: TTError) -> Callable[[], None]:

@@ -6,23 +6,14 @@ Nothing else in the package prints, so commands only pass on their content.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from rich import box
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Steps", "as_json", "fields", "heading", "problem", "progress", "table", "text"]
 
@@ -31,7 +22,18 @@ Cell = str | int | float | None
 
 def console() -> Console:
     """Return a console on the standard output as it is now (it may have been redirected since the last call)."""
+    from rich.console import Console  # here and below: 20 ms, and text in a pipe needs none of it
+
     return Console(highlight=False, soft_wrap=False)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether a stream is shown to people, as rich decides it; a plain pipe is none without asking rich."""
+    if not stream.isatty() and not {"FORCE_COLOR", "TTY_COMPATIBLE"} & {*os.environ}:
+        return False
+    from rich.console import Console
+
+    return Console(file=stream).is_terminal
 
 
 def as_json(value: Any) -> None:
@@ -46,8 +48,11 @@ def text(*lines: str) -> None:
 
 def problem(message: str) -> None:
     """Print an error on the standard error."""
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
-    if errors.is_terminal:
+    if is_terminal(sys.stderr):
+        from rich.console import Console
+        from rich.text import Text
+
+        errors = Console(stderr=True, highlight=False, soft_wrap=True)
         errors.print(Text.assemble(("error: ", "bold red"), message))
     else:
         sys.stderr.write(f"error: {message}\n")
@@ -60,6 +65,8 @@ def finding(message: str) -> None:
 
 def heading(title: str) -> None:
     """Print the title of a section, after an empty line."""
+    from rich.text import Text
+
     out = console()
     out.print()
     out.print(Text(title, style="bold"))
@@ -91,14 +98,17 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str 
         sys.stderr.write(f"{empty}\n")
         return
     right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    out = console()
-    if out.is_terminal:
+    if is_terminal(sys.stdout):
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
         for name, is_number in zip(columns, right, strict=True):
             shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
         for row in rows:
             shown.add_row(*(Text(cell(value)) for value in row))
-        out.print(shown)
+        console().print(shown)
     else:
         text(*plain_table([columns, *rows], right))
 
@@ -119,11 +129,15 @@ def fields(values: Mapping[str, Cell]) -> None:
     """Print names and values, one pair a line; those that are None or empty are left out."""
     shown = {name: cell(value) for name, value in values.items() if value not in (None, "")}
     width = max(map(len, shown), default=0)
-    out = console()
+    styled = is_terminal(sys.stdout)
     for name, value in shown.items():
         first, *more = value.splitlines()
-        if out.is_terminal:
-            out.print(Text.assemble((name, "cyan"), " " * (width - len(name) + 2), first), soft_wrap=True)
+        if styled:
+            from rich.text import Text
+
+            console().print(
+                Text.assemble((name, "cyan"), " " * (width - len(name) + 2), first), soft_wrap=True
+            )
         else:
             text(f"{name.ljust(width)}  {first}")
         text(*(" " * (width + 2) + line for line in more))
@@ -154,8 +168,17 @@ def progress(title: str, total: int, *, lines: int = 4) -> Iterator[Steps]:
     lines : int
         How many lines to print in a pipe; 0 prints none.
     """
-    errors = Console(stderr=True, highlight=False)
-    if errors.is_terminal:
+    if is_terminal(sys.stderr):
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
         columns = (
             SpinnerColumn(finished_text="✓"),
             TextColumn("{task.description}"),
@@ -164,7 +187,7 @@ def progress(title: str, total: int, *, lines: int = 4) -> Iterator[Steps]:
             TextColumn("{task.fields[note]}"),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=errors) as bar:
+        with Progress(*columns, console=Console(stderr=True, highlight=False)) as bar:
             task = bar.add_task(title, total=total, note="")
             yield lambda done, note: bar.update(task, completed=done, note=note)
         return

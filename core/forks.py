@@ -22,6 +22,7 @@ import weakref
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import count
+from types import FrameType
 from typing import Any, Final, TypeVar
 
 __all__ = ["fork_safe_lock", "fork_safe_properties"]
@@ -96,9 +97,12 @@ class _Locks:
 
 def _others_import() -> bool:
     """Return whether another thread imports a module on behalf of tt."""
-    own = threading.get_ident()
-    for ident, frame in sys._current_frames().items():
-        importing, ours, at = False, False, None if ident == own else frame
+    frames = sys._current_frames()
+    # A variable that refers to its own frame would keep the variables of all callers alive.
+    del frames[threading.get_ident()]
+    for frame in frames.values():
+        importing, ours = False, False
+        at: FrameType | None = frame
         while at is not None and not (importing and ours):
             importing = importing or at.f_code.co_filename == _IMPORTING
             ours = ours or str(at.f_globals.get("__name__")).startswith("tt.")

@@ -24,7 +24,7 @@ from tt.core.custom_op.library import (
     register_vmap,
 )
 from tt.core.custom_op.scope import scoped
-from tt.core.dispatch.call.entry import CachedCall
+from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, active_modes
@@ -41,12 +41,15 @@ from tt.core.dispatch.registry.registry import (
 )
 from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable
 from tt.core.dispatch.resolve.fallback import fallback_policy, set_fallback_policy
+from tt.core.family_index import family_index
 from tt.core.forks import fork_safe_lock, fork_safe_properties
 from tt.core.hooks import Manifest, hookimpl
 from tt.core.layers.tt_dispatch import TTDispatchMode
 from tt.core.meta import MetaHandle, run_rule
+from tt.core.methods.copying import tensor_in_storage
 from tt.core.methods.creation import as_tensor
 from tt.core.methods.host_access import handle_of
+from tt.core.methods.sharing import reduce_shared
 from tt.core.methods.tt_function_api import TTFunctionMode
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result
@@ -55,10 +58,20 @@ from tt.core.tensor.backend import Backend, contiguous_strides
 from tt.core.tensor.base import TensorBase, TensorSpec
 from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
 from tt.core.tensor.generator import Generator, default_states, reserve, set_default_states
+from tt.core.tensor.shared_memory import (
+    get_all_sharing_strategies,
+    get_sharing_strategy,
+    set_sharing_strategy,
+)
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
+from tt.core.types.attention_choice import ATTENTION
+from tt.core.types.determinism import DETERMINISM
 from tt.core.types.device import Device, get_default_device
-from tt.core.types.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, dtype, from_numpy_dtype, to_dtype
+from tt.core.types.float8 import decode as decode_float8
+from tt.core.types.float8 import encode as encode_float8
+from tt.core.types.float8 import is_float8
 from tt.core.types.keys import KEYS, OVERRIDDEN
 from tt.core.types.layout import layout, register_layout
 from tt.core.types.promotion import get_default_dtype, promote_types, result_type
@@ -66,11 +79,15 @@ from tt.core.types.scalars import fitted_number
 from tt.core.types.size import Size
 
 __all__ = [
+    "ALL_DTYPES",
+    "ATTENTION",
+    "DETERMINISM",
     "DTYPES",
     "KEYS",
     "NOT_HANDLED",
     "OVERRIDDEN",
     "REGISTRY",
+    "STORED",
     "Argument",
     "Backend",
     "Block",
@@ -109,27 +126,34 @@ __all__ = [
     "as_tensor",
     "contiguous_strides",
     "custom_op",
+    "decode_float8",
     "default_states",
     "define",
     "dtype",
+    "encode_float8",
     "errors",
     "fallback_policy",
+    "family_index",
     "fitted_number",
     "fork_safe_lock",
     "fork_safe_properties",
     "from_numpy_dtype",
+    "get_all_sharing_strategies",
     "get_default_device",
     "get_default_dtype",
+    "get_sharing_strategy",
     "handle_of",
     "hookimpl",
     "impl",
     "infer_schema",
     "intercept",
+    "is_float8",
     "layout",
     "listening",
     "mask_kernels",
     "ops",
     "promote_types",
+    "reduce_shared",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -141,8 +165,10 @@ __all__ = [
     "scoped",
     "set_default_states",
     "set_fallback_policy",
+    "set_sharing_strategy",
     "swapped",
     "targets_of",
+    "tensor_in_storage",
     "to_dtype",
     "unseen",
     "view_strides",
@@ -160,7 +186,7 @@ _RENAMED: Final = {
 
 
 def _renamed(name: str, module: str) -> Any:
-    """Return what a deprecated name of a module stands for, with a warning at the line that uses the name."""
+    """Return the object of a deprecated name of a module, with a warning at the line that uses the name."""
     new = _RENAMED.get(name)
     if new is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

@@ -113,6 +113,13 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose library is not installed."""
+    for name in NEEDED:
+        if item.get_closest_marker(name) is not None:
+            pytest.importorskip(name)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that skips for want of a library and does not have its marker: no job would ever run it."""
@@ -146,7 +153,7 @@ def pytest_make_collect_report(
             if name.startswith("tests.") and getattr(module, "__file__", None) == str(collector.path):
                 del sys.modules[name]
         for library in NEEDED:
-            # Only tests need the marker: of what they import, doctests alone are collected.
+            # Only tests need the marker: of their imports, doctests alone are collected.
             wanted = collector.path.name.startswith("test_") and skipped_for(library, report.longrepr)
             if wanted and f"mark.{library}" not in collector.path.read_text(encoding="utf-8"):
                 report.outcome = "failed"

@@ -10,7 +10,7 @@ __all__ = ["printed_by"]
 
 
 def printed_by(program: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return what a program of Python prints; one that fails fails the test, with what it wrote to its errors."""
+    """Return the output of a Python program; one that fails fails the test, with its error output."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

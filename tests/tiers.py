@@ -1,8 +1,8 @@
 """Which tests run when: the tiers and the slices of `make test`, `make test-slice` and `.ci/run`.
 
-Markers say what a test needs or costs.  `exhaustive` takes it out of the base tier; `sampled(n)` leaves one in n of its
-parameters there; `both_forms` is set here, by folder.  The exhaustive tier is also cut into slices, one for each run of
-continuous integration.
+Markers say the needs and costs of a test.  `exhaustive` takes it out of the base tier; `sampled(n)` leaves one in n of
+its parameters there; `both_forms` is set here, by folder.  The exhaustive tier is also cut into slices, one for each
+run of continuous integration.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ SLICES: Final = 8
 """Slices of the exhaustive tier: after as many landings everything has run."""
 
 BOTH_FORMS: Final = (
+    "tests/api/multiprocessing/test_reductions.py",
+    "tests/api/nn/modules/test_module.py",
     "tests/core/custom_op",
     "tests/core/dispatch",
     "tests/core/extension/test_over_tensors.py",
@@ -125,7 +127,7 @@ def scope_of(nodeid: str) -> str:
 def is_in_slice(item: pytest.Item, part: Slice, changed: frozenset[str]) -> bool:
     """Return whether a test belongs to a slice of the exhaustive tier.
 
-    The tier holds what is marked so, and the tests of Hypothesis, which draw more examples there.  A test whose file,
+    The tier holds tests marked so, and the tests of Hypothesis, which draw more examples there.  A test whose file,
     or the module at whose path it lies, has changed belongs to every slice.
     """
     drawn = hasattr(getattr(item, "obj", None), "hypothesis")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tt.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
+    from tt.autograd.variable import Variable as Variable
     from tt.core.testing.gradcheck import gradcheck as gradcheck
     from tt.core.testing.gradcheck import gradgradcheck as gradgradcheck
     from tt.plugins.autograd.backward.functional import backward as backward
@@ -39,6 +41,8 @@ _SOURCES = {
     "no_grad": "tt.plugins.autograd.record.modes",
     "set_detect_anomaly": "tt.plugins.autograd.features.anomaly",
     "set_grad_enabled": "tt.plugins.autograd.record.modes",
+    "Variable": "tt.autograd.variable",
+    "set_multithreading_enabled": "tt.autograd.grad_mode",
 }
 
 __all__ = list(_SOURCES)
@@ -47,5 +51,14 @@ __getattr__, __dir__ = lazy_names(
     "tt.autograd",
     _SOURCES,
     layer="autograd",
-    modules=("forward_ad", "function", "functional", "graph", "profiler"),
+    modules=(
+        "anomaly_mode",
+        "forward_ad",
+        "function",
+        "functional",
+        "grad_mode",
+        "graph",
+        "profiler",
+        "variable",
+    ),
 )

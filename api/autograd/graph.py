@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tt.autograd._saved_mutation import allow_mutation_on_saved_tensors as allow_mutation_on_saved_tensors
     from tt.plugins.autograd.backward.multi_hooks import register_multi_grad_hook as register_multi_grad_hook
     from tt.plugins.autograd.features.saved_hooks import (
         disable_saved_tensors_hooks as disable_saved_tensors_hooks,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _SOURCES = {
     "GradientEdge": "tt.plugins.autograd.record.edges",
     "Node": "tt.plugins.autograd.record.graph",
+    "allow_mutation_on_saved_tensors": "tt.autograd._saved_mutation",
     "disable_saved_tensors_hooks": "tt.plugins.autograd.features.saved_hooks",
     "get_gradient_edge": "tt.plugins.autograd.record.edges",
     "increment_version": "tt.plugins.autograd.record.edges",

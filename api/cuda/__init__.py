@@ -45,12 +45,17 @@ _SOURCES = {
             "graph",
             "graph_pool_handle",
             "is_current_stream_capturing",
-            "make_graphed_callables",
         ),
         "tt.backends.cuda.runtime.graphs",
     ),
-}
-_MODULES = ("memory", "nvtx", "profiler")
+    **dict.fromkeys(
+        ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+         "IntTensor", "LongTensor", "ShortTensor"),
+        "tt.cuda._tensor_types",
+    ),
+    "make_graphed_callables": "tt.backends.cuda.runtime.graphed_callables",
+}  # fmt: skip
+_MODULES = ("amp", "memory", "nvtx", "profiler")
 
 __all__ = sorted([*FUNCTIONS, *_SOURCES, *_MODULES, "default_generators"])
 

@@ -10,7 +10,8 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
+from tt._reasons import reason as _reason
 from tt.core.errors import LinAlgError as LinAlgError
 from tt.core.methods.namespaces import namespace
 
-__getattr__, __dir__ = namespace("linalg")
+__getattr__, __dir__ = namespace("linalg", reason=_reason)

@@ -7,5 +7,15 @@ from tt.core.testing.gradcheck import gradcheck, gradgradcheck
 from tt.core.testing.make_tensor import make_tensor
 from tt.core.testing.opcheck import opcheck
 from tt.core.testing.samples import Inputs, Sample
+from tt.testing._allclose import assert_allclose
 
-__all__ = ["Inputs", "Sample", "assert_close", "gradcheck", "gradgradcheck", "make_tensor", "opcheck"]
+__all__ = [
+    "Inputs",
+    "Sample",
+    "assert_allclose",
+    "assert_close",
+    "gradcheck",
+    "gradgradcheck",
+    "make_tensor",
+    "opcheck",
+]

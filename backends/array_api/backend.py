@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, wraps
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -74,6 +75,9 @@ class ArrayApiBackend(Backend):
     devices: tuple[Any, ...] = ()
     library = ""
     """The library named for its kernels; by default the namespace's name."""
+    capabilities: Mapping[str, bool] = MappingProxyType({})
+    """Capabilities that overrule those that the library lists.  A lazy library whose `nonzero` returns arrays of an
+    unknown shape has {"data-dependent shapes": False}; then only the number of elements is computed."""
 
     def __init__(
         self,
@@ -179,7 +183,10 @@ class ArrayApiBackend(Backend):
         inspect = getattr(self.xp, "__array_namespace_info__", None)
         if inspect is None:
             return None
-        found: Mapping[str, Any] = inspect().dtypes(device=self._native_device())
+        try:
+            found: Mapping[str, Any] = inspect().dtypes(device=self._native_device())
+        except TypeError:  # ndonnx lacks the default of the argument `kind`
+            found = inspect().dtypes(device=self._native_device(), kind=None)
         return found
 
     def has_dtype(self, name: str) -> bool:
@@ -225,22 +232,33 @@ class ArrayApiBackend(Backend):
 
     def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
         """Return the content on the host."""
+        with np.errstate(all="ignore"):  # a lazy library computes now
+            return self._read(handle)
+
+    def _read(self, handle: Any) -> np.ndarray[Any, Any]:
         try:
             return np.from_dlpack(handle)
         except (AttributeError, BufferError, TypeError, ValueError, RuntimeError):
             pass  # memory that the host cannot reach, or a dtype that NumPy has only through ml_dtypes
         try:
-            return np.asarray(handle)
+            found = np.asarray(handle)
         except (TypeError, ValueError, RuntimeError):
             home = self.xp.__array_namespace_info__().default_device()
             return np.from_dlpack(handle.to_device(home))
+        if found.dtype == object:  # NumPy found no numbers
+            raise errors.ExportError(
+                f"NumPy cannot read the arrays of device {self.device_type!r}, of the class {type(handle).__name__}\n"
+                "  try: override `to_numpy` of the backend"
+            )
+        return found
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element as a Python number, as the library reads it: no array comes to the host."""
         dtype = handle.dtype
         kinds = {"bool": bool, "integral": int, "complex floating": complex}
         read = next((kind for name, kind in kinds.items() if self.is_kind(dtype, name)), float)
-        value: bool | int | float | complex = read(self.reshape(handle, ()))
+        with np.errstate(all="ignore"):
+            value: bool | int | float | complex = read(self.reshape(handle, ()))
         return value
 
     def copy_into(self, target: Any, source: Any) -> None:

@@ -227,7 +227,7 @@ def _full(builder: KernelBuilder) -> None:
         "index", lambda self, indices: take_flat(builder, self, places(self, indices)), half="native"
     )
 
-    @builder.kernel("index_put", half="native")
+    @builder.kernel("index_put")  # halves are widened: sums in half precision stop growing
     def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
         where = places(self, indices)
         while values.ndim > where.ndim and values.shape[0] == 1:

@@ -78,10 +78,11 @@ class KernelBuilder:
                 self.table.kernel(op, self.find(name), **options)
 
     def can(self, capability: str) -> bool:
-        """Return whether the library has a capability ("data-dependent shapes"); if it does not list any, True."""
+        """Return whether the library has a capability ("data-dependent shapes"); if nothing is known, True."""
         if self._capabilities is None:
             inspect = getattr(self.xp, "__array_namespace_info__", None)
-            self._capabilities = {} if inspect is None else inspect().capabilities()
+            listed = {} if inspect is None else inspect().capabilities()
+            self._capabilities = {**listed, **self.backend.capabilities}
         return bool(self._capabilities.get(capability, True))
 
     # --- what kernels need -------------------------------------------------------------------------------------
@@ -197,8 +198,10 @@ class KernelBuilder:
         """Return the product of sizes."""
         return reduce(lambda a, b: a * b, sizes, 1)
 
-    def refuse_zero(self, other: Any) -> None:
-        """Raise for an integer divisor that is or contains zero."""
+    def refuse_zero(self, dividend: Any, other: Any) -> None:
+        """Raise for an integer divisor that is or contains zero, unless there is nothing to divide."""
+        if 0 in getattr(dividend, "shape", ()):
+            return
         zero = bool(self.xp.any(other == 0)) if self.is_array(other) else other == 0
         if zero:
             raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")

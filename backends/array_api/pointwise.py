@@ -138,7 +138,7 @@ def _division(builder: KernelBuilder) -> None:
     @builder.kernel("floor_divide", dtypes="real_number")
     def floor_divide(self: Any, other: Any) -> Any:
         if builder.is_kind(self, "integral"):
-            builder.refuse_zero(other)
+            builder.refuse_zero(self, other)
             return xp.floor_divide(self, operand(other, self))
         return _floor_quotient(builder, self, operand(other, self))
 
@@ -149,7 +149,7 @@ def _division(builder: KernelBuilder) -> None:
             return floor_divide(self, other)
         if not builder.is_kind(self, "integral"):
             return xp.trunc(xp.divide(self, operand(other, self)))
-        builder.refuse_zero(other)
+        builder.refuse_zero(self, other)
         other = operand(other, self)
         # Where the signs differ and something is left, rounding down went one too far.
         quotient = xp.floor_divide(self, other)
@@ -159,7 +159,7 @@ def _division(builder: KernelBuilder) -> None:
     @builder.kernel("remainder", dtypes="real_number")
     def remainder(self: Any, other: Any) -> Any:
         if builder.is_kind(self, "integral"):
-            builder.refuse_zero(other)
+            builder.refuse_zero(self, other)
         return xp.remainder(self, operand(other, self))
 
     builder.kernel(

@@ -7,6 +7,7 @@ Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors, reserve
 
 __all__ = [
+    "HALF",
     "KEY_STEPS",
     "MULTIPLIERS",
     "ROUNDS",
@@ -109,14 +111,30 @@ def check_probability(p: float) -> None:
         raise errors.ValueRangeError(f"bernoulli_(): the probability p is between 0 and 1, not {p}")
 
 
+RANGES: Final = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "complex64": 3.4028234663852886e38,
+}
+"""The largest number of each dtype whose range is smaller than that of float64."""
+
+HALF: Final = (-65504, 65504)
+"""The lowest and highest integer of float16, the only floating dtype without those of 64 bits."""
+
+
 def check_normal(std: float) -> None:
     """Raise for a negative standard deviation."""
     if not std >= 0:
         raise errors.ValueRangeError(f"normal_(): the standard deviation is {std}; it cannot be negative")
 
 
-def check_uniform(from_: float, to: float) -> None:
-    """Raise unless the bounds are in order."""
+def check_uniform(from_: float, to: float, dtype: str) -> None:
+    """Raise unless the bounds are in order, and the distance between them is in the range of the dtype."""
+    if not to - from_ <= RANGES.get(dtype, sys.float_info.max) and not from_ > to:
+        raise errors.NumberRangeError(
+            f"uniform_(): the distance from from={from_} to to={to} is beyond the range of {dtype}"
+        )
     if from_ > to:
         raise errors.ValueRangeError(
             f"uniform_(): from is {from_} and to is {to}; from cannot be the larger one"
@@ -127,7 +145,9 @@ def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
     """Raise unless there are integers from low to before high, and a dtype with the limits holds them."""
     if low >= high:
         raise errors.ShapeError(f"randint(): the range from {low} to before {high} has no integer")
-    smallest, largest = limits or (-(2**63), 2**64 - 1)
+    smallest, largest = limits or (-(2**63), 2**63 - 1)
+    if high >= 2**63 and largest < 2**64 - 1:
+        raise errors.NumberRangeError(f"randint(): high={high} is not a 64-bit integer, except of uint64")
     if low < smallest:
         raise errors.DtypeError(f"randint(): {low} is beyond the range of the dtype")
     if high - 1 > largest:
@@ -272,7 +292,13 @@ def add_kernels(builder: KernelBuilder) -> None:
 
     @builder.kernel("randint.low", dtypes="real")
     def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
-        limits = (0, 1) if xp.isdtype(dtype, "bool") else None
+        limits = (
+            (0, 1)
+            if xp.isdtype(dtype, "bool")
+            else HALF
+            if xp.isdtype(dtype, "real floating") and name_of(dtype) == "float16"
+            else None
+        )
         if xp.isdtype(dtype, "integral"):
             limits = int(xp.iinfo(dtype).min), int(xp.iinfo(dtype).max)
         check_integers(low, high, limits)
@@ -310,5 +336,5 @@ def add_kernels(builder: KernelBuilder) -> None:
 
     @builder.kernel("uniform", dtypes="floating_complex", half="native")
     def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
-        check_uniform(from_, to)
+        check_uniform(from_, to, name_of(self.dtype))
         return filled(draws.units, tuple(self.shape), generator, self.dtype) * (to - from_) + from_

@@ -132,19 +132,25 @@ def _moments(builder: KernelBuilder) -> None:
     xp = builder.xp
 
     def moments(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-        """Return variance and mean in two passes, which loses no digits where the mean is large."""
+        """Return variance and mean in passes of their own, which loses no digits where the mean is large."""
         axes = builder.axes(dim, self.ndim)
         count = builder.product(self.shape[axis] for axis in axes) if self.ndim else 1
         mean = xp.sum(self, axis=axes, keepdims=True, dtype=self.dtype) / builder.number(count, self.dtype)
-        deviation = self - mean
-        if builder.is_kind(self, "complex floating"):
-            squares = xp.real(deviation) ** 2 + xp.imag(deviation) ** 2
-        else:
-            squares = deviation * deviation
+        complex_ = builder.is_kind(self, "complex floating")
+        total = sum(
+            squares(part, axes, count, keepdim)
+            for part in ((xp.real(self), xp.imag(self)) if complex_ else (self,))
+        )
         freedom = max(0, count - (1 if correction is None else correction))
-        total = xp.sum(squares, axis=axes, keepdims=keepdim, dtype=squares.dtype)
-        shape = tuple(total.shape)
-        return total / builder.number(freedom, squares.dtype), xp.reshape(mean, shape)
+        return total / builder.number(freedom, total.dtype), xp.reshape(mean, tuple(total.shape))
+
+    def squares(part: Any, axes: Any, count: int, keepdim: bool) -> Any:
+        """Return the sum of squared deviations from the mean."""
+        number = builder.number(count, part.dtype)
+        # Twice, for what rounding leaves of the mean: equal elements deviate by nothing.
+        for _ in range(2):
+            part = part - xp.sum(part, axis=axes, keepdims=True, dtype=part.dtype) / number
+        return xp.sum(part * part, axis=axes, keepdims=keepdim, dtype=part.dtype)
 
     options: Any = {"dtypes": "floating_complex"}
     builder.kernel("var_mean", moments, **options)

@@ -73,6 +73,8 @@ def _elu(self: Array, slope: float, scale: float = 1.0, stretch: float = 1.0) ->
         bent *= stretch
     np.expm1(bent, out=bent)
     bent *= slope
+    if not math.isfinite(slope):
+        bent[np.atleast_1d(self >= 0)] = 0  # it would be 0 times infinity
     straight = np.atleast_1d(np.maximum(self, 0))
     if scale != 1:
         straight *= scale

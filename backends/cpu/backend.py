@@ -12,7 +12,15 @@ import numpy as np
 
 from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cpu.native.loading import load
-from tt.core.library import Device, contiguous_strides, dtype, errors
+from tt.core.library import (
+    Device,
+    contiguous_strides,
+    decode_float8,
+    dtype,
+    encode_float8,
+    errors,
+    is_float8,
+)
 
 __all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "python_number"]
 
@@ -33,6 +41,10 @@ def cast(array: Array, native_dtype: Any) -> Array:
         array = array.real
     if array.dtype.kind == "b":  # bytes of bools that came from elsewhere may be others than 0 and 1
         array = np.asarray(array.view(np.uint8) != 0)
+    if is_float8(native_dtype):
+        return encode_float8(array.copy() if 0 in array.strides else array, native_dtype)
+    if is_float8(array.dtype):
+        array = decode_float8(array)
     order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and (
         native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)
@@ -66,7 +78,7 @@ def extent(owner: Array) -> int:
 def python_number(array: Array) -> bool | int | float | complex:
     """Return the only element; NumPy returns bfloat16 ones in their own type."""
     item: Any = array.item()
-    value: bool | int | float | complex = float(item) if array.dtype == _BFLOAT16 else item
+    value: bool | int | float | complex = float(item) if array.dtype.kind not in "biufc" else item
     return value
 
 
@@ -108,7 +120,7 @@ class CpuBackend(ArrayApiBackend):
 
     def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
         """Return whether a dtype is of a kind of the standard; np.isdtype refuses dtypes of ml_dtypes."""
-        if native_dtype == _BFLOAT16:
+        if native_dtype == _BFLOAT16 or is_float8(native_dtype):
             return "real floating" in ((kind,) if isinstance(kind, str) else kind)
         return np.isdtype(native_dtype, kind)
 

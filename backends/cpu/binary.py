@@ -32,7 +32,7 @@ cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integ
 
 @cpu.kernel("fmod", dtypes="integral")
 def fmod(self: Any, other: Any) -> Any:
-    refuse_zero(other)
+    refuse_zero(self, other)
     return np.fmod(self, other)
 
 

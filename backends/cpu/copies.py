@@ -85,6 +85,13 @@ def fill(self: Array, value: Any) -> None:
     self[...] = value
 
 
+def _owner(array: Any) -> Any:
+    """Return the array that allocated the memory, or the first one over memory from elsewhere."""
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return array
+
+
 @cpu.kernel("resize")
 def resize(self: Array, size: Sequence[int]) -> Array:
     """Return the first elements of the memory in another shape, in new memory where it is too small."""
@@ -98,6 +105,11 @@ def resize(self: Array, size: Sequence[int]) -> Array:
     count = math.prod(shape)
     if count <= self.size and self.flags.c_contiguous:
         return self.reshape(-1)[:count].reshape(shape)
+    if not getattr(_owner(self).base, "resizable", True):
+        raise errors.InplaceError(
+            f"resize_(): memory that processes share cannot grow, from {self.size} to {count} elements\n"
+            "  try: x.clone().resize_(...), or share_memory_() afterwards"
+        )
     new = np.empty(count, self.dtype)
     kept = min(count, self.size)
     new[:kept] = self.reshape(-1)[:kept]

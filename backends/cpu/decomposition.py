@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -102,12 +102,18 @@ def svdvals(A: Array, driver: str | None) -> Any:
         return raise_unconverged("linalg.svdvals", A, error)
 
 
+def _triangle(UPLO: str) -> Literal["L", "U"]:
+    expect(UPLO.upper() in ("L", "U"), "UPLO is 'L' or 'U'")
+    return "L" if UPLO.upper() == "L" else "U"
+
+
 @cpu.kernel("linalg_eigh", dtypes="linalg")
 def eigh(A: Array, UPLO: str) -> Any:
     expect(is_square(A), "linalg.eigh() takes square matrices")
-    expect_finite("linalg.eigh", A, UPLO.upper())
+    part = _triangle(UPLO)
+    expect_finite("linalg.eigh", A, part)
     try:
-        return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[call-overload]  # it raises for other words
+        return tuple(np.linalg.eigh(A, part))
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.eigh", A, error)
 
@@ -115,9 +121,10 @@ def eigh(A: Array, UPLO: str) -> Any:
 @cpu.kernel("linalg_eigvalsh", dtypes="linalg")
 def eigvalsh(A: Array, UPLO: str) -> Any:
     expect(is_square(A), "linalg.eigvalsh() takes square matrices")
-    expect_finite("linalg.eigvalsh", A, UPLO.upper())
+    part = _triangle(UPLO)
+    expect_finite("linalg.eigvalsh", A, part)
     try:
-        return np.linalg.eigvalsh(A, UPLO.upper())  # type: ignore[call-overload]  # it raises for other words
+        return np.linalg.eigvalsh(A, part)
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.eigvalsh", A, error)
 
@@ -375,3 +382,61 @@ def matrix_exp(A: Array) -> Any:
     from scipy.linalg import expm
 
     return expm(A).astype(A.dtype, copy=False)
+
+
+# --- LAPACK's further factors ----------------------------------------------------------------------------------
+
+
+@cpu.kernel("geqrf", dtypes="linalg", check=True, by="SciPy")
+def geqrf(self: Array) -> Any:
+    factors = np.array(self, order="C")
+    tau = np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype)
+    if self.size:
+        (function,) = lapack("geqrf", self)
+        for place in np.ndindex(self.shape[:-2]):
+            factors[place], tau[place] = function(self[place])[:2]
+    return factors, tau
+
+
+@cpu.kernel("linalg_ldl_factor_ex", dtypes="linalg", check=True, by="SciPy")
+def ldl_factor_ex(self: Array, hermitian: bool, check_errors: bool) -> Any:
+    batch = self.shape[:-2]
+    factors, pivots = np.tril(self), np.zeros(self.shape[:-1], np.int32)
+    info = np.zeros(batch, np.int32)
+    if self.size:
+        (function,) = lapack("hetrf" if hermitian and np.iscomplexobj(self) else "sytrf", self)
+        for place in np.ndindex(batch):
+            found, pivots[place], info[place] = function(self[place], lower=1)
+            factors[place] = np.tril(found)
+    if check_errors and info.any():
+        raise errors.LinAlgError(
+            f"linalg.ldl_factor_ex(): column {info[info != 0][0]} has no pivot: the factor D is singular"
+        )
+    return factors, pivots, info
+
+
+def expect_pivots(pivots: list[int]) -> None:
+    """Raise for what linalg.ldl_factor cannot have returned: LAPACK would exchange rows that are not there."""
+    n, k = len(pivots), 0
+    while k < n:
+        step = 1 if pivots[k] > 0 else 2
+        if not 1 <= abs(pivots[k]) <= n or k + step > n or pivots[k + step - 1] != pivots[k]:
+            raise errors.PlaceError(
+                f"linalg.ldl_solve(): these are not pivots of a matrix with {n} rows: {pivots}\n"
+                "  try: the pivots that linalg.ldl_factor returned"
+            )
+        k += step
+
+
+@cpu.kernel("linalg_ldl_solve", dtypes="linalg", check=True, by="SciPy")
+def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Any:
+    batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    result = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])), order="C")
+    if result.size:
+        (function,) = lapack("hetrs" if hermitian and np.iscomplexobj(LD) else "sytrs", LD)
+        factors = np.broadcast_to(LD, (*batch, *LD.shape[-2:]))
+        places = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+        for place in np.ndindex(batch):
+            expect_pivots(places[place].tolist())
+            result[place] = function(factors[place], places[place], result[place], lower=1)[0]
+    return result

@@ -177,9 +177,9 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
         values = cast(values, self.dtype)
     try:
         if accumulate:
-            if self.dtype.kind not in "biufc":  # ml_dtypes has no add.at
-                wide = self.astype(np.float32)
-                np.add.at(wide, key, values.astype(np.float32))
+            if self.dtype.kind not in "biuc" and self.itemsize < 4:
+                wide = self.astype(np.float32)  # sums in half precision stop growing
+                _add_at(wide, key, values.astype(np.float32))
                 self[...] = wide.astype(self.dtype)
             else:
                 _add_at(self, key, values)

@@ -91,7 +91,7 @@ def vecdot(x: Array, y: Array, dim: int) -> Any:
     x, y = np.broadcast_arrays(x, y)
     if not x.ndim:
         return np.conj(x) * y
-    return np.vecdot(x, y, axis=dim)  # type: ignore[call-overload]  # NumPy's stubs lack the keyword
+    return np.vecdot(np.moveaxis(x, dim, -1), np.moveaxis(y, dim, -1))
 
 
 @cpu.kernel("linalg_cross", dtypes="number", check=True)

@@ -80,10 +80,10 @@ def _places(
     if target.dtype not in (np.int64, np.uint8):
         raise errors.DtypeError(f"{op}(): expected target dtype to be Long or Byte, but got {target.dtype}")
     axis = 1 if input.ndim > 1 else 0
-    beside = input.shape[:axis] + input.shape[axis + 1 :]
+    rest = input.shape[:axis] + input.shape[axis + 1 :]
     if (
         not input.ndim
-        or target.shape != beside
+        or target.shape != rest
         or (weight is not None and weight.shape != input.shape[axis : axis + 1])
     ):
         raise ValueError("sizes that do not fit, which the shape rule refuses")
@@ -116,6 +116,8 @@ def nll_loss_of_rows(input: Array, target: Array) -> Any:
 
 @cpu.kernel("nll_loss", dtypes="floating")
 def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
+    if input.ndim == 1 and target.shape == (1,):
+        target = target.reshape(())  # scores without a batch may have a target with a dimension
     ignored, place = _places(input, held(target), weight, int(np.int64(ignore_index)), reduction, "nll_loss")
     if input.ndim == 1:
         picked = input[place]

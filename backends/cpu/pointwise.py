@@ -107,15 +107,15 @@ def integer_power(self: Any, exponent: Any) -> Any:
 # --- division --------------------------------------------------------------------------------------------------
 
 
-def refuse_zero(other: Any) -> None:
-    """Raise if an integer divisor is or contains zero."""
-    if not np.all(other):
+def refuse_zero(self: Any, other: Any) -> None:
+    """Raise if an integer divisor is or contains zero, unless there is nothing to divide."""
+    if not np.all(other) and np.size(self):
         raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
 
 
 @cpu.kernel("floor_divide", dtypes="integral")
 def floor_divide(self: Any, other: Any) -> Any:
-    refuse_zero(other)
+    refuse_zero(self, other)
     return np.floor_divide(self, other)
 
 
@@ -131,7 +131,7 @@ def rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 @cpu.kernel("div.mode", dtypes="integral")
 def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
     check_rounding(rounding_mode)
-    refuse_zero(other)
+    refuse_zero(self, other)
     quotient = np.floor_divide(self, other)
     if rounding_mode == "floor":
         return quotient
@@ -143,7 +143,7 @@ def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 
 @cpu.kernel("remainder", dtypes="integral")
 def remainder(self: Any, other: Any) -> Any:
-    refuse_zero(other)
+    refuse_zero(self, other)
     return np.remainder(self, other)
 
 

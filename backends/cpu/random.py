@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.random import (
+    HALF,
     KEY_STEPS,
     MULTIPLIERS,
     ROUNDS,
@@ -201,7 +202,7 @@ def randn(size: Sequence[int], generator: Any, dtype: Any) -> Array:
 
 @cpu.kernel("randint.low", dtypes="real")
 def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Array:
-    limits = (0, 1) if dtype == np.bool_ else None
+    limits = (0, 1) if dtype == np.bool_ else HALF if dtype == np.float16 else None
     if np.dtype(dtype).kind in "iu":
         limits = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     check_integers(low, high, limits)
@@ -312,7 +313,7 @@ def normal(self: Array, mean: float, std: float, generator: Any) -> Array:
 
 @cpu.kernel("uniform", dtypes="floating_complex", half="native")
 def uniform(self: Array, from_: float, to: float, generator: Any) -> Array:
-    check_uniform(from_, to)
+    check_uniform(from_, to, self.dtype.name)
     drawn = _filled(units, self.shape, generator, self.dtype)
     return np.asarray(drawn * (to - from_) + from_).astype(self.dtype, copy=False)
 

@@ -93,14 +93,23 @@ def _count(self: Array, dim: Any) -> int:
 
 
 def moments(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """Return variance and mean in two passes, which loses no digits where the mean is large."""
+    """Return variance and mean in passes of their own, which loses no digits where the mean is large."""
+    if self.dtype.kind == "c":
+        (variance, real), (more, imaginary) = (
+            moments(part, dim, correction, keepdim) for part in (self.real, self.imag)
+        )
+        mean = np.empty(np.shape(real), self.dtype)
+        mean.real, mean.imag = real, imaginary
+        return variance + more, mean
     axis = axes(dim, self.ndim)
-    count = self.size if axis is None else _count(self, dim)
-    mean = np.true_divide(total(self, axis, True), self.dtype.type(count))
+    size = self.size if axis is None else _count(self, dim)
+    count = self.dtype.type(size)
+    mean = np.true_divide(total(self, axis, True), count)
     deviation = np.subtract(self, mean)
-    squares = np.square(deviation) if self.dtype.kind == "f" else deviation.real**2 + deviation.imag**2
-    freedom = max(0, count - (1 if correction is None else correction))
-    variance = np.true_divide(total(squares, axis, keepdim), squares.dtype.type(freedom))
+    # Less the mean of what rounding left of the mean: equal elements deviate by nothing.
+    deviation -= np.true_divide(total(deviation, axis, True), count)
+    freedom = max(0, size - (1 if correction is None else correction))
+    variance = np.true_divide(total(np.square(deviation), axis, keepdim), self.dtype.type(freedom))
     return variance, mean.reshape(np.shape(variance))
 
 

@@ -109,12 +109,13 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
     flat = _row_major(owner)
     if 0 in size:
         start = min(start, nbytes)  # nothing is read there
-    if nbytes and flat.flags.c_contiguous:
-        return np.ndarray(tuple(size), self.dtype, flat, start, strides)
-    # Empty memory, or memory of another library in which there are gaps.
-    first = np.lib.stride_tricks.as_strided(owner, (nbytes // owner.itemsize,), (owner.itemsize,))
-    first = first.view(self.dtype)
-    return np.lib.stride_tricks.as_strided(first[start // self.itemsize :], tuple(size), strides)
+    if not flat.flags.c_contiguous:
+        # Memory of another library in which there are gaps.  Read as bytes, because stride_tricks does not take all of
+        # ml_dtypes' dtypes.
+        flat = np.lib.stride_tricks.as_strided(
+            owner.view(f"V{owner.itemsize}"), (nbytes // owner.itemsize,), (owner.itemsize,)
+        )
+    return np.ndarray(tuple(size), self.dtype, flat, start, strides)
 
 
 def _row_major(owner: Array) -> Array:

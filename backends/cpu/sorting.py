@@ -184,6 +184,12 @@ def bincount(self: Array, minlength: int) -> Array:
     numbers = self.astype(np.int64)  # a copy: NumPy reads them twice, and another thread may write to them
     if numbers.size and numbers.min() < 0:
         raise errors.ValueRangeError("bincount(): the integers must not be negative")
+    if (
+        numbers.size and numbers.max() == np.iinfo(np.int64).max
+    ):  # NumPy adds one to it, and writes out of bounds
+        raise errors.ValueRangeError(
+            f"bincount(): the largest integer should be less than {np.iinfo(np.int64).max}"
+        )
     return np.bincount(numbers, minlength=minlength)
 
 

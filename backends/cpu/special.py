@@ -31,9 +31,53 @@ def scipy_function(name: str) -> Callable[[Any], Any]:
 for _op, _name in {
     "erfinv": "erfinv", "digamma": "psi", "i0": "i0",
     "special_entr": "entr", "special_i0e": "i0e", "special_i1": "i1", "special_i1e": "i1e",
+    "special_bessel_j0": "j0", "special_bessel_j1": "j1", "special_bessel_y0": "y0", "special_bessel_y1": "y1",
+    "special_modified_bessel_i0": "i0", "special_modified_bessel_i1": "i1",
+    "special_modified_bessel_k0": "k0", "special_modified_bessel_k1": "k1",
+    "special_scaled_modified_bessel_k0": "k0e", "special_scaled_modified_bessel_k1": "k1e",
     "special_ndtri": "ndtri", "special_log_ndtr": "log_ndtr", "special_erfcx": "erfcx",
 }.items():  # fmt: skip
     cpu.kernel(_op, scipy_function(_name), dtypes="floating", by="SciPy")
+
+
+@cpu.kernel("igamma", dtypes="floating", by="SciPy")
+def igamma(self: Any, other: Any) -> Any:
+    from scipy import special
+
+    return special.gammainc(self, other)
+
+
+@cpu.kernel("igammac", dtypes="floating", by="SciPy")
+def igammac(self: Any, other: Any) -> Any:
+    from scipy import special
+
+    return special.gammaincc(self, other)
+
+
+@cpu.kernel("special_zeta", dtypes="floating", by="SciPy")
+def zeta(self: Any, other: Any) -> Any:
+    from scipy import special
+
+    return special.zeta(self, other)
+
+
+@cpu.kernel("special_airy_ai", dtypes="floating", by="SciPy")
+def airy_ai(self: Any) -> Any:
+    from scipy import special
+
+    found = np.where(np.isfinite(self) & (self > 1000), 0, special.airy(self)[0])  # SciPy's is NaN there
+    far = np.isfinite(self) & (self < -1e6)  # and here, where two terms of the expansion have all digits
+    if far.any():
+        found = np.where(far, _airy_far_below(np.where(far, self, -1e6).astype(np.float64)), found)
+    return found.astype(self.dtype, copy=False)
+
+
+def _airy_far_below(x: Any) -> Any:
+    """Return Ai of large negative numbers (NIST Handbook of Mathematical Functions, 9.7.9)."""
+    far = np.minimum(-x, 1e25)  # no digit of the phase is left, and the power of larger numbers may overflow
+    zeta = 2 / 3 * far * np.sqrt(far)
+    wave = np.cos(zeta - np.pi / 4) + 5 / 72 * np.sin(zeta - np.pi / 4) / zeta
+    return wave / (np.sqrt(np.pi) * np.sqrt(np.sqrt(-x)))
 
 
 # --- error functions -------------------------------------------------------------------------------------------

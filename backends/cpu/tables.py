@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from tt.backends.cpu.backend import CpuBackend
+from tt.backends.cpu.float8 import with_float8
 from tt.core.library import KernelTable
 
 __all__ = ["tables"]
@@ -35,6 +36,7 @@ FAMILIES: Final = (
     "scan",
     "loss",
     "optimizer",
+    "float8",
 )
 
 NATIVE: Final = (
@@ -42,6 +44,7 @@ NATIVE: Final = (
     "activation",
     "copies",
     "random",
+    "reparametrization",
     "convolution",
     "reduction",
     "softmax",
@@ -56,9 +59,12 @@ NATIVE: Final = (
     "decomposition",
     "sorting",
     "resampling",
+    "ctc",
+    "grid",
     "optimizer",
     "shaping",
     "creation",
+    "recurrent",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 
@@ -66,9 +72,9 @@ NATIVE: Final = (
 def tables(backend: CpuBackend) -> list[KernelTable]:
     """Return the tables of every family, of the array API for the remaining operators, and of native kernels."""
     own = [_by_numpy(import_module(f"tt.backends.cpu.{family}").cpu) for family in FAMILIES]
-    served = {kernel.op for table in own for kernel in table.kernels}
+    served = {kernel.op for table in own for kernel in table.kernels if kernel.dtypes != "float8"}
     native = [import_module(f"tt.backends.cpu.native.{family}").cpu for family in NATIVE]
-    return [*own, backend.kernels(without=sorted(served)), *native]
+    return list(map(with_float8, [*own, backend.kernels(without=sorted(served)), *native]))
 
 
 def _by_numpy(table: KernelTable) -> KernelTable:

@@ -14,7 +14,7 @@ from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
 from tt.backends.cuda.libraries.cudnn import Cudnn, OverCudnn, tables_of
 from tt.backends.cuda.runtime.settings import cudnn as settings
-from tt.core.library import KernelTable
+from tt.core.library import ATTENTION, KernelTable, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -113,6 +113,11 @@ class OwnKernels:
 
     def forward(self, call: AttentionCall, found: Found) -> None:
         """Write the result, in row-major order, and the logarithms of its sums."""
+        if not (ATTENTION.flash or ATTENTION.mem_efficient or ATTENTION.math):
+            raise errors.UnsupportedError(
+                "scaled_dot_product_attention(): No available kernel: only cuDNN's is enabled, and it is not installed "
+                "or does not take this call\n  try: tt.nn.attention.sdpa_kernel([..., SDPBackend.FLASH_ATTENTION])"
+            )
         width = self.width(call)
         if width is None:
             weights, sums = self.weights(call)
@@ -252,7 +257,11 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
     def fits(self, call: AttentionCall) -> bool:
         """Return whether cuDNN computes it as tt does: a row that a mask leaves empty would be no number there."""
-        return call.mask is None and not any(0 in handle.shape for handle in (call.q, call.k, call.v))
+        return (
+            ATTENTION.cudnn
+            and call.mask is None
+            and not any(0 in handle.shape for handle in (call.q, call.k, call.v))
+        )
 
     def rows(self, handle: StridedHandle) -> StridedHandle:
         """Return a handle whose rows are contiguous, as cuDNN needs them, and whose elements are its own."""

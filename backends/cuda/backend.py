@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tt.backends.cuda import copies
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.launch.engine import CupyEngine, Engine
 from tt.backends.cuda.libraries.namespace import LazyNamespace
+from tt.backends.cuda.memory.interprocess import SentMemory
 from tt.backends.cuda.memory.memory import CupyMemory, cupy
 from tt.backends.cuda.memory.transfers import Transfers
 from tt.backends.cuda.runtime.availability import find_driver, reason
@@ -19,7 +21,16 @@ from tt.backends.cuda.runtime.device_asserts import Failures
 from tt.backends.cuda.runtime.graph_random import CapturedNumbers
 from tt.backends.cuda.runtime.streams import CudaEvent, CudaStream, ForeignStream, OpenedEvent
 from tt.backends.cuda.runtime.synchronisation import SyncDebug
-from tt.core.library import Backend, Device, DeviceProperties, errors, from_numpy_dtype
+from tt.core.library import (
+    STORED,
+    Backend,
+    Device,
+    DeviceProperties,
+    dtype,
+    errors,
+    from_numpy_dtype,
+    to_dtype,
+)
 
 __all__ = ["CudaBackend"]
 
@@ -62,6 +73,14 @@ class CudaBackend(Backend):
         self._devices: int | None = None
         self.failures = Failures(self)
         self.captured_numbers: CapturedNumbers | None = None
+
+    def native_dtype(self, dtype: dtype) -> Any:
+        """Return the NumPy dtype; kernels of CUDA have no dtypes of eight bits."""
+        if dtype in STORED:
+            raise errors.DtypeError(
+                f"the cuda backend does not have {dtype} yet\n  try: x.float() on the CPU"
+            )
+        return dtype.numpy
 
     # --- the devices -------------------------------------------------------------------------------------------
 
@@ -388,6 +407,19 @@ class CudaBackend(Backend):
     def data_ptr(self, handle: StridedHandle) -> int:
         """Return the device address of the first element."""
         return handle.data_ptr
+
+    @cached_property
+    def sent(self) -> SentMemory:
+        """What other processes use of this one's memory."""
+        return SentMemory(self.memory)
+
+    def share(self, handle: StridedHandle) -> Any:
+        """Return what another process needs to use the memory of a handle."""
+        return self.sent.send(handle)
+
+    def rebuild_shared(self, handed_over: Any, device: Device) -> StridedHandle:
+        """Return a handle over memory of another process."""
+        return self.sent.receive(handed_over, device, lambda name: to_dtype(name).numpy)
 
     def storage_owner(self, handle: StridedHandle) -> Any:
         """Return what owns the memory."""

@@ -14,18 +14,26 @@ from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cuda import (
     activation,
     copies,
+    ctc,
+    embedding,
+    folding,
+    grid,
     indexing,
     integral,
+    linalg,
     loss,
     normalization,
     optimizer,
     pointwise,
     random,
     reduction,
+    resampling,
     scan,
     scattering,
     shaping,
     softmax,
+    sorting,
+    special,
     views,
 )
 from tt.backends.cuda.handle import StridedHandle
@@ -40,18 +48,26 @@ __all__ = ["kernel_tables"]
 _FAMILIES: Final = (
     activation,
     copies,
+    ctc,
+    embedding,
+    folding,
+    grid,
     indexing,
     integral,
+    linalg,
     loss,
     normalization,
     optimizer,
     pointwise,
     random,
     reduction,
+    resampling,
     scan,
     scattering,
     shaping,
     softmax,
+    sorting,
+    special,
 )
 """Modules with kernels in CUDA C++, which go before those over the array API."""
 
@@ -114,16 +130,17 @@ def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
 
 def _libraries_and_fallbacks(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels over NVIDIA's libraries, and those that serve where a library is not installed."""
-    from tt.backends.cuda import attention, convolution, pooling, products
+    from tt.backends.cuda import attention, convolution, pooling, products, recurrent
     from tt.backends.cuda.libraries.cublaslt import CublasLt
     from tt.backends.cuda.libraries.cudnn import Cudnn
 
-    cudnn = Cudnn(backend)
+    cudnn, cublaslt = Cudnn(backend), CublasLt(backend)
     return [
         *convolution.tables(backend, cudnn),
         *attention.tables(backend, cudnn),
         *pooling.tables(backend),
-        *products.tables(backend, CublasLt(backend)),
+        *products.tables(backend, cublaslt),
+        *recurrent.tables(backend, cublaslt),
     ]
 
 

@@ -21,6 +21,7 @@ from tt.backends.cuda.launch.reduction_launch import (
     aligned,
     elementwise,
     index_type,
+    only,
     wide,
     workspace,
 )
@@ -85,8 +86,10 @@ class _Classes:
                 f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}"
             )
         axis = 1 if input.ndim > 1 else 0
-        beside = input.shape[:axis] + input.shape[axis + 1 :]
-        fits = input.ndim > 0 and target.shape == beside
+        if not axis and target.shape == (1,):
+            target = target.view((), ())  # scores without a batch may have a target with a dimension
+        rest = input.shape[:axis] + input.shape[axis + 1 :]
+        fits = input.ndim > 0 and target.shape == rest
         if not fits or (weight is not None and weight.shape != input.shape[axis : axis + 1]):
             raise ValueError("sizes that do not fit, which the shape rule refuses")
         self.axis, self.classes, self.inner = axis, input.shape[axis], prod(input.shape[2:])
@@ -260,7 +263,7 @@ class _Losses:
             fact=float(parameter),
             ordered=True,
         )
-        return found[0]  # type: ignore[return-value] # its dtype was given
+        return only(found)
 
     def elementwise_backward(
         self,

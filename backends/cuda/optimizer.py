@@ -17,7 +17,7 @@ import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.gather_scatter import Mover
-from tt.backends.cuda.launch.layouts import name_of
+from tt.backends.cuda.launch.layouts import name_of, uploaded
 from tt.backends.cuda.launch.programs import Program
 from tt.core.library import KernelTable, fork_safe_lock
 
@@ -36,6 +36,7 @@ _REMEMBERED: Final = 64
 """Lists of tensors whose tables stay on the device."""
 
 _OPTIONS: Final = struct.Struct("@5d3Q3qq4i")
+_RULE_OPTIONS: Final = struct.Struct("@8dq4i")
 _KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
 """Dtypes of numbers that a kernel reads, as `NumberKind` in sources/optimizer.cuh numbers them."""
 
@@ -55,6 +56,11 @@ _ADAGRAD: Final = (
     "self", "grads", "state_sums", "state_steps", "lr", "lr_decay", "weight_decay", "eps", "maximize", *_STATE,
 )  # fmt: skip
 
+_BY_RULE: Final = ("self", "grads", "first", "second", "third", "rule", "numbers", "maximize")
+RULES: Final = {"adamax": 2, "nadam": 2, "radam": 2, "adadelta": 2, "rmsprop": 1, "rprop": 2, "asgd": 1}
+"""How many states each rule has at least."""
+_NUMBERS: Final = {"adamax": 4, "nadam": 6, "radam": 5, "adadelta": 3, "rmsprop": 4, "rprop": 4, "asgd": 3}
+
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family."""
@@ -66,6 +72,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     table.kernel(
         "_fused_adagrad_", partial(fused_adagrad, stepper), form="inplace", takes=_ADAGRAD, priority=1
     )
+    table.kernel("_fused_step_", partial(fused_step, stepper), form="inplace", takes=_BY_RULE, priority=1)
     return [table]
 
 
@@ -110,6 +117,10 @@ class Stepper:
             plain, *numbers, *(0.0,) * (4 - len(numbers)), rate_at[0], scale_at[0], infinite_at[0], rate_at[1],
             scale_at[1], infinite_at[1], CHUNK, *flags, 0,
         )  # fmt: skip
+        self.launch(kernel, lists, steps, options)
+
+    def launch(self, kernel: str, lists: Sequence[Handles], steps: Handles, options: bytes) -> None:
+        """Launch a kernel for the tensors of each dtype, with options as it takes them."""
         by_dtype: dict[str, list[tuple[tuple[StridedHandle, ...], Any]]] = {}
         counted = steps or (None,) * len(lists[0])
         for arrays, number in zip(zip(*lists, strict=True), counted, strict=True):
@@ -159,7 +170,7 @@ class Stepper:
         owners = np.repeat(np.arange(len(members)), counts)
         starts = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         chunks = np.stack([owners, starts * CHUNK], axis=1).astype(np.int64)
-        found = self._upload(rows), self._upload(chunks), len(chunks)
+        found = uploaded(self.backend, rows), uploaded(self.backend, chunks), len(chunks)
         if captured:
             return found  # it is the graph's: its content comes with each replay
         with self._lock:
@@ -167,15 +178,6 @@ class Stepper:
             if len(self._tables) > _REMEMBERED:
                 self._tables.popitem(last=False)
         return found
-
-    def _upload(self, array: np.ndarray[Any, Any]) -> StridedHandle:
-        """Return an array on the device; while a graph is captured, by a copy that it keeps and repeats."""
-        backend = self.backend
-        if backend.transfers.captured is None:
-            return backend.normalise(backend.namespace.asarray(array))
-        locked = backend.transfers.pinned(array.shape, array.dtype)
-        locked[...] = array
-        return backend.transfers.upload(locked, backend.current_device(), non_blocking=True)
 
 
 @lru_cache(maxsize=4096)
@@ -257,3 +259,20 @@ def fused_adagrad(
         "step_adagrad<{}>", [self, grads, state_sums], state_steps, (weight_decay, lr_decay, eps), lr,
         (maximize, False, False), grad_scale, found_inf,
     )  # fmt: skip
+
+
+def fused_step(
+    stepper: Stepper, self: Handles, grads: Handles, first: Handles, second: Handles, third: Handles, rule: str,
+    numbers: Sequence[float], maximize: bool,
+) -> None:  # fmt: skip
+    """Take a step by a rule."""
+    states = [first, second, third]
+    if rule not in RULES or len(numbers) != _NUMBERS[rule] + 2 or not all(states[: RULES[rule]]):
+        raise ValueError("a rule without its numbers or states, which the shape rule refuses")
+    given = [state for state in states if state] if rule == "rmsprop" else states[: RULES[rule]]
+    _expect_lists(self, None, grads, *(state for state in states if state))
+    factors = [float(number) for number in numbers]
+    options = _RULE_OPTIONS.pack(
+        *factors, *(0.0,) * (8 - len(factors)), CHUNK, maximize, bool(second), bool(third), 0
+    )
+    stepper.launch("step_by_rule<{}, rules::" + rule.capitalize() + ">", [self, grads, *given], (), options)

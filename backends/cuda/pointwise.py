@@ -217,7 +217,7 @@ def _functions(made: Pointwise) -> None:
     def nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any, out: Any = None) -> StridedHandle:
         import ml_dtypes
 
-        limits = ml_dtypes.finfo(self.dtype)  # type: ignore[no-untyped-call]
+        limits = ml_dtypes.finfo(self.dtype)
         numbers = (
             0.0 if nan is None else nan,
             float(limits.max) if posinf is None else posinf,

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.gather_scatter import Mover
 from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.scattering import Combiner, reduce_in_order
 from tt.backends.cuda.windows import each, three
-from tt.core.library import KernelTable
+from tt.core.library import DETERMINISM, KernelTable, contiguous_strides
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -39,6 +41,8 @@ def kernel_names(dtype: str) -> list[str]:
         names += [
             f"{name}<{dtype}, {which}>" for name in ("mean", "mean_backward") for which in ("true", "false")
         ]
+    if dtype in MEANS[1:]:
+        names.append(f"largest_at<{dtype}>")
     if dtype in ADDED:
         names.append(f"placed_sums<{dtype}, {ADDED[dtype]}>")
     return names
@@ -109,6 +113,13 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         table.kernel(f"max_pool{count}d_with_indices", _largest(backend, count), dtypes=LARGEST, **options)
         table.kernel(f"avg_pool{count}d", _mean(backend, count), dtypes=MEANS, **options)
         table.kernel(f"adaptive_avg_pool{count}d", _adaptive(backend, count), dtypes=MEANS[1:], **options)
+        table.kernel(
+            f"adaptive_max_pool{count}d_with_indices",
+            _largest_cover(backend, count),
+            dtypes=MEANS[1:],
+            **options,
+        )
+    table.kernel("_fractional_max_pool", _fractional(backend), dtypes=MEANS[1:], **options)
     table.kernel("_unpool", _unpool(backend), dtypes=tuple(ADDED), **options)
     table.kernel("_avg_unpool", _mean_backward(backend), dtypes=MEANS[1:], **options)
     table.kernel("_adaptive_avg_unpool", _adaptive_backward(backend), dtypes=MEANS[1:], **options)
@@ -133,9 +144,60 @@ def _largest(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHan
     return largest
 
 
+def _largest_at(
+    backend: CudaBackend,
+    input: StridedHandle,
+    out: Sizes,
+    windows: bytes,
+    samples: StridedHandle | None = None,
+) -> tuple[StridedHandle, StridedHandle]:
+    shape = (*input.shape[: input.ndim - len(out)], *out)
+    values, places = backend.empty(shape, input.dtype), backend.empty(shape, "int64")
+    args = (contiguous(backend, input), samples, values, places, windows, len(out))
+    _launch(backend, f"largest_at<{input.dtype.name}>", prod(shape), *args)
+    return values, places
+
+
+def _largest_cover(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
+    def largest(
+        input: StridedHandle, output_size: Any, return_indices: bool
+    ) -> tuple[StridedHandle, StridedHandle]:
+        lead, sizes = input.shape[: input.ndim - count], input.shape[input.ndim - count :]
+        out = _wanted(sizes, output_size)
+        return _largest_at(backend, input, out, covering(lead, sizes, out))
+
+    return largest
+
+
+def _wanted(sizes: Sizes, output_size: Any) -> Sizes:
+    """Return how many windows each dimension has; None stands for its size."""
+    count = len(sizes)
+    wanted = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
+    wanted = wanted * count if len(wanted) == 1 else wanted
+    return tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
+
+
+def _fractional(backend: CudaBackend) -> Callable[..., tuple[StridedHandle, StridedHandle]]:
+    def fractional(
+        input: StridedHandle, kernel_size: Sizes, output_size: Any, samples: StridedHandle
+    ) -> tuple[StridedHandle, StridedHandle]:
+        count, ones = len(kernel_size), (1, 1, 1)
+        out = each(output_size, count)
+        lead, sizes = input.shape[:-count], input.shape[-count:]
+        windows = packed(
+            prod(lead), *three(sizes, 1), *three(kernel_size, 1), *three(out, 1), *ones, 0, 0, 0, *ones
+        )
+        drawn = samples if samples.dtype == input.dtype else backend.cast(samples, input.dtype)
+        return _largest_at(backend, input, out, windows, contiguous(backend, drawn))
+
+    return fractional
+
+
 def _unpool(backend: CudaBackend) -> Callable[..., StridedHandle]:
     def unpool(values: StridedHandle, indices: StridedHandle, size: Sizes, dims: int) -> StridedHandle:
         dtype = values.dtype.name
+        if DETERMINISM.required and values.dtype.kind == "f":  # below, atomics add in any order
+            return _unpool_in_order(backend, values, indices, size, dims)
         sums = backend.normalise(backend.namespace.zeros(tuple(size), dtype=np.dtype(ADDED[dtype])))
         each_of, channel = prod(values.shape[values.ndim - dims :]), prod(size[len(size) - dims :])
         dense = contiguous(backend, values), contiguous(backend, indices)
@@ -144,6 +206,18 @@ def _unpool(backend: CudaBackend) -> Callable[..., StridedHandle]:
         return sums if ADDED[dtype] == dtype else backend.cast(sums, values.dtype)
 
     return unpool
+
+
+def _unpool_in_order(
+    backend: CudaBackend, values: StridedHandle, indices: StridedHandle, size: Sizes, dims: int
+) -> StridedHandle:
+    lead = prod(values.shape[: values.ndim - dims])
+    rows = (lead, prod(values.shape[values.ndim - dims :]))
+    places, source = (contiguous(backend, h).view(rows, contiguous_strides(rows)) for h in (indices, values))
+    shape = (lead, prod(size[len(size) - dims :]))
+    sums = backend.normalise(backend.namespace.zeros(shape, dtype=values.dtype))
+    reduce_in_order(Combiner(Mover(backend)), sums, 1, places, source, "sum", True, "scatter_add")
+    return sums.view(tuple(size), contiguous_strides(tuple(size)))
 
 
 def _mean(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
@@ -199,9 +273,7 @@ def _mean_backward(backend: CudaBackend) -> Callable[..., StridedHandle]:
 def _adaptive(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
     def adaptive(input: StridedHandle, output_size: Any) -> StridedHandle:
         lead, sizes = input.shape[: input.ndim - count], input.shape[input.ndim - count :]
-        wanted = (output_size,) * count if isinstance(output_size, int) else tuple(output_size)
-        wanted = wanted * count if len(wanted) == 1 else wanted
-        out = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
+        out = _wanted(sizes, output_size)
         y = backend.empty((*lead, *out), input.dtype)
         args = (contiguous(backend, input), y, False, 0, covering(lead, sizes, out))
         _launch(backend, f"mean<{input.dtype.name}, true>", prod(y.shape), *args)

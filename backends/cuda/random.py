@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.array_api.random import (
+    HALF,
     UNIT_BITS,
     check_integers,
     check_normal,
@@ -47,6 +48,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     table, drawing = KernelTable(device="cuda"), Drawing(Mover(backend))
     _of_a_size(table, drawing)
     _like_a_tensor(table, drawing)
+    _by_functions(table, drawing)
     _by_weights(table, drawing)
     _dropout(table, drawing)
     return [table]
@@ -152,7 +154,7 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
     @table.kernel("randint.low", dtypes="real", half="native", priority=1)
     def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
         kind = np.dtype(dtype)
-        limits = (0, 1) if kind.kind == "b" else None
+        limits = (0, 1) if kind.kind == "b" else HALF if kind == np.float16 else None
         if kind.kind in "iu":
             limits = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         check_integers(low, high, limits)
@@ -187,7 +189,7 @@ def _signed(value: int) -> int:
 def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
     @table.kernel("uniform", dtypes="floating_complex", half="native", priority=1)
     def uniform(self: StridedHandle, from_: float, to: float, generator: Any) -> StridedHandle:
-        check_uniform(from_, to)
+        check_uniform(from_, to, np.dtype(self.dtype).name)
         return drawing.units(self.shape, generator, self.dtype, to - from_, from_)
 
     @table.kernel("normal", dtypes="floating_complex", half="native", priority=1)
@@ -221,6 +223,38 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
         name = f"draw_exponential<{name_of(self.dtype)}>"
         drawing.launch(name, words, (out, drawing.reserved(generator, words, count), float(lambd)))
         return out
+
+
+def _by_functions(table: KernelTable, drawing: Drawing) -> None:
+    """Add what is computed in double precision, whatever the dtype."""
+
+    def draw(self: StridedHandle, generator: Any, kernel: str, *numbers: float) -> StridedHandle:
+        out, count = drawing.mover.empty(self.shape, self.dtype), prod(self.shape)
+        words = 2 * (count + count % 2) if "normal" in kernel else 2 * count
+        drawing.launch(kernel, words, (out, drawing.reserved(generator, words, count), *numbers))
+        return out
+
+    @table.kernel("cauchy", dtypes="floating", half="native", priority=1)
+    def cauchy(self: StridedHandle, median: float, sigma: float, generator: Any) -> StridedHandle:
+        if not sigma > 0:
+            raise errors.ValueRangeError(f"cauchy_(): sigma must be positive, got {sigma}")
+        name = f"draw_by_function<{name_of(self.dtype)}, Cauchy>"
+        return draw(self, generator, name, float(median), float(sigma), 0.0)
+
+    @table.kernel("log_normal", dtypes="floating", half="native", priority=1)
+    def log_normal(self: StridedHandle, mean: float, std: float, generator: Any) -> StridedHandle:
+        if not std > 0:
+            raise errors.ValueRangeError(f"log_normal_(): std must be positive, got {std}")
+        return draw(self, generator, f"draw_log_normal<{name_of(self.dtype)}>", float(mean), float(std))
+
+    @table.kernel("geometric", dtypes="real_number", half="native", priority=1)
+    def geometric(self: StridedHandle, p: float, generator: Any) -> StridedHandle:
+        if not 0 < p < 1:
+            raise errors.ValueRangeError(f"geometric_(): p must be between 0 and 1, got {p}")
+        whole = self.dtype.kind in "iu"
+        most = float(min(int(np.iinfo(self.dtype).max), 2**53)) if whole else math.inf
+        name = f"draw_by_function<{name_of(self.dtype)}, Geometric>"
+        return draw(self, generator, name, math.log1p(-p), 0.0, most)
 
 
 # --- places by their weights -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import name_of
 from tt.backends.cuda.launch.programs import Program
-from tt.backends.cuda.launch.reduction_launch import FLOATING, INTEGRAL, Tuning, Walker, axes, wide
+from tt.backends.cuda.launch.reduction_launch import FLOATING, INTEGRAL, Tuning, Walker, axes, only, wide
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ class _Reductions:
         dtype: np.dtype[Any],
         **how: Any,
     ) -> StridedHandle:
-        found, _ = self._walk(
+        found = self._walk(
             f"reduction::{name}<{name_of(self_.dtype)}>", (self_,), dims, keepdim, (dtype, None), **how
         )
-        return found  # type: ignore[return-value] # its dtype was given
+        return only(found)
 
     def plain(self, name: str) -> Callable[..., StridedHandle]:
         """Return a reduction whose result has the dtype of the elements."""

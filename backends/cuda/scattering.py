@@ -32,12 +32,12 @@ from tt.backends.cuda.launch.layouts import axis_of, grid_of, name_of
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.backends.cuda.sorting import stable_order
-from tt.core.library import KernelTable, contiguous_strides, errors
+from tt.core.library import DETERMINISM, KernelTable, contiguous_strides, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["ATOMIC", "Combiner", "tables"]
+__all__ = ["ATOMIC", "Combiner", "reduce_in_order", "tables"]
 
 SCATTERING: Final = Program("scattering.cuh")
 
@@ -65,6 +65,11 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     _places(table, combiner)
     _embedding(table, combiner)
     return [table]
+
+
+def _ordered(dtype: np.dtype[Any]) -> bool:
+    """Return whether sums shall be made in a fixed order; those of integers are the same in any."""
+    return DETERMINISM.required and dtype.kind in "fc"
 
 
 class Combiner:
@@ -156,15 +161,15 @@ def _along(table: KernelTable, combiner: Combiner) -> None:
         axis = axis_of(dim, self.ndim)
         if 0 in index.shape:
             return
-        if name_of(self.dtype) in ATOMIC:
+        if name_of(self.dtype) in ATOMIC and not _ordered(self.dtype):
             sizes, base, chosen = places_along(self, axis, index)
             strides, one = _part_of(src, sizes), _one(self.dtype)
             combiner.add_atomically(self, src, sizes, base, strides, (index, chosen), "scatter_add", one)
         else:
-            _reduce(combiner, self, axis, index, src, "sum", True, "scatter_add")
+            reduce_in_order(combiner, self, axis, index, src, "sum", True, "scatter_add")
 
     @table.kernel("scatter_reduce", form="inplace", half="native", priority=1)
-    def scatter_reduce(
+    def scatterreduce_in_order(
         self: StridedHandle,
         dim: int,
         index: StridedHandle,
@@ -177,10 +182,10 @@ def _along(table: KernelTable, combiner: Combiner) -> None:
             raise ValueError("a reduction that the shape rule refuses")
         axis = axis_of(dim, self.ndim)
         if 0 not in index.shape:
-            _reduce(combiner, self, axis, index, src, reduce, include_self, "scatter_reduce")
+            reduce_in_order(combiner, self, axis, index, src, reduce, include_self, "scatter_reduce")
 
 
-def _reduce(
+def reduce_in_order(
     combiner: Combiner, self: StridedHandle, axis: int, index: StridedHandle, src: StridedHandle, reduce: str,
     include: bool, op: str,
 ) -> None:  # fmt: skip
@@ -222,14 +227,15 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
             raise ValueError("a source of other dimensions, which the shape rule refuses")
         sizes, base, chosen = slices_of(self, axis, index)
         strides = _source_strides(source, sizes)
-        if name_of(self.dtype) in ATOMIC and (alpha == 1 or self.dtype.kind != "c"):
+        atomic = name_of(self.dtype) in ATOMIC and not _ordered(self.dtype)
+        if atomic and (alpha == 1 or self.dtype.kind != "c"):
             factor = _one(self.dtype) if alpha == 1 else bytes_of(alpha, self.dtype)
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", factor)
             return
         if alpha != 1:
             source = _scaled(mover, source, alpha)
             strides = _source_strides(source, sizes)
-        if name_of(self.dtype) in ATOMIC:
+        if atomic:
             one = _one(self.dtype)
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", one)
             return

@@ -1,19 +1,23 @@
-"""The stable order of integers on CUDA, found without waiting, so that a graph can capture it."""
+"""The stable order of integers on CUDA, found without waiting, so that a graph can capture it; and searches."""
 
 from __future__ import annotations
 
 import struct
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, name_of
 from tt.backends.cuda.launch.programs import Program
+from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
-    from tt.backends.cuda.handle import StridedHandle
+    from tt.backends.cuda.backend import CudaBackend
     from tt.backends.cuda.launch.gather_scatter import Mover
 
-__all__ = ["SORTING", "stable_order"]
+__all__ = ["SORTING", "stable_order", "tables"]
 
 SORTING: Final = Program("sorting.cuh")
 
@@ -55,3 +59,28 @@ def stable_order(
         keys, order = found, moved
     assert order is not None  # there is at least one digit
     return keys, order
+
+
+def tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels of this family."""
+    table = KernelTable(device="cuda")
+
+    @table.kernel("_searchsorted", dtypes="real_number", half="native", priority=1, check=True)
+    def searchsorted(sorted_sequence: StridedHandle, self: StridedHandle, right: bool) -> StridedHandle:
+        out, count = backend.empty(self.shape, np.dtype(np.int64)), prod(self.shape)
+        columns = self.shape[-1] if self.ndim else 1
+        rows, values = contiguous(backend, sorted_sequence), contiguous(backend, self)
+        args = (
+            rows,
+            values,
+            out,
+            count,
+            columns,
+            sorted_sequence.shape[-1],
+            sorted_sequence.ndim == 1,
+            right,
+        )
+        SORTING.kernel(f"search_rows<{name_of(self.dtype)}>")(backend, grid_of(count), (THREADS,), args)
+        return out
+
+    return [table]

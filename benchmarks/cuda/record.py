@@ -79,9 +79,9 @@ def write(gpu: str, version: str, file: Path = FILE, folder: Path = SOURCES) -> 
     today = datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d")
     found = {name: Verified(digest, gpu, today, version) for name, digest in digests(folder).items()}
     text = json.dumps({name: asdict(entry) for name, entry in found.items()}, indent=1) + "\n"
-    beside = file.with_suffix(".new")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, file)
+    temporary = file.with_suffix(".new")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, file)
     return found
 
 

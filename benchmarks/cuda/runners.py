@@ -133,12 +133,12 @@ def make_runner(name: str, case: Case, *, device: str, dry: bool) -> Runner:
 def captured(library: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     """Return what replays the graph of a call; both libraries spell it alike."""
     cuda = library.cuda
-    beside = cuda.Stream()
-    beside.wait_stream(cuda.current_stream())
-    with cuda.stream(beside):  # objects made at the first call must not be made while a graph is captured
+    side = cuda.Stream()
+    side.wait_stream(cuda.current_stream())
+    with cuda.stream(side):  # objects made at the first call must not be made while a graph is captured
         for _ in range(WARM):
             call()
-    cuda.current_stream().wait_stream(beside)
+    cuda.current_stream().wait_stream(side)
     graph = cuda.CUDAGraph()
     with cuda.graph(graph):
         result = call()

@@ -126,11 +126,11 @@ def graphs(random: Random, seconds: float) -> int:
         losses = [float(step()) for _ in range(10)]
         wanted = step.state()
         step.start_from(start)
-        beside = tt.cuda.Stream()
-        beside.wait_stream(tt.cuda.current_stream())
-        with tt.cuda.stream(beside):
+        side = tt.cuda.Stream()
+        side.wait_stream(tt.cuda.current_stream())
+        with tt.cuda.stream(side):
             step()
-        tt.cuda.current_stream().wait_stream(beside)
+        tt.cuda.current_stream().wait_stream(side)
         graph = CUDAGraph()
         with tt.cuda.graph(graph):
             loss = step()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import keyword
 import re
+from typing import Final
 
 import typer
 
 from tt.core.errors import did_you_mean
 
 __all__ = ["check_device", "check_library", "check_operator"]
+
+WRAPPERS: Final = "array_api_compat"
+"""A package with namespaces of the standard for libraries that lack some of its functions; it is only suggested."""
 
 
 def refuse(name: str, reason: str) -> typer.BadParameter:
@@ -91,6 +95,7 @@ def check_library(name: str) -> str:
     """
     from importlib import import_module
     from importlib.metadata import packages_distributions
+    from importlib.util import find_spec
 
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split(".")):
         raise refuse(name, "a library is the name of a module, for instance numpy or array_api_strict")
@@ -106,7 +111,11 @@ def check_library(name: str) -> str:
         function for function in ("asarray", "astype", "isdtype", "matmul") if not hasattr(module, function)
     ]
     if lacks:
+        known = find_spec(WRAPPERS) and find_spec(f"{WRAPPERS}.{root}")
+        wrapped = f"{WRAPPERS}.{name}"
         raise refuse(
-            name, f"it has no {', '.join(lacks)}: the functions of the array API standard are needed"
+            name,
+            f"it has no {', '.join(lacks)}: the functions of the array API standard are needed"
+            + (f"\n  try: --library {wrapped}" if known and not name.startswith(WRAPPERS) else ""),
         )
     return packages_distributions().get(root, [root])[0]

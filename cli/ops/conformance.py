@@ -70,13 +70,13 @@ def run(
     Parameters
     ----------
     places, patterns, dtypes, checks, seed
-        What the options say.
+        The choices of the options.
     samples : int, optional
         How many inputs of each operator and dtype; a strided backend's only.
     fail_fast : bool
         Whether to stop after the first operator that is wrong or missing.
     tell : bool
-        Whether to say at once what is wrong, beside the progress; the outcome comes at the end.
+        Whether to print faults at once, with the progress; the outcome comes at the end.
     """
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import NothingToCheckError
@@ -119,7 +119,7 @@ def read(path: Path) -> Baseline:
 
 
 def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:
-    """Print a table of families, and what is wrong."""
+    """Print a table of families, and the faults."""
     from tt.core.testing.conformance.outcomes import families
 
     groups = [*families(outcomes).items(), ("all", outcomes)]
@@ -157,7 +157,7 @@ def ran_row(family: str, members: list[Outcome]) -> list[str | int]:
 
 
 def print_missing(name: str, outcomes: list[Outcome]) -> None:
-    """Print what is missing, a line for each operator."""
+    """Print the missing operators, one a line."""
     from tt.core.reports.coverage import dtypes_in_words
 
     absent: dict[str, list[str]] = {}

@@ -49,7 +49,10 @@ def list_ops(
     from tt.core.reports.coverage import parse_place
     from tt.core.schema.model import KINDS, TAGS
 
-    host.activate_all()
+    if backend or missing or plugin:
+        host.activate_all()
+    else:
+        host.activate_definitions()
     place = parse_place(backend or "cpu") if backend or missing else None
     definitions = list(REGISTRY.definitions())
     if kind:

@@ -32,6 +32,7 @@ def show(name: OpName, as_json: Json = False) -> None:
 def describe(definition: OpDefinition) -> dict[str, Any]:
     """Return everything about an overload as plain data."""
     from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.reports.operator_words import parameters
 
     result = definition.result
     return {
@@ -39,6 +40,10 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
         "signature": str(definition.signature),
         "forms": forms(definition),
         "doc": definition.doc.strip(),
+        "parameters": [
+            {"name": name, "type": type_, "default": default or None, "meaning": about}
+            for name, type_, default, about in parameters(definition)
+        ],
         "kind": definition.kind,
         "shape_rule": str(definition.meta) if definition.meta else None,
         "promotes": list(definition.promote),
@@ -148,13 +153,20 @@ def print_description(found: dict[str, Any]) -> None:
     values |= {f"  {key}": ", ".join(found[key]) for key in ("promotes", "gradient", "tags")}
     values["  core"] = "yes: a new backend must implement it" if found["core"] else "no"
     output.fields(values)
+    if any(p["meaning"] for p in found["parameters"] if p["name"] != "out"):
+        output.heading("parameters")
+        output.table(
+            ["name", "type", "default", "meaning"],
+            [[p["name"], p["type"], p["default"] or "", p["meaning"]] for p in found["parameters"]],
+            empty="none",
+        )
     if found["example"]:
         output.text("", *(f"  {line}" for line in found["example"].splitlines()))
     output.heading(f"who serves {found['name']}")
     output.table(
         ["where", "how", "dtypes", "by", "code"],
         [[r["where"], r["how"], dtypes_in_words(r["dtypes"]), r["by"], r["code"]] for r in found["served"]],
-        empty="nobody",
+        empty="none",
     )
     passed_over = [f"{r['by']} {r['code']}: {r['passed_over']}" for r in found["served"] if r["passed_over"]]
     if passed_over:

@@ -68,7 +68,7 @@ def softshrink(self: Any, lambd: Any) -> Any:
 
 def _elu(x: Any, alpha: float, scale: float = 1.0, stretch: float = 1.0) -> Any:
     bent = ops.mul(ops.expm1(ops.mul(ops.minimum(x, number(0, x)), stretch)), alpha * scale)
-    return ops.where(ops.gt(x, 0), x if scale == 1 else ops.mul(x, scale), bent)
+    return ops.where(ops.lt(x, 0), bent, x if scale == 1 else ops.mul(x, scale))
 
 
 composite("elu", lambda self, alpha: computed(_elu)(self, alpha))
@@ -155,7 +155,7 @@ def _switched(name: str) -> Any:
 
     def switched(*args: Any) -> Any:
         *given, inplace = args
-        return getattr(ops, f"{name}_")(*given) if inplace else REGISTRY.operator(name).caller()(*given)
+        return getattr(ops, f"{name}_")(*given) if inplace else REGISTRY.operator(name).overload()(*given)
 
     return switched
 
@@ -260,9 +260,10 @@ def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any) -> Any
 @composite("elu_backward")
 @_gradient
 def elu_backward(grad_output: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    bend = ops.exp(ops.mul(ops.minimum(self, number(0, self)), input_scale))
-    bent = ops.mul(ops.mul(grad_output, alpha * scale * input_scale), bend)
-    return ops.where(ops.gt(self, 0), ops.mul(grad_output, scale), bent)
+    # NaN is not below 0 (as in relu), and the second derivative at 0 is that from above.
+    below = ops.where(ops.lt(self, 0), self, number(0, self))
+    bent = ops.mul(ops.mul(grad_output, alpha * scale * input_scale), ops.exp(ops.mul(below, input_scale)))
+    return ops.where(ops.le(self, 0), bent, ops.mul(grad_output, scale))
 
 
 @composite("sigmoid_backward")

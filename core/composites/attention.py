@@ -8,9 +8,10 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, number, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.nn import attention as check_attention
+from tt.core.types.attention_choice import ATTENTION
 from tt.core.types.dtype import bool_
 
 composites: Final = CompositeTable()
@@ -67,7 +68,7 @@ def scaled_dot_product_attention(
     check_attention(query, key, value, attn_mask, op="scaled_dot_product_attention")
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale
     scale = 1.0 if scale is None else scale
-    if dropout_p or (attn_mask is not None and attn_mask.dtype is not bool_):
+    if not _fused(query, attn_mask, dropout_p):
         weights = _weights(widened(query), widened(key), attn_mask, is_causal, scale)
         if dropout_p:
             weights = ops.dropout(weights, dropout_p, True)
@@ -79,6 +80,27 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         attn_mask = ops.expand(attn_mask, (*batch, q.shape[-2], k.shape[-2]))
     return ops._attention(q, k, v, attn_mask, is_causal, scale)[0]
+
+
+def _fused(query: Any, mask: Any, dropout_p: float) -> bool:
+    """Return whether the kernel that never holds all weights serves a call, or products and a softmax."""
+    enabled = ATTENTION.fused(query.device.type)
+    reason = (
+        "dropout" if dropout_p else "masks of numbers" if mask is not None and mask.dtype is not bool_ else ""
+    )
+    if enabled and not reason:
+        return True
+    if ATTENTION.math:
+        return False
+    hint = "enable another one: tt.nn.attention.sdpa_kernel([..., SDPBackend.MATH])"
+    if enabled:
+        raise UnsupportedError(
+            f"scaled_dot_product_attention(): No available kernel: what is enabled has no {reason}\n  try: {hint}"
+        )
+    raise UnsupportedError(
+        f"scaled_dot_product_attention(): No viable backend was found for {query.device.type}: math and "
+        f"the fused kernels that it has are disabled\n  try: {hint}"
+    )
 
 
 @composite("_attention")

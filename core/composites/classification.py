@@ -24,6 +24,7 @@ def nll_loss(
     if target.dtype.name not in ("int64", "uint8"):
         raise DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
     dim = 1 if input.ndim > 1 else 0
+    target = single_class(input, target)
     ignored = ops.eq(target, ignore_index)
     place = as_type(ops.where.default(ignored, 0, target), int64)
     picked = widened(ops.squeeze.dim(ops.gather(input, dim, ops.unsqueeze(place, dim)), dim))
@@ -33,6 +34,12 @@ def nll_loss(
     if reduction != "mean":
         return reduced(loss, reduction, input.dtype)
     return as_type(ops.div.default(ops.sum(loss), ops.sum(weights)), input.dtype)
+
+
+def single_class(input: Any, target: Any) -> Any:
+    """Return the target of scores without a batch without dimensions; it may have one, of one element."""
+    single = input.ndim == 1 and tuple(target.shape) == (1,)
+    return ops.reshape(target, ()) if single else target
 
 
 def _target_weights(like: Any, place: Any, ignored: Any, weight: Any) -> Any:
@@ -65,6 +72,7 @@ def cross_entropy(
             raise ValueRangeError("cross_entropy(): ignore_index has no meaning for class probabilities")
         log_probability = ops.log_softmax(input, dim)
         return _probability_loss(log_probability, target, weight, reduction, label_smoothing, dim)
+    target = single_class(input, target)
     return ops._cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)[0]
 
 
@@ -144,6 +152,11 @@ def _probability_loss(
     log_probability: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int
 ) -> Any:
     classes = log_probability.shape[dim]
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise ShapeError(
+            f"cross_entropy(): the weight must have shape [{classes}], a number for each class, but has "
+            f"{list(weight.shape)}"
+        )
     if label_smoothing > 0:
         target = ops.add(ops.mul(target, 1 - label_smoothing), label_smoothing / classes)
     product = ops.mul(log_probability, target)
@@ -168,3 +181,49 @@ def _smooth_loss(
         return reduced(loss, reduction)
     place = ops.where.default(ignored, 0, target)
     return ops.div.default(ops.sum(loss), ops.sum(_target_weights(log_probability, place, ignored, weight)))
+
+
+# --- after a linear layer --------------------------------------------------------------------------------------
+
+
+@composite("linear_cross_entropy")
+def linear_cross_entropy(
+    input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight: Any, reduction: str,
+    ignore_index: int | None, label_smoothing: float, options: Any,
+) -> Any:  # fmt: skip
+    op = "linear_cross_entropy"
+    if input.ndim not in (1, 2):
+        raise ShapeError(f"{op}(): expected an input of 1 or 2 dimensions, got {input.ndim}")
+    if linear_weight.ndim < 2:
+        raise ShapeError(
+            f"{op}(): expected a linear_weight of at least 2 dimensions, got {linear_weight.ndim}"
+        )
+    outer, features = tuple(linear_weight.shape[:-1]), linear_weight.shape[-1]
+    if input.shape[-1] != features:
+        raise ShapeError(
+            f"{op}(): the input has {input.shape[-1]} features, but linear_weight takes {features}"
+        )
+    if len(outer) > 1 and input.ndim == 1:
+        raise ShapeError(
+            f"{op}(): linear_weight {list(linear_weight.shape)} needs an input [batch, {features}], but it has "
+            f"{list(input.shape)}"
+        )
+    if linear_bias is not None and tuple(linear_bias.shape) != outer:
+        raise ShapeError(
+            f"{op}(): expected a linear_bias of shape {list(outer)}, got {list(linear_bias.shape)}"
+        )
+    bias = None if linear_bias is None else ops.reshape(linear_bias, (-1,))
+    scores = ops.linear(input, ops.reshape(linear_weight, (-1, features)), bias)
+    scores = ops.reshape(scores, (*input.shape[:-1], *outer))
+    if tuple(scores.shape) == tuple(target.shape) and ignore_index is not None:
+        raise ValueRangeError(f"{op}(): ignore_index has no meaning for class probabilities")
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueRangeError(f"{op}(): label_smoothing is between 0 and 1, not {label_smoothing}")
+    if weight is not None and tuple(weight.shape) != outer[:1]:
+        raise ShapeError(
+            f"{op}(): the weight must have shape {list(outer[:1])}, but has {list(weight.shape)}"
+        )
+    ignored = -100 if ignore_index is None else ignore_index
+    return ops.cross_entropy(
+        scores, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )

@@ -243,3 +243,29 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding:
     for dim, (size, pad) in enumerate(zip(sizes, pads, strict=True), len(channels)):
         image = ops.narrow(image, dim, pad, size) if pad else image
     return ops.contiguous(ops.ne(image, 0) if input.dtype is bool_ else as_type(image, input.dtype))
+
+
+# --- with the batch in the middle ------------------------------------------------------------------------------
+
+
+@composite("conv_tbc")
+def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+    for name, tensor, dims in (
+        ("the input", self, "time, batch, channels"),
+        ("weight", weight, "width, input channels, output channels"),
+    ):
+        if tensor.ndim != 3:
+            raise ShapeError(
+                f"conv_tbc(): {name} has the dimensions ({dims}), but its shape is {list(tensor.shape)}"
+            )
+    if self.shape[2] != weight.shape[1]:
+        raise ShapeError(
+            f"conv_tbc(): the input has {self.shape[2]} channels, but weight takes {weight.shape[1]}"
+        )
+    if tuple(bias.shape) != (weight.shape[2],):
+        raise ShapeError(
+            f"conv_tbc(): bias must have shape [{weight.shape[2]}], the output channels of weight, but has "
+            f"{list(bias.shape)}"
+        )
+    signal, filters = ops.permute(self, (1, 2, 0)), ops.permute(weight, (2, 1, 0))
+    return ops.permute(ops.conv1d(signal, filters, bias, (1,), (pad,)), (2, 0, 1))

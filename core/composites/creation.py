@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
@@ -46,6 +48,15 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any, layout
     extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     flat = ops.empty((extent,), dtype=dtype, layout=layout, device=device)
     return ops.as_strided(flat, size, stride, 0)
+
+
+@composite("empty_permuted")
+def empty_permuted(
+    size: Sequence[int], physical_layout: Sequence[int], dtype: Any, layout: Any, device: Any
+) -> Any:
+    check_shapes("empty_permuted", size, physical_layout)
+    memory = ops.empty(tuple(size[d] for d in physical_layout), dtype=dtype, layout=layout, device=device)
+    return ops.permute(memory, tuple([*physical_layout].index(d) for d in range(len(size))))
 
 
 # --- like another tensor ---------------------------------------------------------------------------------------
@@ -93,6 +104,13 @@ def new_empty(self: Any, size: Sequence[int], dtype: Any, layout: Any, device: A
     return ops.empty(size, **_options(self, dtype, layout, device))
 
 
+@composite("new_empty_strided")
+def new_empty_strided(
+    self: Any, size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any
+) -> Any:
+    return ops.empty_strided(size, stride, **_options(self, dtype, layout, device))
+
+
 @composite("new_full")
 def new_full(self: Any, size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any) -> Any:
     return ops.full(size, fill_value, **_options(self, dtype, layout, device))
@@ -110,6 +128,23 @@ def _range(start: Any, end: Any, dtype: Any, layout: Any, device: Any) -> Any:
 
 composite("arange", lambda end, *options: _range(0, end, *options))
 composite("arange.start", lambda start, end, *options: _range(start, end, *options))
+
+
+@composite("range.step")
+def range_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any) -> Any:
+    warnings.warn(
+        "range() is deprecated: arange() leaves out the end, as Python's range", UserWarning, stacklevel=2
+    )
+    check_shapes("arange.start_step", start, end, step)
+    found = dtype or get_default_dtype()
+    count = math.floor((end - start) / step) + 1
+    steps = ops.arange(count, dtype=int64 if is_integral(found) else float64, layout=layout, device=device)
+    if is_integral(found):
+        start, step = int(start), int(step)
+    return as_type(ops.add(ops.mul(steps, step), start), found)
+
+
+composite("range", lambda start, end, *options: range_step(start, end, 1, *options))
 
 
 def spaced(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:

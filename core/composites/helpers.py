@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
-from tt.core.errors import DataDependentError
+from tt.core.errors import DataDependentError, LayoutError
 from tt.core.meta import run_rule
 from tt.core.schema.int_range import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
@@ -24,6 +24,7 @@ __all__ = [
     "check_integers",
     "check_shapes",
     "computed",
+    "expect_strided",
     "floating",
     "is_integral",
     "number",
@@ -87,6 +88,15 @@ def check_shapes(op: str, *args: Any) -> None:
     """Run the shape rule of an operator on its leading arguments; it raises for a wrong call."""
     operator = REGISTRY.operator(op)
     run_rule(operator.definition, (*args, *operator.defaults[len(args) :]))
+
+
+def expect_strided(op: str, *tensors: Any) -> None:
+    """Refuse tensors of other layouts, whose parts are copies, and whose fill skips elements that they do not store."""
+    for tensor in tensors:
+        if tensor.layout.name != "strided":
+            raise LayoutError(
+                f"{op}(): takes no tensor of the layout tt.{tensor.layout.name}\n  try: to_dense() first"
+            )
 
 
 def check_integers(op: str, *args: Any) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ArgumentError, DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    ArgumentError,
+    DataTypeError,
+    DtypeError,
+    IndexValueError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.indexing import take_along_dim as rule
 from tt.core.tensor.base import TensorBase
@@ -195,3 +203,66 @@ def one_hot(input: Any, num_classes: int) -> Any:
     # Like its argument, so that it is without data where that is.
     zeros = ops.new_zeros(self, (*self.shape, num_classes))
     return ops.scatter_.value(zeros, -1, ops.unsqueeze(self, -1), 1)
+
+
+# --- coordinates -----------------------------------------------------------------------------------------------
+
+
+def coordinates(places: Any, shape: Sequence[int]) -> list[Any]:
+    """Return the index along each dimension of places in the flattened tensor."""
+    found, step = [], 1
+    for size in reversed(shape):
+        along_it = ops.floor_divide(places, step) if step > 1 else places
+        found.append(ops.remainder.default(along_it, size) if size else along_it)
+        step *= size
+    return found[::-1]
+
+
+@composite("unravel_index")
+def unravel_index(indices: Any, shape: Sequence[int]) -> list[Any]:
+    if not is_integral(indices.dtype) or indices.dtype.kind == "bool":
+        raise DataTypeError(f"unravel_index(): expected indices to be integers, got {indices.dtype}")
+    if any(size < 0 for size in shape):
+        raise ValueRangeError(f"unravel_index(): the sizes of shape must not be negative, got {tuple(shape)}")
+    return coordinates(indices, shape)
+
+
+@composite("nonzero_static")
+def nonzero_static(self: Any, size: int, fill_value: int) -> Any:
+    if size < 0:
+        raise ValueRangeError(f"nonzero_static(): size must not be negative, got {size}")
+    flat = ops.ne(ops.reshape(self, (-1,)), 0)
+    count = flat.shape[0]
+    rank = ops.sub(ops.cumsum(as_type(flat, int64), 0), 1)
+    # Elements that are zero, and those beyond the size, write to one place behind the others.
+    taken = ops.logical_and(flat, ops.lt(rank, size))
+    target = ops.where.default(taken, rank, number(size, rank))
+    places = ops.full((size + 1,), -1, dtype=int64, device=self.device)
+    places = ops.scatter(places, 0, target, ops.arange(count, device=self.device))
+    places = ops.slice(places, 0, 0, size, 1)
+    if not self.ndim:
+        return ops.empty((size, 0), dtype=int64, device=self.device)
+    found = ops.stack(coordinates(places, tuple(self.shape)), 1)
+    return ops.where.default(ops.unsqueeze(ops.ge(places, 0), 1), found, number(fill_value, found))
+
+
+@composite("fill_diagonal")
+def fill_diagonal(self: Any, fill_value: Any, wrap: bool) -> Any:
+    shape = tuple(self.shape)
+    if len(shape) < 2:
+        raise ShapeError(f"fill_diagonal_(): the tensor needs at least 2 dimensions, got {len(shape)}")
+    if len(shape) > 2 and len({*shape}) > 1:
+        raise ShapeError(f"fill_diagonal_(): more than 2 dimensions must have one size, got {list(shape)}")
+    axes = [
+        ops.reshape(
+            ops.arange(size, device=self.device), tuple(-1 if e == d else 1 for e in range(len(shape)))
+        )
+        for d, size in enumerate(shape)
+    ]
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        # The next diagonal begins after a row that is left out.
+        axes[0] = ops.remainder.default(axes[0], shape[1] + 1)
+    on = ops.eq(axes[0], axes[1])
+    for axis in axes[2:]:
+        on = ops.logical_and(on, ops.eq(axes[0], axis))
+    return ops.masked_fill(self, on, fill_value)

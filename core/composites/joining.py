@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -56,3 +57,52 @@ def dstack(tensors: Sequence[Any]) -> Any:
 def column_stack(tensors: Sequence[Any]) -> Any:
     some = _some("column_stack", tensors)
     return ops.cat([t if t.ndim > 1 else ops.reshape(t, (t.numel(), 1)) for t in some], 1)
+
+
+# --- combinations ----------------------------------------------------------------------------------------------
+
+
+@composite("cartesian_prod")
+def cartesian_prod(tensors: Sequence[Any]) -> Any:
+    if not len(tensors):
+        raise ShapeError("cartesian_prod(): no tensor is given")
+    for place, tensor in enumerate(tensors):
+        if tensor.ndim != 1:
+            raise ShapeError(
+                f"cartesian_prod(): takes vectors, and tensor {place} has {tensor.ndim} dimensions"
+            )
+    if len(tensors) == 1:
+        return tensors[0]
+    grid = ops.meshgrid([*tensors], indexing="ij")
+    return ops.stack([ops.flatten(part) for part in grid], 1)
+
+
+@composite("combinations")
+def combinations(self: Any, r: int, with_replacement: bool) -> Any:
+    if self.ndim != 1:
+        raise ShapeError(f"combinations(): takes a vector, and this tensor has {self.ndim} dimensions")
+    if r < 0:
+        raise ShapeError(f"combinations(): r must not be negative, got {r}")
+    if not r:
+        return ops.empty((0,), dtype=self.dtype, device=self.device)
+    n, step = self.shape[0], 0 if with_replacement else 1
+    if n < (1 if with_replacement else r):
+        return ops.repeat(ops.unsqueeze(ops.narrow(self, 0, 0, 0), 1), (1, r))  # of self, as all others are
+    if with_replacement and n > 1:
+        # Raises at once where the result is too large.  With 64 and 64 to choose from there are more than 2**63.
+        count = math.comb(n + r - 1, r) if min(n - 1, r) < 64 else 1 << 62
+        ops.empty((count, r), dtype=self.dtype, device=self.device)
+    if with_replacement and n == 1:
+        return ops.repeat(ops.unsqueeze(self, 0), (1, r))
+    last = ops.arange(n, device=self.device)
+    chosen = [last]
+    for taken in range(2, r + 1):
+        # Each choice of fewer elements is followed by all places from its last one on.
+        counts = ops.rsub(last, n - step)
+        size = math.comb(n + taken - 1, taken) if with_replacement else math.comb(n, taken)
+        row = ops.repeat_interleave.Tensor(counts, output_size=size)
+        before = ops.sub(ops.cumsum(counts, 0), counts)
+        place = ops.sub(ops.arange(size, device=self.device), ops.index_select(before, 0, row))
+        last = ops.add(ops.add(ops.index_select(last, 0, row), place), step)
+        chosen = [*(ops.index_select(c, 0, row) for c in chosen), last]
+    return ops.stack([ops.index_select(self, 0, c) for c in chosen], 1)

@@ -7,7 +7,7 @@ from math import ceil, inf, log2, prod
 from typing import Any, Final
 
 from tt.core.composites.decomposition import adjoint, check_order, epsilon, eye_like
-from tt.core.composites.helpers import as_type, check_integers, is_integral, python_value
+from tt.core.composites.helpers import as_type, check_integers, expect_strided, is_integral, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, NumberRangeError, ShapeError, ValueRangeError
@@ -274,6 +274,7 @@ def linalg_vander(x: Any, N: int | None) -> Any:
 
 def powers_of(x: Any, count: int) -> Any:
     """Return the powers from 0 to count - 1 along a new last dimension."""
+    expect_strided("vander", x)
     if count >= 2**63:
         raise NumberRangeError(f"vander(): {count} columns are more than an int64 can count")
     base = as_type(x, int64) if is_integral(x.dtype) else x

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, widened
+from tt.core.composites.helpers import as_type, check_shapes, number, widened, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import dims_to_reduce
-from tt.core.types.promotion import promote_types
+from tt.core.types.promotion import promote_types, result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -105,3 +105,49 @@ def dist(self: Any, other: Any, p: Any) -> Any:
     if not (difference.dtype.is_floating_point or difference.dtype.is_complex):
         raise DtypeError(f"dist(): expected floating point or complex tensors, got {difference.dtype}")
     return ops.linalg_vector_norm(difference, p)
+
+
+# --- distances -------------------------------------------------------------------------------------------------
+
+
+@composite("pairwise_distance")
+def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
+    dtype = result_type(x1, x2, 1.0)
+    difference = ops.add(widened(as_type(ops.sub(x1, x2), dtype)), eps)
+    return as_type(ops.linalg_vector_norm(difference, p, -1, keepdim), dtype.to_real())
+
+
+@composite("pdist")
+def pdist(self: Any, p: float) -> Any:
+    if self.ndim != 2:
+        raise ShapeError(
+            f"pdist(): the rows of a matrix are compared, but the input has {self.ndim} dimensions"
+        )
+    if not self.dtype.is_floating_point:
+        raise DtypeError(f"pdist(): expected a floating point input, got {self.dtype}")
+    if not p >= 0:
+        raise ValueRangeError(f"pdist(): p must not be negative, got {p}")
+    rows = self.shape[0]
+    first, second = ops.unbind(ops.triu_indices(rows, rows, 1, device=self.device), 0)
+    distances = ops.cdist(self, self, p, "donot_use_mm_for_euclid_dist")
+    place = ops.add(ops.mul(first, rows), second)
+    return ops.index_select(ops.reshape(distances, (-1,)), 0, place)
+
+
+@composite("renorm")
+def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    if isinstance(p, complex) or isinstance(maxnorm, complex):
+        raise ValueRangeError(f"renorm(): p and maxnorm are real, got p={p} and maxnorm={maxnorm}")
+    if p <= 0:
+        raise ValueRangeError(f"renorm(): non-positive norms are not supported, got p={p}")
+    if not maxnorm >= 0:
+        raise ValueRangeError(f"renorm(): maxnorm must not be negative, got {maxnorm}")
+    if self.ndim < 2:
+        raise ShapeError(f"renorm(): the input needs at least 2 dimensions, got {self.ndim}")
+    place = wrap("renorm", dim, self)
+    others = [d for d in range(self.ndim) if d != place]
+    x = widened(self)
+    norm = ops.linalg_vector_norm(x, p, others, True)
+    longer = ops.gt(norm, maxnorm)
+    scale = ops.div.default(maxnorm * ops.ones_like(norm), ops.add(norm, 1e-7))
+    return as_type(ops.mul(x, ops.where.default(longer, scale, number(1, norm))), self.dtype)

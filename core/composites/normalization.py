@@ -153,6 +153,10 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
+    if training and eps <= 0:
+        raise ValueRangeError(f"batch_norm(): eps must be positive during training, but got {eps}")
+    if eps < 0:
+        raise ValueRangeError(f"batch_norm(): eps must be non-negative, but got {eps}")
     _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if input.ndim < 2 and (not input.ndim or input.numel()):
         raise ShapeError(f"batch_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
@@ -170,7 +174,7 @@ def batch_norm(
     )
     w, b, m, v = (None if p is None else widened(p) for p in (weight, bias, running_mean, running_var))
     result, mean, var = ops._batch_norm(widened(input), w, b, m, v, training, eps)
-    if training:
+    if training and count:  # a batch of no values has no statistics
         _move(running_mean, mean, momentum)
         # The variance of all numbers, of which the batch is a sample.
         if running_var is not None:
@@ -192,7 +196,7 @@ def batch_norm_statistics(
     scale = ops.rsqrt(ops.add(var, eps))
     scale = scale if weight is None else ops.mul(scale, _by_channel(weight, input.ndim))
     result = _affine(ops.mul(ops.sub(x, mean), scale), None, _by_channel(bias, input.ndim))
-    # Copies: what a kernel returns shares no memory with its arguments.
+    # Copies: the result of a kernel shares no memory with its arguments.
     mean, var = (as_type(ops.clone(ops.reshape(s, (-1,))), input.dtype) for s in (mean, var))
     return as_type(result, input.dtype), mean, var
 
@@ -294,6 +298,24 @@ def group_norm_backward(
         _summed(ops.mul(g, x), dims, input.dtype),
         _summed(g, dims, input.dtype),
     )
+
+
+@composite("local_response_norm")
+def local_response_norm(input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
+    if input.ndim < 3:
+        raise ValueRangeError(
+            f"local_response_norm(): expected an input of at least 3 dimensions, got {input.ndim}"
+        )
+    if not input.numel():
+        return ops.clone(input)
+    x = widened(input)
+    batch, channels = x.shape[:2]
+    squares = ops.reshape(ops.square(x), (batch, 1, channels, prod(x.shape[2:])))
+    # Channels outside count as zeros; the mean of a window is its sum divided by size.
+    padded = ops.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2), 0)
+    mean = ops.reshape(ops.avg_pool2d(padded, (size, 1), 1), tuple(x.shape))
+    result = ops.div.default(x, ops.pow(ops.add(ops.mul(mean, alpha), k), beta))
+    return as_type(result, result_type(input, 1.0))
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------

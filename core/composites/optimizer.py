@@ -10,6 +10,7 @@ from tt.core.composites.helpers import python_value, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ValueRangeError
+from tt.core.shapes.optimizer import fused_rule as check_fused_rule
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -219,3 +220,104 @@ def fused_adagrad(
         summed = ops.add(widened(total), ops.mul(grad, grad))
         ops.copy_(total, summed)
         ops.copy_(param, ops.addcdiv(widened(param), grad, ops.add(ops.sqrt(summed), eps), value=-rate))
+
+
+# --- steps by rule ---------------------------------------------------------------------------------------------
+#
+# Each returns parameter and states after the step.
+
+
+def _moments(grad: Any, first: Any, second: Any, beta1: float, beta2: float) -> tuple[Any, Any]:
+    square = ops.add(ops.mul(second, beta2), ops.mul(grad, grad), alpha=1 - beta2)
+    return ops.lerp(first, grad, 1 - beta1), square
+
+
+def _adamax(param: Any, grad: Any, states: Any, beta1: float, beta2: float, eps: float, rate: float) -> Any:
+    mean = ops.lerp(states[0], grad, 1 - beta1)
+    largest = ops.maximum(ops.mul(states[1], beta2), ops.add(ops.abs(grad), eps))
+    return ops.addcdiv(param, mean, largest, value=rate), mean, largest
+
+
+def _nadam(
+    param: Any, grad: Any, states: Any,
+    beta1: float, beta2: float, eps: float, bias: float, of_grad: float, of_mean: float,
+) -> Any:  # fmt: skip
+    mean, square = _moments(grad, states[0], states[1], beta1, beta2)
+    divisor = ops.add(ops.sqrt(ops.div(square, bias)), eps)
+    param = ops.addcdiv(param, grad, divisor, value=of_grad)
+    return ops.addcdiv(param, mean, divisor, value=of_mean), mean, square
+
+
+def _radam(
+    param: Any, grad: Any, states: Any, beta1: float, beta2: float, eps: float, plain: float, divided: float
+) -> Any:
+    mean, square = _moments(grad, states[0], states[1], beta1, beta2)
+    if divided:
+        return ops.addcdiv(param, mean, ops.add(ops.sqrt(square), eps), value=divided), mean, square
+    return ops.add(param, mean, alpha=plain), mean, square
+
+
+def _adadelta(param: Any, grad: Any, states: Any, rho: float, eps: float, rate: float) -> Any:
+    square = ops.add(ops.mul(states[0], rho), ops.mul(grad, grad), alpha=1 - rho)
+    delta = ops.mul(ops.sqrt(ops.div(ops.add(states[1], eps), ops.add(square, eps))), grad)
+    moved = ops.add(ops.mul(states[1], rho), ops.mul(delta, delta), alpha=1 - rho)
+    return ops.add(param, delta, alpha=rate), square, moved
+
+
+def _rmsprop(
+    param: Any, grad: Any, states: Any, alpha: float, eps: float, rate: float, momentum: float
+) -> Any:
+    square = ops.add(ops.mul(states[0], alpha), ops.mul(grad, grad), alpha=1 - alpha)
+    spread, mean = square, states[2]
+    if mean is not None:
+        mean = ops.lerp(mean, grad, 1 - alpha)
+        spread = ops.sub(square, ops.mul(mean, mean))
+    divisor = ops.add(ops.sqrt(spread), eps)
+    if states[1] is None:
+        return ops.addcdiv(param, grad, divisor, value=rate), square, None, mean
+    velocity = ops.addcdiv(ops.mul(states[1], momentum), grad, divisor)
+    return ops.add(param, velocity, alpha=rate), square, velocity, mean
+
+
+def _rprop(param: Any, grad: Any, states: Any, shrink: float, grow: float, least: float, most: float) -> Any:
+    before, size = states[:2]
+    agreement = ops.mul(grad, before)
+    turned = ops.lt(agreement, 0)
+    grown = ops.where(ops.gt(agreement, 0), ops.mul(size, grow), size)
+    size = ops.clamp(ops.where(turned, ops.mul(size, shrink), grown), least, most)
+    grad = ops.where(turned, ops.zeros_like(grad), grad)
+    return ops.sub(param, ops.mul(ops.sign(grad), size)), grad, size
+
+
+def _asgd(param: Any, grad: Any, states: Any, lambd: float, eta: float, mu: float) -> Any:
+    param = ops.add(ops.mul(param, 1 - lambd * eta), grad, alpha=-eta)
+    mean = param if mu == 1 else ops.add(states[0], ops.sub(param, states[0]), alpha=mu)
+    return param, mean
+
+
+FUSED: Final[dict[str, Callable[..., Any]]] = {
+    "adamax": _adamax,
+    "nadam": _nadam,
+    "radam": _radam,
+    "adadelta": _adadelta,
+    "rmsprop": _rmsprop,
+    "rprop": _rprop,
+    "asgd": _asgd,
+}
+
+
+@composite("_fused_step_")
+def fused_step(
+    self: Any, grads: Any, first: Any, second: Any, third: Any, rule: str, numbers: Any, maximize: bool
+) -> None:
+    check_fused_rule(self, grads, first, second, third, rule, numbers, op="_fused_step_")
+    decay, kept, *rest = numbers
+    for number, param in enumerate(self):
+        stored = [state[number] if state else None for state in (first, second, third)]
+        grad = _gradient(param, grads[number], None, maximize, decay)
+        start = widened(param) if kept == 1 else ops.mul(widened(param), kept)
+        states = [None if state is None else widened(state) for state in stored]
+        after = FUSED[rule](start, grad, states, *rest)
+        for target, value in zip([param, *stored], after, strict=False):
+            if target is not None and value is not None:
+                ops.copy_(target, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -277,6 +278,8 @@ def _define(op: str, drop: Callable[..., Any], ranks: Sequence[int] = (), batche
     """Define an operator that drops elements or, of tensors with one of the given ranks, channels."""
 
     def dropout(self: Any, p: float, training: bool, inplace: bool) -> Any:
+        if op == "feature_alpha_dropout" and not training:
+            return drop(self, p, training, inplace, ())  # of any number of dimensions
         return drop(self, p, training, inplace, _channels(op, self, ranks, batched) if ranks else self.shape)
 
     composite(op, dropout)
@@ -288,3 +291,39 @@ _define("dropout1d", _drop, (2, 3), 3)
 _define("dropout2d", _drop, range(2, 9), 2)
 _define("dropout3d", _drop, (4, 5), 5)
 _define("feature_alpha_dropout", _drop_alpha, range(2, 9), 2)
+
+
+# --- slopes and samples ----------------------------------------------------------------------------------------
+
+
+@composite("rrelu")
+def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, complex) or not math.isfinite(bound):
+            raise ValueRangeError(f"rrelu(): the {name} bound must be a finite real number, got {bound}")
+    if lower > upper:
+        raise ValueRangeError(f"rrelu(): the lower bound {lower} is greater than the upper one, {upper}")
+    if not training:
+        return ops.leaky_relu.default(self, (lower + upper) / 2)
+    x = self if self.dtype.itemsize >= 4 else as_type(self, float32)
+    slope = ops.add(ops.mul(uniform_like(x, generator, x.dtype), upper - lower), lower)
+    return as_type(ops.where.default(ops.le(x, 0), ops.mul(x, slope), x), self.dtype)
+
+
+@composite("rrelu.inplace")
+def rrelu_inplace(self: Any, lower: Any, upper: Any, training: bool, inplace: bool) -> Any:
+    return (ops.rrelu_ if inplace else ops.rrelu.default)(self, lower, upper, training)
+
+
+@composite("gumbel_softmax")
+def gumbel_softmax(logits: Any, tau: float, hard: bool, eps: float, dim: int) -> Any:
+    if eps != 1e-10:
+        warnings.warn("gumbel_softmax(): eps is deprecated and has no effect", UserWarning, stacklevel=2)
+    noise = ops.exponential_(ops.empty(tuple(logits.shape), dtype=logits.dtype, device=logits.device))
+    soft = ops.softmax.default(ops.div.default(ops.sub(logits, ops.log(noise)), tau), dim)
+    if not hard:
+        return soft
+    place = ops.argmax(ops.detach(soft), dim, True)
+    one = ops.scatter(ops.zeros_like(soft), dim, place, 1.0)
+    # One at the largest element, with the gradient of the softmax.
+    return ops.add(ops.sub(one, ops.detach(soft)), soft)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_integers, check_shapes, number
+from tt.core.composites.helpers import check_integers, check_shapes, expect_strided, number
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, UnsupportedError
@@ -126,6 +126,24 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
     return ops.reshape(mixed, (*batch, channels * r * r, height // r, width // r))
 
 
+@composite("channel_shuffle")
+def channel_shuffle(self: Any, groups: int) -> Any:
+    if self.ndim < 3:
+        raise ShapeError(f"channel_shuffle(): expected an input of at least 3 dimensions, got {self.ndim}")
+    check_integers("channel_shuffle", self, groups)
+    if groups < 1:
+        raise ShapeError(f"channel_shuffle(): groups must be positive, got {groups}")
+    batch, channels, *rest = self.shape
+    if channels % groups:
+        raise ShapeError(f"channel_shuffle(): {channels} channels cannot be divided into {groups} groups")
+    apart = ops.reshape(self, (batch, groups, channels // groups, prod(rest)))
+    mixed = ops.clone(ops.transpose(apart, 1, 2), memory_format="contiguous_format")
+    return ops.reshape(mixed, tuple(self.shape))
+
+
+composite("native_channel_shuffle", channel_shuffle)
+
+
 def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...], int, int, int]:
     if self.ndim < 3:
         raise ShapeError(
@@ -173,6 +191,7 @@ def _replaced(op: str, view: Any, *args: Any) -> Any:
     """Return a copy of the first argument in which a part is replaced by the second."""
     check_shapes(op, *args)
     self, src, *where = args
+    expect_strided(op, self, src)
     whole = ops.clone(self)
     view(whole, *where).copy_(src)
     return whole
@@ -210,6 +229,7 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
             inner = ops.slice(inner, dim, max(-counts[0], 0), self.shape[dim] - max(-counts[1], 0), 1)
     if max(pad, default=0) <= 0:
         return ops.clone(inner)
+    expect_strided("constant_pad_nd", self)
     shape = list(inner.shape)
     for place, counts in enumerate(zip(before, after, strict=True)):
         shape[self.ndim - 1 - place] += max(counts[0], 0) + max(counts[1], 0)

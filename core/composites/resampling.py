@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,10 +59,10 @@ def _sizes(
         raise ArgumentError("interpolate", f"scale_factor must be one float or several, got {scale_factor!r}")
     try:
         scaled = [float(n) * float(factor) for n, factor in zip(old, factors, strict=True)]
-    except OverflowError:  # an integer beyond what a float can be
+    except OverflowError:  # an integer beyond the range of floats
         scaled = [math.inf]
     if not all(map(math.isfinite, scaled)):
-        raise ValueRangeError(f"interpolate(): {old} times scale_factor {scale_factor} are no sizes")
+        raise ValueRangeError(f"interpolate(): {old} times scale_factor {scale_factor} are not sizes")
     new = [math.floor(size) for size in scaled]
     return new, [None] * count if recompute else [float(factor) for factor in factors]
 
@@ -254,14 +255,20 @@ def interpolate(
     if mode.startswith("nearest"):
         for dim in _order(old, sizes, as_image=False):
             n, new, factor = old[dim - 2], sizes[dim - 2], factors[dim - 2]
-            x = _nearest_along(x, dim, n, new, factor, mode == "nearest-exact")
+            # An image that keeps a size keeps its elements, whatever the factor; a volume does not, as in PyTorch.
+            if new != n or mode == "nearest-exact" or (factor not in (None, 1) and x.ndim != 4):
+                x = _nearest_along(x, dim, n, new, factor, mode == "nearest-exact")
         return ops.clone(x) if x is input else x
     x = widened(input)
     combine = combined_bytes if input.dtype is uint8 else combined
+    kept = (
+        mode != "bicubic" or antialias or input.dtype is uint8
+    )  # elements of a dimension that keeps its size
     for dim in _order(old, sizes, input.dtype is uint8):
         n, new, factor = old[dim - 2], sizes[dim - 2], factors[dim - 2]
-        x = combine(x, dim, _taps(x, n, new, factor, bool(align_corners), mode, antialias))
-    return as_type(x, input.dtype)
+        if new != n or not kept:
+            x = combine(x, dim, _taps(x, n, new, factor, bool(align_corners), mode, antialias))
+    return ops.clone(x) if x is input else as_type(x, input.dtype)
 
 
 def _order(old: list[int], sizes: list[int], as_image: bool) -> list[int]:
@@ -286,8 +293,6 @@ def _taps(
 
 def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, exact: bool) -> Any:
     """Return x with the nearest elements along a dimension."""
-    if new == size and not exact:
-        return x
     if x.dtype.is_floating_point:
         places = ops.unsqueeze(nearest(x, size, new, factor, exact), 0)
         return ops._weighted_taps(x, places, ops.ones((1, new), dtype=float64, device=x.device), dim)
@@ -298,3 +303,28 @@ def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, 
         wide = ops.expand(ops.unsqueeze(x, dim + 1), (*shape[: dim + 1], times, *shape[dim + 1 :]))
         return ops.reshape(wide, (*shape[:dim], new, *shape[dim + 1 :]))
     return ops.index_select(x, dim, nearest(x, size, new, factor, exact))
+
+
+# --- under PyTorch's older names -------------------------------------------------------------------------------
+
+
+def _deprecated(op: str) -> None:
+    warnings.warn(f"{op}() is deprecated; use interpolate()", UserWarning, stacklevel=3)
+
+
+@composite("upsample")
+def upsample(input: Any, size: Any, scale_factor: Any, mode: str, align_corners: bool | None) -> Any:
+    _deprecated("upsample")
+    return ops.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@composite("upsample_nearest")
+def upsample_nearest(input: Any, size: Any, scale_factor: Any) -> Any:
+    _deprecated("upsample_nearest")
+    return ops.interpolate(input, size, scale_factor, "nearest")
+
+
+@composite("upsample_bilinear")
+def upsample_bilinear(input: Any, size: Any, scale_factor: Any) -> Any:
+    _deprecated("upsample_bilinear")
+    return ops.interpolate(input, size, scale_factor, "bilinear", True)

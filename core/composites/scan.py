@@ -96,7 +96,10 @@ def _log_add_exp(a: Any, b: Any) -> Any:
         high, low = ops.where.default(larger, a, b), ops.where.default(larger, b, a)
         result = ops.add(high, ops.log(ops.add(ops.exp(ops.sub(low, high)), 1)))
         # Equal infinities have no difference; the contribution of the smaller of a finite pair is not lost above.
-        return ops.where.default(ops.isfinite(ops.real(high)), result, high)
+        result, total = ops.where.default(ops.isfinite(ops.real(high)), result, high), ops.add(a, b)
+        # A NaN stays; infinities of both signs, whose sum is NaN, have a result.
+        known = ops.logical_not(ops.logical_or(ops.isnan(a), ops.isnan(b)))
+        return ops.where.default(known, result, total)
     high, low = ops.maximum(a, b), ops.minimum(a, b)
     finite = ops.isfinite(high)
     difference = ops.where.default(finite, ops.sub(low, high), number(0, high))
@@ -142,8 +145,7 @@ def _panels(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     """Return twice the areas between neighbouring samples."""
     if y.dtype is bool_ or (x is not None and x.dtype is bool_):
         raise DtypeError(f"{op}(): bools have no integral; try y.to(tt.int64)")
-    if isinstance(dx, complex):
-        raise DtypeError(f"{op}(): dx must be a real number, got {dx}")
+    _expect_real(op, dx)
     if not y.ndim:
         raise DimensionError(op, dim, 0)
     at = wrap(op, dim, y)
@@ -163,6 +165,11 @@ def _panels(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return ops.mul(heights, widths)
 
 
+def _expect_real(op: str, dx: Any) -> None:
+    if isinstance(dx, complex):
+        raise DtypeError(f"{op}(): dx must be a real number, got {dx}")
+
+
 def _exact(y: Any, x: Any) -> tuple[Any, Any, Any]:
     """Return samples and places, integers as float64, in which no sum wraps around, and the dtype of the integral."""
     found = result_type(y, 1.0) if x is None else result_type(y, x, 1.0)
@@ -177,8 +184,10 @@ def _trapezoid(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     if y.ndim and not y.shape[dim % y.ndim if -y.ndim <= dim < y.ndim else wrap(op, dim, y)]:
         return ops.sum.dim(y, dim, dtype=y.dtype)
     y, x, dtype = _exact(y, x)
-    panels = _panels(op, y, x, dx, dim)
-    return as_type(ops.mul(ops.sum.dim(panels, wrap(op, dim, y)), 0.5), dtype)
+    _expect_real(op, dx)
+    # A distance is a factor of the sum: of each panel, it might overflow.
+    area = ops.mul(ops.sum.dim(_panels(op, y, x, 1, dim), wrap(op, dim, y)), 0.5)
+    return as_type(ops.mul(area, dx) if dx != 1 else area, dtype)
 
 
 def _cumulative(y: Any, x: Any, dx: Any, dim: int) -> Any:
@@ -222,18 +231,15 @@ def _expect_spacings(count: int, dims: Sequence[int]) -> None:
 @composite("gradient")
 def gradient(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
-    return _derived(
-        self, lambda x: [_uniform(x, 1 if spacing is None else spacing, d, edge_order) for d in dims]
-    )
+    spacing = 1 if spacing is None else spacing
+    return _derived(self, [spacing] * len(dims), dims, edge_order, _uniform)
 
 
 @composite("gradient.scalars")
 def gradient_by_numbers(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
     _expect_spacings(len(spacing), dims)
-    return _derived(
-        self, lambda x: [_uniform(x, h, d, edge_order) for h, d in zip(spacing, dims, strict=True)]
-    )
+    return _derived(self, spacing, dims, edge_order, _uniform)
 
 
 @composite("gradient.tensors")
@@ -246,16 +252,20 @@ def gradient_by_places(self: Any, spacing: Any, dim: Any, edge_order: int) -> Te
                 f"gradient(): the places along dimension {d} must be {self.shape[d]} numbers, got the shape "
                 f"{list(places.shape)}"
             )
-    return _derived(
-        self, lambda x: [_by_places(x, h, d, edge_order) for h, d in zip(spacing, dims, strict=True)]
-    )
+    return _derived(self, spacing, dims, edge_order, _by_places)
 
 
-def _derived(self: Any, derive: Callable[[Any], list[Any]]) -> Tensors:
+def _derived(
+    self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int, derive: Callable[..., Any]
+) -> Tensors:
     """Return derivatives; those of integers are computed in float64, where no difference wraps around."""
-    if not is_integral(self.dtype):
-        return tuple(derive(self))
-    return tuple(as_type(found, result_type(self, 1.0)) for found in derive(as_type(self, float64)))
+    x = as_type(self, float64) if is_integral(self.dtype) else self
+    found = [derive(x, h, dim, edge_order) for h, dim in zip(spacing, dims, strict=True)]
+    if x is self:
+        return tuple(found)
+    dtypes = [result_type(self, h) for h in spacing]
+    dtypes = [result_type(self, 1.0) if is_integral(dtype) else dtype for dtype in dtypes]
+    return tuple(as_type(slope, dtype) for slope, dtype in zip(found, dtypes, strict=True))
 
 
 def _uniform(self: Any, h: Any, dim: int, edge_order: int) -> Any:

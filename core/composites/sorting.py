@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from tt.core.errors import (
     ValueRangeError,
 )
 from tt.core.tensor.base import TensorBase
-from tt.core.types.dtype import bool_, iinfo, int32, int64
+from tt.core.types.dtype import bool_, finfo, iinfo, int32, int64
 from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
@@ -77,7 +78,7 @@ def search(
     if side == "left" and right:
         raise ValueRangeError(f"{op}(): side and right can't be opposites, got side='left' and right=True")
     if not isinstance(values, TensorBase):
-        values = number(values, sorted_sequence, result_type(sorted_sequence, values))
+        values, right, side = _within(values, sorted_sequence, right, side)
         if sorted_sequence.ndim > 1:
             raise ShapeError(f"{op}(): a number belongs into a vector, not into a tensor of shape "
                              f"{list(sorted_sequence.shape)}")  # fmt: skip
@@ -91,6 +92,22 @@ def search(
     if out_int32 and sorted_sequence.shape[-1] > iinfo(int32).max:
         raise ValueRangeError(f"{op}(): the sequence is too long for results in int32")
     return as_type(found, int32) if out_int32 else found
+
+
+def _within(value: Any, sequence: Any, right: bool, side: str | None) -> tuple[Any, bool, str | None]:
+    """Return a number as a tensor, and the side of equal elements to which it belongs.
+
+    One beyond the range of the dtype belongs between its last finite number and infinity.
+    """
+    dtype = result_type(sequence, value)
+    if isinstance(value, bool | complex) or dtype.kind not in ("signed", "unsigned", "floating"):
+        return number(value, sequence, dtype), right, side
+    integral = dtype.kind != "floating"
+    limits = iinfo(dtype) if integral else finfo(dtype)
+    if value != value or limits.min <= value <= limits.max or value in (math.inf, -math.inf):
+        return number(value, sequence, dtype), right, side
+    above = value > 0
+    return number(limits.max if above else limits.min, sequence, dtype), above, None
 
 
 def _arranged(op: str, sequence: Any, sorter: Any) -> Any:

@@ -249,6 +249,9 @@ def polygamma(n: int, self: Any) -> Any:
     return ops.digamma(self) if n == 0 else computed(lambda x: _polygamma(n, x))(self)
 
 
+composite("polygamma.method", lambda self, n: ops.polygamma.default(n, self))
+
+
 def _polygamma(n: int, x: Any) -> Any:
     sign = 1 if n % 2 else -1
     negative = ops.lt(x, 0)

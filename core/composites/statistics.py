@@ -8,7 +8,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, widened, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, IndexValueError, ShapeError, ValueRangeError
 from tt.core.types.dtype import float32, float64, iinfo, int64, uint8
 
 composites: Final = CompositeTable()
@@ -141,10 +141,10 @@ def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation
     if interpolation in ("lower", "higher", "nearest"):
         ranks = {"lower": ops.floor, "higher": ops.ceil, "nearest": ops.round}[interpolation](ranks)
     below = ops.detach(ops.floor(ranks))
-    lower = ops.gather(ordered, -1, as_type(below, int64))
+    lower = ops.gather(ordered, -1, _inside(below, size))
     if interpolation in ("linear", "midpoint"):
         above = ops.minimum(ops.detach(ops.ceil(ranks)), number(size - 1, below))
-        upper = ops.gather(ordered, -1, as_type(above, int64))
+        upper = ops.gather(ordered, -1, _inside(above, size))
         weight = ops.sub(ranks, below) if interpolation == "linear" else 0.5
         lower = ops.add(lower, ops.mul(ops.sub(upper, lower), weight))
     return _arrange(lower, self, q, dim, place, keepdim)
@@ -160,6 +160,12 @@ def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
         return ops.where.default(ops.gt(count, 0), ranks, number(0, q))
     ranks = ops.expand(ops.mul(q, last), shape)
     return ops.where.default(ops.eq(count, last + 1), ranks, number(last, q))
+
+
+def _inside(ranks: Any, size: int) -> Any:
+    """Return ranks as places; the last of very many is rounded up as a float32."""
+    places = as_type(ranks, int64)
+    return places if size <= 1 << 24 else ops.clamp(places, max=size - 1)
 
 
 def _arrange(found: Any, self: Any, q: Any, dim: Any, place: int, keepdim: bool) -> Any:
@@ -206,7 +212,12 @@ def _counted(self: Any, minlength: int) -> int:
         return minlength
     if ops.amin(self).item() < 0:
         raise ValueRangeError("bincount(): the integers must not be negative")
-    return max(minlength, int(ops.amax(self).item()) + 1)
+    largest = int(ops.amax(self).item())
+    if largest >= 2**63 - 1:
+        raise ValueRangeError(
+            f"bincount(): the largest integer should be less than {2**63 - 1}, got {largest}"
+        )
+    return max(minlength, largest + 1)
 
 
 @composite("_bincount")
@@ -237,3 +248,32 @@ def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
     places = ops.clamp(as_type(places, int64), 0, bins - 1)
     counts = ops.zeros((bins,), dtype=int64, device=self.device)
     return as_type(ops.index_add(counts, 0, places, ops.ones_like(places)), self.dtype)
+
+
+@composite("mode")
+def mode(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    if self.dtype.is_complex:
+        raise DtypeError(f"mode(): complex numbers have no order, got {self.dtype}")
+    place = wrap("mode", dim, self)
+    if not self.ndim:
+        return ops.clone(self), number(0, self, int64)
+    size = self.shape[place]
+    if not size:
+        raise IndexValueError(f"mode(): expected a dimension with elements, but dimension {dim} has none")
+    ordered, places = ops.sort(ops.detach(self), place, False, stable=True)
+    ranks = ops.reshape(
+        ops.arange(size, device=self.device), tuple(-1 if d == place else 1 for d in range(self.ndim))
+    )
+    # Where an element differs from the one before, a run begins; the first of the longest runs has the mode.
+    differs = ops.ne(ops.slice(ordered, place, 1, size, 1), ops.slice(ordered, place, 0, size - 1, 1))
+    first = ops.expand(ops.eq(ops.slice(ranks, place, 0, 1, 1), 0), _with_size(self, place, 1))
+    begins = ops.cat([first, differs], place)
+    start = ops.cummax(ops.where.default(begins, ranks, number(0, ranks)), place)[0]
+    best = ops.argmax(ops.sub(ranks, start), place, True)
+    index = ops.gather(places, place, best)
+    value = ops.gather(self, place, index)
+    return (value, index) if keepdim else (ops.squeeze.dim(value, place), ops.squeeze.dim(index, place))
+
+
+def _with_size(self: Any, dim: int, size: int) -> tuple[int, ...]:
+    return tuple(size if d == dim else n for d, n in enumerate(self.shape))

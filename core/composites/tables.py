@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Final
 
+from tt.core.by_name import module_named
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.family_index import family_index
 
-__all__ = ["tables"]
+__all__ = ["homes", "table_of", "tables"]
 
 FAMILIES: Final = (
     "pointwise",
@@ -16,36 +17,68 @@ FAMILIES: Final = (
     "reduction",
     "shaping",
     "slicing",
+    "view_copies",
     "joining",
     "rearranging",
     "indexing",
     "scattering",
     "sorting",
     "embedding",
+    "float8",
+    "counts",
     "creation",
     "random",
     "linalg",
     "decomposition",
+    "eigenpairs",
+    "factors",
     "matrices",
     "nn",
     "convolution",
     "pooling",
+    "unpooling",
     "resampling",
+    "grid",
     "attention",
     "fft",
+    "spectrogram",
     "unary",
     "special",
+    "bessel",
+    "gamma",
+    "polynomials",
     "activation",
     "normalization",
+    "native_norms",
+    "distributions",
+    "reparametrization",
     "norm",
     "statistics",
+    "histograms",
+    "segments",
     "scan",
     "loss",
     "optimizer",
     "classification",
+    "margins",
+    "ctc",
+    "recurrent",
+    "sequences",
 )
 
 
 def tables() -> list[CompositeTable]:
-    """Return the composites of every family; importing them costs, so the registry calls this when it needs one."""
-    return [import_module(f"tt.core.composites.{family}").composites for family in FAMILIES]
+    """Return the composites of every family."""
+    return [table_of(f"tt.core.composites.{family}") for family in FAMILIES]
+
+
+def table_of(module: str) -> CompositeTable:
+    """Return the composites of a family, importing it at first use."""
+    table: CompositeTable = module_named(module).composites
+    return table
+
+
+def homes() -> dict[str, str]:
+    """Return which module has the composite of an operator: operator -> import name."""
+    index = family_index("tt.core.composites", FAMILIES, lambda module: module.composites.functions)
+    return {op: modules[0] for op, modules in index.items()}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from tt.core.composites.helpers import computed, floating, is_integral, number
+from tt.core.composites.helpers import computed, expect_strided, floating, is_integral, number
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError
@@ -229,6 +229,7 @@ composite("isneginf", lambda self: _is(self, -math.inf))
 
 @composite("isreal")
 def isreal(self: Any) -> Any:
+    expect_strided("isreal", self)
     return ops.eq(ops.imag(self), 0) if self.dtype.is_complex else ops.ones_like(self, dtype=bool_)
 
 

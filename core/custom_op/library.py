@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from tt.core.custom_op import registrations as parts
 from tt.core.custom_op.custom_op import CustomOp, make_op
 from tt.core.custom_op.define import check_name, custom_op, definition_of, signature_of
+from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
 from tt.core.schema.model import Signature
@@ -203,11 +204,9 @@ class Library:
         ArgumentError
             When an operator of the file is in another namespace.
         """
-        from tt.core.schema.load import load
-
         self._may_define()
-        found = load([path])
-        for name in found:
+        found = read_definitions(path)
+        for name in [definition.name for definition in found]:
             if name.partition("::")[0] != self.ns or "::" not in name:
                 raise ArgumentError(
                     "Library.load",
@@ -215,7 +214,7 @@ class Library:
                     hint=f"write namespace: {self.ns} at the top of the file",
                 )
         self._keep(REGISTRY.add_definitions(found))
-        return [name.partition("::")[2] for name in found]
+        return [definition.name.partition("::")[2] for definition in found]
 
     def add(self, table: Any) -> RegistrationHandle:
         """Register a table of kernels, composites or formulas."""
@@ -365,9 +364,9 @@ def _registration(
     def register(function: Function) -> Function:
         for handle in add(operator, function):
             _with(lib, handle)
-            caller = operator.caller()
-            if isinstance(caller, CustomOp):
-                caller._keep(function, handle)
+            overload = operator.overload()
+            if isinstance(overload, CustomOp):
+                overload._keep(function, handle)
         return function
 
     return register if func is None else register(func)

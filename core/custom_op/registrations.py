@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Final
 
-from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.call.overloads import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
@@ -21,6 +21,7 @@ from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
 from tt.core.schema.model import Signature
 from tt.core.shapes import ShapeRule, find_rule
+from tt.core.startup import plugins
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import DTYPES
@@ -65,7 +66,7 @@ def operator_of(op: Any) -> Operator:
             )
         return REGISTRY.operator(overloads[0] if len(overloads) == 1 else op)
     if isinstance(op, PacketOp):
-        names = ", ".join(caller.operator.name for caller in op.callers.values())
+        names = ", ".join(overload.operator.name for overload in op.op_overloads.values())
         raise ArgumentError(op.name, f"there are several overloads: {names}", hint="name one of them")
     if isinstance(op, OpOverload):
         return op.operator
@@ -73,7 +74,7 @@ def operator_of(op: Any) -> Operator:
 
 
 def named(handle: RegistrationHandle, what: str) -> RegistrationHandle:
-    """Return a handle with a description of what it undoes."""
+    """Return a handle with a description of the registration that it undoes."""
     handle.what = what
     return handle
 
@@ -285,21 +286,20 @@ def add_shape(operator: Operator, rule: str | Function) -> RegistrationHandle:
 
 
 class _Backward:
-    """The gradient of one operator as the layer "autograd" takes it."""
+    """The gradient of one operator, for the layer that takes gradients."""
 
-    layer = "autograd"
     override = True
 
     def __init__(self, op: str, formula: Any) -> None:
+        self.layer = plugins().layer_of("gradient")
         self.formulas = {op: formula}
 
 
 class _Batching:
-    """The batching rule of one operator as the layer "transform" takes it."""
-
-    layer = "transform"
+    """The batching rule of one operator, for the layer that takes batching rules."""
 
     def __init__(self, op: str, function: Function) -> None:
+        self.layer = plugins().layer_of("batching rule")
         self.rules = {op: function}
 
 
@@ -384,9 +384,10 @@ def _check_gradients_taken(operator: Operator, function: Function) -> None:
 def _add_checked(operator: Operator, formula: Any) -> RegistrationHandle:
     """Register a formula, and have its names looked up now rather than at the first call."""
     _refuse_mutating(operator)
-    handle = named(REGISTRY.add(_Backward(operator.name, formula)), f"backward of {operator.name}")
+    table = _Backward(operator.name, formula)
+    handle = named(REGISTRY.add(table), f"backward of {operator.name}")
     try:
-        REGISTRY.layer("autograd").rule(operator, "functional")
+        REGISTRY.layer(table.layer).rule(operator, "functional")
     except ArgumentError:
         handle.remove()
         raise

@@ -6,12 +6,12 @@ Every device type, also of third parties, has such a module under PyTorch's name
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.blocks import Block, together
+from tt.core.by_name import module_named
 from tt.core.devices.accelerator import current_accelerator, memory_info
 from tt.core.devices.memory_table import memory_table
 from tt.core.devices.streams import Event, Stream
@@ -336,5 +336,5 @@ def get_device_module(device: Device | str | None = None) -> Any:
     found = (current_accelerator(check_available=True) or Device("cpu")) if device is None else Device(device)
     module = REGISTRY.backend(found.type).module
     if module is not None:
-        return importlib.import_module(module)
+        return module_named(module)
     return _MADE.setdefault(found.type, DeviceModule(found.type))

@@ -32,7 +32,7 @@ def resolve_device(device: Device | str | int | None) -> tuple[DeviceInterface, 
     DeviceError
         When the device cannot be used or does not exist.
     """
-    from tt.core.devices.accelerator import current_accelerator
+    from tt.core.devices.accelerator import current_accelerator  # whose functions return streams
 
     if device is None or (isinstance(device, int) and not isinstance(device, bool)):
         found = current_accelerator(check_available=True) or Device("cpu")

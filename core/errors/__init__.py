@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from tt.core.errors.arguments import (
     ArgumentError,
+    AssertedError,
     DivisionByZeroError,
     ElementCountError,
     LinAlgError,
+    NondeterministicError,
     NothingToCheckError,
     NumberRangeError,
     UnsupportedError,
@@ -51,6 +53,7 @@ from tt.core.errors.dispatch import (
 from tt.core.errors.dispatch import (
     _restored_failure as _restored_failure,
 )
+from tt.core.errors.files import CorruptFileError, UnsafeGlobalError, UntrustedSourceError
 from tt.core.errors.gradients import (
     AnomalyError,
     CheckpointError,
@@ -77,6 +80,7 @@ from tt.core.errors.plugins import (
 from tt.core.errors.plugins import (
     how_to_choose as how_to_choose,
 )
+from tt.core.errors.processes import SharedMemoryError, WorkerExitError, WorkerTimeoutError
 from tt.core.errors.sources import (
     CompileError,
     NoCompilerError,
@@ -107,11 +111,13 @@ from tt.core.errors.tensors import (
 __all__ = [
     "AnomalyError",
     "ArgumentError",
+    "AssertedError",
     "BroadcastError",
     "CastError",
     "CheckpointError",
     "CompileError",
     "ConfigurationError",
+    "CorruptFileError",
     "DataDependentError",
     "DataTypeError",
     "DeviceError",
@@ -141,6 +147,7 @@ __all__ = [
     "NoCompilerError",
     "NoKernelError",
     "NoOverrideError",
+    "NondeterministicError",
     "NothingToCheckError",
     "NumberRangeError",
     "NumpyError",
@@ -157,18 +164,23 @@ __all__ = [
     "SchemaError",
     "SchemaProblem",
     "ShapeError",
+    "SharedMemoryError",
     "SizeLimitError",
     "TTError",
     "TargetDtypeError",
     "UnknownNameError",
     "UnknownOpError",
+    "UnsafeGlobalError",
     "UnsupportedError",
+    "UntrustedSourceError",
     "ValueRangeError",
+    "WorkerExitError",
+    "WorkerTimeoutError",
     "nearest",
 ]
 
 
-# Tracebacks, documentation and pickles name what is defined here by `__module__`: the place to import it from, which
+# Tracebacks, documentation and pickles name these classes by `__module__`: the place to import it from, which
 # stays when a class moves to another of these modules.
 for _defined in list(globals().values()):
     if getattr(_defined, "__module__", "").startswith(f"{__name__}."):

@@ -25,6 +25,10 @@ class ValueRangeError(TTError, ValueError, RuntimeError):
     """
 
 
+class AssertedError(ValueRangeError, AssertionError):
+    """An argument that PyTorch refuses by an assertion."""
+
+
 class NumberRangeError(ValueRangeError, RuntimeError):
     """A number that a dtype cannot hold."""
 
@@ -43,6 +47,17 @@ class LinAlgError(TTError, RuntimeError):
 
 class UnsupportedError(TTError, NotImplementedError):
     """An option, or a combination of arguments, that an operator does not have."""
+
+
+class NondeterministicError(TTError, RuntimeError):
+    """An operator whose results may differ from run to run, while `tt.use_deterministic_algorithms` is on."""
+
+    def __init__(self, operator: str) -> None:
+        self.operator = operator
+        super().__init__(
+            f"{operator} has no deterministic algorithm, and tt.use_deterministic_algorithms(True) is set\n"
+            "  try: warn_only=True, or the operator on the CPU"
+        )
 
 
 class NothingToCheckError(TTError, ValueError):

@@ -8,7 +8,7 @@ from tt.core.errors.base import TTError
 
 
 class DeviceError(TTError, RuntimeError):
-    """A device that is not there, or that is asked for what it cannot do."""
+    """A device that is not there, or a request that it cannot serve."""
 
 
 class DeviceMismatchError(DeviceError):
@@ -64,7 +64,7 @@ class HostMemoryError(TTError, RuntimeError, MemoryError):
 
     def __init__(self, op: str, asked: int | None, reason: str) -> None:
         self.op, self.asked, self.reason = op, asked, reason
-        wanted = f"a result of {format_bytes(asked)}" if asked else "its result and what it is computed from"
+        wanted = f"a result of {format_bytes(asked)}" if asked else "its result and intermediates"
         super().__init__(f"{op}(): not enough memory for {wanted}" + (f": {reason}" if reason else ""))
 
 

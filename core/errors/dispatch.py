@@ -96,11 +96,11 @@ class PluginMissingError(DispatchError):
 
 
 class KernelContractError(TTError, RuntimeError):
-    """A kernel whose result is not what the schema promises; the fault is the plugin's, not the caller's."""
+    """A kernel whose result breaks the schema's promise; the fault is the plugin's, not the caller's."""
 
 
 class KernelFailedError(Exception):
-    """What a library raised within a kernel or a method of a backend; it is also of that exception's class.
+    """The error of a library within a kernel or a method of a backend; it is also of that exception's class.
 
     It is no `TTError`: nothing was refused on purpose.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +18,16 @@ def nearest(word: str, candidates: Iterable[str], *, count: int = 3) -> list[str
     >>> nearest("matmull", ["matmul", "mul", "exp"], count=1)
     ['matmul']
     """
-    return difflib.get_close_matches(word, list(candidates), n=count, cutoff=0.6)
+    import difflib  # start-up: only errors need it
+
+    known = list(candidates)
+    found = difflib.get_close_matches(word, known, n=count, cutoff=0.7)
+    # A short word with one wrong letter is less alike than that.
+    return found or [other for other in known if _one_letter_apart(word, other)][:count]
+
+
+def _one_letter_apart(word: str, other: str) -> bool:
+    return 2 < len(word) == len(other) and sum(a != b for a, b in zip(word, other, strict=True)) == 1
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
@@ -29,7 +37,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 
 
 class UnknownNameError(TTError, ValueError):
-    """A name (device, layout, dtype, plugin, mode, ...) that nobody registered."""
+    """A name (device, layout, dtype, plugin, mode, ...) that is not registered."""
 
     def __init__(self, kind: str, name: str, candidates: Iterable[str], *, note: str = "") -> None:
         self.kind, self.name, self.candidates = kind, name, tuple(candidates)
@@ -39,22 +47,46 @@ class UnknownNameError(TTError, ValueError):
 
 
 class UnknownOpError(TTError, AttributeError):
-    """An operator that no schema defines."""
+    """An operator that no schema defines, or a name that `tt` lacks."""
 
-    def __init__(self, op: str, candidates: Iterable[str] = ()) -> None:
-        self.op, self._names = op, tuple(candidates)
+    def __init__(
+        self,
+        op: str,
+        candidates: Iterable[str] | Callable[[], Iterable[str]] = (),
+        *,
+        owner: str = "",
+        reason: str | Callable[[], str] = "",
+    ) -> None:
+        self.op, self.owner = op, owner
+        # Both are looked for when they are asked for, since `hasattr` asks for neither.
+        self._names = candidates if callable(candidates) else tuple(candidates)
+        self._reason = reason
         super().__init__(op)
         # Python would take the object from which the name was asked, and end the text with a guess of its own.
         self.name, self.obj = op, None
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
-        """The nearest names; searched for when they are asked for, since `hasattr` asks for none."""
-        return tuple(nearest(self.op, self._names))
+        """The nearest names."""
+        return tuple(nearest(self.op, self._names() if callable(self._names) else self._names))
+
+    @cached_property
+    def reason(self) -> str:
+        """Why the name is left out on purpose, or an empty string."""
+        return self._reason() if callable(self._reason) else self._reason
 
     def __str__(self) -> str:
-        return f"no operator is named {self.op!r}{did_you_mean(self.op, self.candidates)}\n  see: tt ops list"
+        if self.reason:
+            return f"{self.owner} has no name {self.op!r}: {self.reason}"
+        problem = f"{self.owner} has no name" if self.owner else "no operator is named"
+        return f"{problem} {self.op!r}{did_you_mean(self.op, self.candidates)}\n  see: tt ops list"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {"op": self.op, "name": self.op, "obj": None, "_names": self.candidates}
+        state = {
+            "op": self.op,
+            "name": self.op,
+            "obj": None,
+            "_names": self.candidates,
+            "_reason": self.reason,
+        }
         return _restored, (type(self), self.args), {**self.__dict__, **state}

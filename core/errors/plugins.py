@@ -1,4 +1,4 @@
-"""Plugins, what they register and how they are configured."""
+"""Plugins, their registrations and configuration."""
 
 from __future__ import annotations
 

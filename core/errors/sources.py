@@ -18,7 +18,7 @@ class SchemaProblem:
     file, line, column : str, int, int
         Where; line and column count from 1.
     message : str
-        What is wrong.
+        The fault, in words.
     source : str
         The text of the line.
     hint : str
@@ -59,11 +59,11 @@ class CompileError(TTError, RuntimeError):
     extension : str
         The name of the extension.
     problems : tuple of Diagnostic
-        What the compiler found, each with its place in the user's source.
+        The compiler's messages, each with its place in the user's source.
     command : tuple of str
         What was run.
     output : str
-        What it printed.
+        The whole output.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ class SizeLimitError(ShapeError):
         self.op, self.shape, self.dtype, self.reason = op, tuple(shape), dtype, reason
         kind = f" and dtype {dtype}" if dtype else ""
         limit = (
-            f", or what it is computed from, is no array: {reason}"
+            f", or its source, is not an array: {reason}"
             if reason
             else (" would be larger than any can be (2**63 - 1 bytes)")
         )
@@ -68,9 +68,12 @@ class PromotionError(DtypeError):
 
     def __init__(self, left: str, right: str) -> None:
         self.left, self.right = left, right
+        stored = [name for name in (left, right) if name.startswith("float8")]
+        why = "float8 does not promote" if stored else "none holds the numbers of both"
+        target = "float32" if len(stored) == 2 else right if left in stored else left if stored else right
         super().__init__(
-            f"{left} and {right} have no common dtype: uint16, uint32 and uint64 do not promote with other dtypes\n"
-            f"  try: convert one of them first, for instance x.to(tt.{right})"
+            f"{left} and {right} have no common dtype: {why}\n"
+            f"  try: convert one of them first, for instance x.to(tt.{target})"
         )
 
 
@@ -114,7 +117,7 @@ class ExportError(DtypeError, BufferError):
 
 
 class LayoutError(TTError, RuntimeError):
-    """A tensor whose layout does not have what is asked of it."""
+    """A tensor whose layout lacks the member."""
 
 
 class HiddenValuesError(TTError, RuntimeError):

@@ -18,7 +18,7 @@ from typing import Final
 from tt.core.errors import CompileError
 from tt.core.extension.cache import Store, digest
 from tt.core.extension.compilers import Compiler, Language, find_compiler, messages_in_english
-from tt.core.extension.diagnostics import compile_error, link_error, read_output
+from tt.core.extension.diagnostics import compile_error, disk_error, is_full, link_error, read_output
 
 __all__ = ["INCLUDE", "BuildPlan", "Unit", "build", "include_paths"]
 
@@ -137,7 +137,7 @@ def build(plan: BuildPlan, folder: Path, *, verbose: bool = False) -> Path:
     NoCompilerError
         If there is no compiler; also for a library in the cache, since its compiler cannot be compared.
     CompileError
-        With the compiler's errors at the user's lines.
+        With the compiler's errors at the user's lines, or because the disk is full.
     """
     compilers = {language: find_compiler(language) for language in {unit.language for unit in plan.units}}
     key, store = plan.key(compilers), Store(folder, plan.name)
@@ -149,9 +149,14 @@ def build(plan: BuildPlan, folder: Path, *, verbose: bool = False) -> Path:
         found = store.find(key)  # another process may have built it while this one waited
         if found is not None:
             return found
-        with tempfile.TemporaryDirectory(prefix="tt-extension-") as scratch:
-            library, dependencies, command = _compile(plan, compilers, Path(scratch), verbose)
-            return store.publish(key, library, dependencies, command)
+        try:
+            with tempfile.TemporaryDirectory(prefix="tt-extension-") as scratch:
+                library, dependencies, command = _compile(plan, compilers, Path(scratch), verbose)
+                return store.publish(key, library, dependencies, command)
+        except OSError as error:
+            if not is_full(error):
+                raise
+            raise disk_error(plan.name, _temporary_folder()) from error
 
 
 def _compile(
@@ -169,6 +174,7 @@ def _compile(
         ]  # fmt: skip
         done = _run(command, plan.name, verbose)
         if done.returncode:
+            _check_disk(plan.name, done)
             problems = read_output(done.stderr, plan.sources, plan.names)
             raise compile_error(plan.name, done.stderr, problems, command)
         objects.append(str(made))
@@ -179,8 +185,20 @@ def _compile(
     command += ["-lm"]  # last: linkers search a library for symbols of earlier arguments
     done = _run(command, plan.name, verbose)
     if done.returncode:
+        _check_disk(plan.name, done)
         raise link_error(plan.name, done.stderr, plan.declared, command)
     return library, dependencies, command
+
+
+def _temporary_folder() -> str:
+    """Return the folder that compilers use: Python takes another one if nothing can be written there."""
+    return os.environ.get("TMPDIR") or tempfile.gettempdir()
+
+
+def _check_disk(name: str, done: subprocess.CompletedProcess[str]) -> None:
+    """Raise if a compiler failed because the disk is full, which it reports as an error of the source."""
+    if is_full(done.stderr):
+        raise disk_error(name, _temporary_folder(), done.stderr, done.args)
 
 
 def _link_flags(plan: BuildPlan) -> list[str]:

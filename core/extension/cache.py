@@ -15,6 +15,7 @@ system has `flock`; otherwise they do the work twice and the last one wins, whic
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tt.core.errors import ValueRangeError
+from tt.core.extension.diagnostics import disk_error, is_full
 
 __all__ = ["Store", "default_folder", "digest"]
 
@@ -93,16 +95,28 @@ class Store:
 
         Raises
         ------
+        CompileError
+            When the disk is full.
         ValueRangeError
             When the folder cannot be written to.
         """
-        try:
+        with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _locked(self.folder):
                 for left in self.folder.glob(f".*{_PARTIAL}"):
                     left.unlink(missing_ok=True)
                 yield
-        except PermissionError as error:
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Raise an error of tt's that names the folder if it cannot be written to."""
+        try:
+            yield
+        except OSError as error:
+            if is_full(error):
+                raise disk_error(self.name, self.folder) from error
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+                raise
             raise ValueRangeError(
                 f"compiled extensions cannot be kept in {self.folder}: {error.strerror}\n"
                 f"  try: another folder, in the environment variable {VARIABLE} or by build_directory="
@@ -114,11 +128,12 @@ class Store:
         found = digest(content)
         before = self._manifest(key)
         target = self.folder / f"{self.name}-{found[:16]}.so"
-        self._write(target, content)
         manifest = {
             "library": target.name, "digest": found, "dependencies": dict(dependencies), "command": command
         }  # fmt: skip
-        self._write(self.folder / f"{key}.json", json.dumps(manifest, indent=1).encode())
+        with self._writing():
+            self._write(target, content)
+            self._write(self.folder / f"{key}.json", json.dumps(manifest, indent=1).encode())
         old = str(before.get("library")) if before is not None else target.name
         if old != target.name and Path(old).name == old and old.endswith(".so"):
             (self.folder / old).unlink(missing_ok=True)
@@ -126,15 +141,19 @@ class Store:
 
     def _write(self, path: Path, content: bytes) -> None:
         partial = path.with_name(f".{path.name}.{os.getpid()}{_PARTIAL}")
-        partial.write_bytes(content)
-        partial.replace(path)
+        try:
+            partial.write_bytes(content)
+            partial.replace(path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder, where the system has such locks; a process that ends gives it back."""
     try:
-        import fcntl
+        import fcntl  # of POSIX systems only
     except ImportError:
         yield
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Final
 
 from tt.core.errors import CompileError, did_you_mean
 
-__all__ = ["WRAPPER", "Diagnostic", "compile_error", "link_error", "read_output"]
+__all__ = ["WRAPPER", "Diagnostic", "compile_error", "disk_error", "is_full", "link_error", "read_output"]
 
 WRAPPER: Final = "#wrapper of "
 """Separates, in the file name of generated lines, the user's file from the function that they call."""
@@ -26,6 +27,8 @@ _UNDEFINED: Final = re.compile(r"undefined (?:reference to|symbol:?)\s*[`'\"]?(?
 _NO_LIBRARY: Final = re.compile(
     r"(?:cannot find|unable to find library|library not found for) (?P<library>-l\S+)"
 )
+_FULL: Final = ("No space left on device", "Disk quota exceeded")
+"""What compilers and linkers print, in English."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,26 @@ def _line(file: str, line: int, sources: Mapping[str, str]) -> str:
             return ""
     lines = text.splitlines()
     return lines[line - 1] if 0 < line <= len(lines) else ""
+
+
+def disk_error(extension: str, folder: object, output: str = "", command: Sequence[str] = ()) -> CompileError:
+    """Return the error of a build for which the disk has no space left."""
+    first = next((line.rpartition("error: ")[2].strip() for line in output.splitlines() if is_full(line)), "")
+    return CompileError(
+        extension,
+        f"the disk of {folder} is full" + (f": {first}" if first else ""),
+        hint="free some space, or name folders on another disk in the environment variables TMPDIR and "
+        "TT_EXTENSIONS_DIR",
+        command=command,
+        output=output,
+    )
+
+
+def is_full(failure: str | OSError) -> bool:
+    """Return whether the output of a compiler, or an error of the system, says that no space is left."""
+    if isinstance(failure, OSError):
+        return failure.errno in (errno.ENOSPC, errno.EDQUOT)
+    return any(text in failure for text in _FULL)
 
 
 def compile_error(

@@ -21,7 +21,6 @@ from tt.core.schema.model import Argument, OpDefinition, Signature
 __all__ = ["InlineKernel", "Operator", "add_kernel", "define", "specification"]
 
 _SCHEMA_TYPE: Final = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "Scalar"}
-_FLOATING: Final = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ __all__ = ["commands_of"]
 
 
 def commands_of(plugins: Iterable[Plugin], preferences: Preferences) -> dict[str, str | PluginConflictError]:
-    """Return name -> "module:attribute", or why nobody has the name; a plugin whose hook fails is put aside."""
+    """Return name -> "module:attribute", or why no plugin has the name; a plugin whose hook fails is put aside."""
     brought: dict[str, list[tuple[Plugin, str]]] = {}
     for plugin in plugins:
         if plugin.state not in ("loaded", "active"):

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
@@ -80,14 +78,14 @@ def _rule(selector: str, plugins: tuple[str, ...], where: str) -> PreferenceRule
 
 
 def _narrowest_first(rules: Iterable[PreferenceRule]) -> tuple[PreferenceRule, ...]:
-    """Order the rules of one place: what is said of some operators before what is said of a device, then the rest."""
+    """Order the rules of one place: those of some operators before those of a device, then the rest."""
     return tuple(sorted(rules, key=lambda rule: (rule.ops == OTHERS, rule.device == OTHERS)))
 
 
 # --- the file --------------------------------------------------------------------------------------------------
 
 
-def configuration_file(environ: Mapping[str, str]) -> Path | None:
+def configuration_file(environ: Mapping[str, str]) -> str | None:
     """Return the file that counts, or None.
 
     Raises
@@ -97,28 +95,30 @@ def configuration_file(environ: Mapping[str, str]) -> Path | None:
     """
     named = environ.get("TT_CONFIG")
     if named is not None:
-        if named and not Path(named).is_file():
+        if named and not os.path.isfile(named):
             raise ConfigurationError(
                 "TT_CONFIG", f"there is no file {named!r}", hint="an empty TT_CONFIG, to use no file at all"
             )
-        return Path(named) if named else None
-    file = _user_folder(environ) / "tt" / "config.toml"
-    return file if file.is_file() else None
+        return named or None
+    file = os.path.join(_user_folder(environ), "tt", "config.toml")
+    return file if os.path.isfile(file) else None
 
 
-def _user_folder(environ: Mapping[str, str]) -> Path:
+def _user_folder(environ: Mapping[str, str]) -> str:
     if sys.platform == "win32":
-        return Path(environ.get("APPDATA") or os.path.expanduser("~/AppData/Roaming"))
-    return Path(environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+        return environ.get("APPDATA") or os.path.expanduser("~/AppData/Roaming")
+    return environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
 
 
-def _read(file: Path) -> tuple[PreferenceRule, ...]:
-    where = str(file)
+def _read(where: str) -> tuple[PreferenceRule, ...]:
+    import tomllib  # start-up: few users have such a file
+
     try:
-        content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+        with open(where, encoding="utf-8") as file:
+            content: Any = tomllib.loads(file.read())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(where, f"{type(error).__name__}: {error}") from error
-    if file.name == "pyproject.toml":
+    if os.path.basename(where) == "pyproject.toml":
         content, where = content.get("tool", {}).get("tt", {}), f"{where} [tool.tt]"
     for key in content:
         if key not in KEYS:

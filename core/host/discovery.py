@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tt.core.errors import PluginConflictError, PluginError, UnknownNameError
 from tt.core.hooks import Hooks
+from tt.core.host.entry_points import GROUP, VERSIONED, installed
 from tt.core.host.manifest import API_VERSION, Manifest, major_and_minor
 from tt.core.host.plugin import Plugin
 
@@ -25,25 +25,7 @@ __all__ = [
     "read_manifest",
 ]
 
-GROUP: Final = "tt.plugins"
-"""The group of entry points; `tt.plugins.v1` says for which major version of the hooks the plugin is."""
-
-_VERSIONED: Final = re.compile(re.escape(GROUP) + r"\.v(\d+)")
 MAJOR: Final = major_and_minor(API_VERSION)[0]
-
-
-def installed() -> Iterable[EntryPoint]:
-    """Return the entry points of all plugins that are installed, for whichever version."""
-    from importlib.metadata import distributions
-
-    found: dict[str, list[EntryPoint]] = {}
-    for distribution in distributions():
-        entries = [e for e in distribution.entry_points if e.group == GROUP or _VERSIONED.fullmatch(e.group)]
-        if (
-            entries
-        ):  # of two installations of a distribution, the one that comes first on the path is imported
-            found.setdefault(re.sub(r"[-_.]+", "-", distribution.name).lower(), entries)
-    return [entry for entries in found.values() for entry in entries]
 
 
 def discover(find: Callable[[], Iterable[EntryPoint]], environ: Mapping[str, str]) -> tuple[Plugin, ...]:
@@ -63,7 +45,7 @@ def discover(find: Callable[[], Iterable[EntryPoint]], environ: Mapping[str, str
 
 
 def _for_this_version(entries: list[EntryPoint]) -> list[EntryPoint]:
-    """Leave out what a package offers to other versions of tt besides what it offers to this one."""
+    """Leave out a package's offers to other versions of tt where it has some for this one."""
 
     def who(entry: EntryPoint) -> tuple[str, str]:
         return (entry.dist.name if entry.dist is not None else entry.value, entry.name)
@@ -75,7 +57,7 @@ def _for_this_version(entries: list[EntryPoint]) -> list[EntryPoint]:
 
 
 def _fitness(entry: EntryPoint) -> int:
-    match = _VERSIONED.fullmatch(entry.group)
+    match = VERSIONED.fullmatch(entry.group)
     return 1 if match is None else 0 if int(match[1]) == MAJOR else 2
 
 
@@ -148,12 +130,12 @@ def read_manifest(plugin: Plugin) -> None:
     PluginError
         When it has none, is for another version of tt, or is named otherwise than its entry point.
     """
-    import pluggy
+    import pluggy  # start-up: needed once plugins are read
 
-    match = _VERSIONED.fullmatch(plugin.entry.group)
+    match = VERSIONED.fullmatch(plugin.entry.group)
     if match is not None:  # before anything is imported that may not exist any more
         check_version(match[1], plugin)
-    # One manager a plugin: what is wrong with the hooks of one cannot touch another.
+    # One manager a plugin: faults in the hooks of one cannot touch another.
     manager = pluggy.PluginManager("tt")
     manager.add_hookspecs(Hooks)
     manager.register(plugin.entry.load(), plugin.name)

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
-from tt.core.errors import PluginConflictError, PluginError
+from tt.core.errors import PluginConflictError, PluginError, UnknownNameError
 from tt.core.forks import fork_safe_lock
 from tt.core.host.commands import commands_of
 from tt.core.host.configuration import configured_rules
 from tt.core.host.discovery import GROUP, discover, installed, named_plugins, namesakes, read_manifest
 from tt.core.host.manifest import Declares
 from tt.core.host.name_owners import Claims, PluginScope
-from tt.core.host.plugin import BROKEN, KNOWN_PLUGINS, Plugin, PluginState, first_line
+from tt.core.host.plugin import BROKEN, KNOWN_PARTS, KNOWN_PLUGINS, Plugin, PluginState, first_line
 from tt.core.host.plugin_code import PLUGIN_CODE
 from tt.core.host.plugin_errors import cannot_prefer, failed_to_load, refuse_known, unknown_name
 from tt.core.host.preferences import Preferences
@@ -139,7 +139,7 @@ class Host:
         self._put_members(claims.names("member"))
 
     def _put_members(self, brought: Iterable[str]) -> None:
-        """Put on the class of tensors what plugins bring, and what a plugin would bring that is not usable."""
+        """Put the members of plugins on the class of tensors, and those of plugins that are not usable."""
         owner = self._class()
         missing = [name for kind, name in KNOWN_PLUGINS if kind == "member" and not self._has_member(name)]
         for name in brought:
@@ -154,7 +154,7 @@ class Host:
         return found is not MissingMember and not isinstance(found, MissingMember)
 
     def _claim(self, claims: Claims, plugin: Plugin) -> None:
-        """Note what the plugin declares."""
+        """Note the declarations of the plugin."""
         assert plugin.manifest is not None  # read just before
         declared = plugin.manifest.all_declared()
         taken = [name for name in declared if name[0] == "device" and name[1] in CORE_DEVICES]
@@ -182,7 +182,7 @@ class Host:
         Raises
         ------
         UnknownNameError
-            For a plugin or device that nobody has, with the nearest.
+            For a plugin or device that does not exist, with the nearest.
         PluginError, PluginFailedError
             When a plugin is blocked or failed.
         """
@@ -192,7 +192,7 @@ class Host:
         self.preferences.check_usable(rule, self._plugins)
 
     def prefer(self, rules: tuple[PreferenceRule, ...], named: Iterable[str]) -> None:
-        """Put rules into force and let the plugins that are named register what they bring for others' devices.
+        """Put rules into force and let the plugins that are named make their registrations for others' devices.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class Host:
             self.preferences.replace(before)
             raise
 
-    # --- what is declared -----------------------------------------------------------------------------------
+    # --- declarations -----------------------------------------------------------------------------------
 
     def declares(self, kind: Declares, name: str) -> bool:
         """Tell whether a plugin that can be used declares a name."""
@@ -226,6 +226,22 @@ class Host:
         """Return the declared names of a kind, tt's own plugins first."""
         self.load()
         return self._claims.names(kind)
+
+    def layer_of(self, part: str) -> str:
+        """Return the name of the layer that takes a part of operators: "gradient", "batching rule".
+
+        Raises
+        ------
+        UnknownNameError
+            When no plugin has such a layer.
+        """
+        self.load()
+        manifests = [plugin.manifest for plugin in self._plugins if plugin.manifest is not None]
+        found = next((m.parts[part] for m in manifests if part in m.parts), KNOWN_PARTS.get(part))
+        if found is None:
+            known = {*KNOWN_PARTS, *(part for m in manifests for part in m.parts)}
+            raise UnknownNameError("part of operators", part, known)
+        return found
 
     def require(self, kind: Declares, name: str) -> None:
         """Raise unless a plugin declares a name; activates nothing.
@@ -316,6 +332,14 @@ class Host:
             for plugin in self._plugins:
                 self._register(plugin)
 
+    def activate_definitions(self) -> None:
+        """Let every plugin that may define operators register: those with a namespace."""
+        self.load()
+        with self._lock:
+            for plugin in self._plugins:
+                if plugin.manifest is not None and plugin.manifest.namespaces:
+                    self._register(plugin)
+
     def _register(self, plugin: Plugin) -> None:
         """Call the plugin's tt_register hook, unless that was done or is being done."""
         if plugin.state != "loaded" or plugin in self._activating:
@@ -364,7 +388,7 @@ class Host:
     # --- commands -------------------------------------------------------------------------------------------
 
     def commands(self) -> dict[str, str | PluginConflictError]:
-        """Return the commands of `tt` that plugins bring: name -> "module:attribute", or why nobody has the name.
+        """Return the commands of `tt` that plugins bring: name -> "module:attribute", or why no plugin has the name.
 
         A plugin whose hook fails is put aside.
         """
@@ -390,6 +414,7 @@ HOST: Final = Host(state=STATE)
 load = HOST.load
 activate = HOST.activate
 activate_all = HOST.activate_all
+activate_definitions = HOST.activate_definitions
 activate_extending = HOST.activate_extending
 commands = HOST.commands
 current_registry = HOST.current_registry

@@ -1,4 +1,4 @@
-"""Isolation: what a plugin changes of the process while tt loads it is put back.
+"""Isolation: changes that a plugin makes to the process while tt loads it are undone.
 
 Loading a plugin runs its code, in programs that may never use it.  Whatever decides the results of such a program
 (dtypes and devices that are defaults, random numbers, how NumPy and Python report errors, how tensors are printed) must
@@ -29,7 +29,7 @@ Put = Callable[[], None]
 
 @contextmanager
 def isolated(found: list[str]) -> Iterator[None]:
-    """Run a block; afterwards put back what it changed of the process, and add what that was to `found`.
+    """Run a block; afterwards undo its changes of the process, and add them to `found`.
 
     Examples
     --------
@@ -149,4 +149,4 @@ WATCHED: tuple[tuple[str, Callable[[], Any], Callable[[Any], None]], ...] = (
     ("how NumPy reports errors", lambda: (np.geterr(), np.geterrcall()), _put_numpy_errors),
     ("how NumPy prints", np.get_printoptions, lambda before: np.set_printoptions(**before)),
 )
-"""What is watched: its name, how it is read, how it is put back."""
+"""The watched state: its name, how it is read, how it is put back."""

@@ -1,11 +1,12 @@
-"""Public namespaces that load what they hold when it is first used."""
+"""Public namespaces whose members are loaded when they are first used."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
+
+from tt.core.by_name import module_named
 
 __all__ = ["lazy_names"]
 
@@ -36,16 +37,16 @@ def lazy_names(
 
     def find(name: str) -> Any:
         if name in modules:
-            return import_module(f"{module}.{name}")
+            return module_named(f"{module}.{name}")
         source = sources.get(name)
         if source is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if layer:
-            from tt.core.host import host
+            from tt.core.host import host  # start-up: namespaces are imported with tt, plugins at first use
 
             host.require("layer", layer)
             host.activate("layer", layer)
-        found = getattr(import_module(source), name)
+        found = getattr(module_named(source), name)
         if module in sys.modules:
             setattr(sys.modules[module], name, found)
         return found

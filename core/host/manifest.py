@@ -51,7 +51,7 @@ def _is_word(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a plugin is called and what it brings.
+    """The name of a plugin, and its contents.
 
     Parameters
     ----------
@@ -79,6 +79,9 @@ class Manifest:
     available : str
         "module:function" of a function that returns None, or the reason why the plugin cannot work on this
         machine; it must not import what may be missing.
+    parts : mapping of str to str
+        Parts of operators that its layers take from whoever defines an operator: "gradient", "batching rule" -> the
+        layer.
 
     Raises
     ------
@@ -103,9 +106,10 @@ class Manifest:
     extends: tuple[str, ...] = ()
     accelerators: tuple[str, ...] = ()
     available: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Manifests come from packages that nobody type-checked, so the annotations above promise nothing.
+        # Manifests come from packages that are not type-checked, so the annotations above promise nothing.
         if not _is_word(self.name):
             raise PluginError(f"the name of a manifest is a word, not {self.name!r}")
         try:
@@ -133,7 +137,17 @@ class Manifest:
             self._check_target(f"members: {member!r}", target)
         if self.available:
             self._check_target("available", self.available)
+        if not isinstance(self.parts, Mapping):
+            raise PluginError(
+                f"manifest {self.name!r}: parts maps parts of operators to layers, not {self.parts!r}"
+            )
+        for part, layer in self.parts.items():
+            if layer not in self.layers:
+                raise PluginError(
+                    f"manifest {self.name!r}: parts: {part!r}: {layer!r} is none of its layers, {list(self.layers)}"
+                )
         object.__setattr__(self, "members", MappingProxyType(dict(self.members)))
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
     def _check_names(self, field_name: str, *, identifiers: bool) -> None:
         names = getattr(self, field_name)

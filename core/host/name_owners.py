@@ -5,9 +5,9 @@ Note [Contested names]
 A name (a device, layout, layer, namespace, member of tensors or command) that one plugin declares is its own.  Where
 several declare it:
 
-- what tt itself brings stays tt's, unless a preference names another plugin;
+- tt's own names stay tt's, unless a preference names another plugin;
 - else the plugin that a preference names first has it;
-- else nobody has it: using it is an error that names all of them and how to choose.
+- else no plugin has it: using it is an error that names all of them and how to choose.
 
 So neither the order in which plugins are found nor the one in which they are used decides anything, and installing one
 more package makes no program use it unasked.  Everything else that the plugins bring works meanwhile.  The first use of
@@ -44,7 +44,7 @@ class Claims:
         self._settled: dict[Name, Plugin] = {}
 
     def add(self, plugin: Plugin, names: Iterable[Name], taken: Iterable[Name] = ()) -> None:
-        """Note what a plugin declares; what is `taken` belongs to the core, whatever anybody prefers."""
+        """Note the declarations of a plugin; names that are `taken` belong to the core, whatever is preferred."""
         for name in names:
             self._claimants.setdefault(name, []).append(plugin)
         self._taken.update(taken)
@@ -61,7 +61,7 @@ class Claims:
         return tuple(self._claimants.get(name, ()))
 
     def owner(self, name: Name) -> Plugin | None:
-        """Return the plugin that a name stands for; None where nobody declares it or nothing says who is meant."""
+        """Return the plugin that a name stands for; None where no plugin declares it or nothing says which is meant."""
         settled = self._settled.get(name)
         return settled if settled is not None else self._owner_by_rules(name)
 
@@ -135,7 +135,7 @@ class Claims:
         if owner is not None:
             return f"the {owner} has it"
         plugins = sorted({p.name for p in self.claimants(name)})
-        return f"nobody has it until one is chosen: {how_to_choose(plugins)}"
+        return f"no plugin has it until one is chosen: {how_to_choose(plugins)}"
 
     def lost(self, name: Name) -> str:
         """Return why a plugin does not have a name that it declares."""
@@ -143,7 +143,7 @@ class Claims:
 
 
 class PluginScope:
-    """What the registry asks about one plugin; see `tt.core.dispatch.registry.preference.PluginNames`."""
+    """The registry's questions about one plugin; see `tt.core.dispatch.registry.preference.PluginNames`."""
 
     def __init__(self, claims: Claims, plugin: Plugin) -> None:
         self._claims, self._plugin = claims, plugin

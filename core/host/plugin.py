@@ -1,14 +1,13 @@
-"""Plugins as the host handles them, and what the user is shown of each."""
+"""Plugins as the host handles them, and their view for users."""
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from tt.core.by_name import object_named
 from tt.core.forks import fork_safe_properties
 from tt.core.host.manifest import API_VERSION, Declares, Manifest, major_and_minor
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-__all__ = ["BROKEN", "KNOWN_PLUGINS", "KnownPlugin", "Plugin", "PluginState", "first_line", "resolve"]
+__all__ = ["BROKEN", "KNOWN_PARTS", "KNOWN_PLUGINS", "KnownPlugin", "Plugin", "PluginState", "first_line"]
 
 State = Literal["found", "loaded", "active", "failed", "blocked", "unavailable"]
 
@@ -42,6 +41,8 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("layout", "sparse_bsr"): KnownPlugin("sparse", "tt-tensor"),
     ("layout", "sparse_bsc"): KnownPlugin("sparse", "tt-tensor"),
     ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
+    ("layout", "jagged"): KnownPlugin("nested", "tt-tensor"),
+    ("namespace", "nested"): KnownPlugin("nested", "tt-tensor"),
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "inference"): KnownPlugin("autograd", "tt-tensor"),
@@ -55,10 +56,13 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
 }  # fmt: skip
 """Who brings what, for the message that a name is known but its plugin is not there."""
 
+KNOWN_PARTS: Final[Mapping[str, str]] = {"gradient": "autograd", "batching rule": "transform"}
+"""Which layers of those plugins take which parts of operators, for the same message."""
+
 
 @dataclass(frozen=True, slots=True)
 class PluginState:
-    """What is known of one plugin at one moment.
+    """The facts of one plugin at one moment.
 
     Attributes
     ----------
@@ -75,7 +79,7 @@ class PluginState:
     api_version : str or None
         The version of the hooks for which it was written.
     manifest : Manifest or None
-        What it brings, once known.
+        Its contents, once known.
     traceback : str
         Where it failed.
     contested : tuple of str
@@ -83,7 +87,7 @@ class PluginState:
     preferred : tuple of str
         The preferences that name it: "cpu:exp* by TT_PREFER".
     undone : tuple of str
-        What it changed of the process while it was loaded, which was put back.
+        The changes that it made to the process while it was loaded, which were undone.
     """
 
     name: str
@@ -155,21 +159,25 @@ class Plugin:
             self.reason = f"{type(error).__name__}: {error}"
         except Exception as second:  # the plugin's own class
             self.reason = f"{type(error).__name__}, which cannot be shown: {type(second).__name__}"
-        self.traceback = traceback.format_exc()
+        from traceback import format_exc  # start-up: plugins seldom fail
+
+        self.traceback = format_exc()
         if self.manifest is not None:
             wanted, offered = major_and_minor(self.manifest.api_version), major_and_minor(API_VERSION)
-            if wanted[0] == offered[0] and wanted > offered:  # a newer minor version may miss what it needs
+            if (
+                wanted[0] == offered[0] and wanted > offered
+            ):  # a newer minor version may miss an older one's names
                 self.reason += (
                     f"\n  it was made for version {self.manifest.api_version} of the plugin interface and this tt "
                     f"offers version {API_VERSION}\n  try: upgrade tt-tensor"
                 )
 
     def snapshot(self, contested: Iterable[str] = (), preferred: Iterable[str] = ()) -> PluginState:
-        """Return what is known now, after asking whether the plugin can work on this machine."""
+        """Return the facts of now, after asking whether the plugin can work on this machine."""
         state, reason = self.state, self.reason
         if state in ("loaded", "active") and self.manifest is not None and self.manifest.available:
             try:
-                unavailable = resolve(self.manifest.available)()
+                unavailable = object_named(self.manifest.available)()
             except BROKEN as error:
                 unavailable = f"its availability check failed: {type(error).__name__}: {error}"
             if unavailable:
@@ -188,15 +196,6 @@ class Plugin:
             tuple(preferred),
             tuple(dict.fromkeys(self.undone)),
         )
-
-
-def resolve(target: str) -> Any:
-    """Return the object that "module:attribute" names."""
-    module, _, path = target.partition(":")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    return found
 
 
 def first_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Running the code of plugins: what it changes of the process is put back, what it registers is noted as its own."""
+"""Running the code of plugins: its changes of the process are undone, its registrations noted as its own."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class PluginCode(threading.local):
         plugin : Plugin
             tt's own are trusted; what those of others change of the process is put back and noted.
         registry : PluginRegistry, optional
-            What it may register with; None: it may not register now.
+            The registry that it may use; None: it may not register now.
         """
         self._running.append((plugin, registry))
         try:
             if plugin.own:
                 yield
             else:
-                from tt.core.host.isolation import isolated
+                from tt.core.host.isolation import isolated  # start-up: for plugins of others only
 
                 with isolated(plugin.undone):
                     yield
@@ -46,7 +46,7 @@ class PluginCode(threading.local):
             self._running.pop()
 
     def current_registry(self) -> PluginRegistry | None:
-        """Return what the plugin that is registering just now in this thread was given, or None.
+        """Return the registry of the plugin that is registering just now in this thread, or None.
 
         A module that registers when it is imported (`custom_op` does) belongs to the plugin that imports it.
 

@@ -12,7 +12,7 @@ __all__ = ["cannot_prefer", "failed_to_load", "refuse_known", "unknown_name"]
 
 
 def refuse_known(kind: Declares, name: str, plugins: Iterable[Plugin]) -> None:
-    """Raise when tt knows which plugin would bring a name that nobody declares.
+    """Raise when tt knows which plugin would bring an undeclared name.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def refuse_known(kind: Declares, name: str, plugins: Iterable[Plugin]) -> None:
 def unknown_name(
     kind: Declares, name: str, candidates: Iterable[str], plugins: Iterable[Plugin]
 ) -> UnknownNameError:
-    """Return the error for a name that nobody declares, with the plugins that could not be asked."""
+    """Return the error for an undeclared name, with the plugins that could not be asked."""
     aside = [
         f"{p.name} ({p.state}: {first_line(p.reason)})" for p in plugins if p.state in ("failed", "blocked")
     ]

@@ -76,7 +76,7 @@ def _spread(backend: Backend, handle: Any, shape: Sequence[int]) -> Any:
 def _made_on_host(backend: Backend, operator: Operator, args: Sequence[Any], dtype: Dtype | None) -> Any:
     given = list(args)
     given[operator.device_at], given[operator.dtype_at] = Device("cpu"), dtype
-    return backend.from_numpy(operator.caller().execute(tuple(given))._handle)
+    return backend.from_numpy(operator.overload().execute(tuple(given))._handle)
 
 
 def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Sequence[Dtype | None]) -> Any:

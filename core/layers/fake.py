@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
-from tt.core.dispatch.intercept.modes import Mode, entry_with_modes
+from tt.core.dispatch.intercept.modes import Mode, cached_call_with_modes
 from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
@@ -34,8 +34,8 @@ from tt.core.types.layout import layout, strided
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.tensor.backend import Backend
     from tt.core.types.dtype import dtype
@@ -156,20 +156,20 @@ class FakeLayer(Layer):
         return None
 
 
-def _refuse(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    raise DataDependentError(entry.operator.name, "fake")
+def _refuse(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    raise DataDependentError(cached.operator.name, "fake")
 
 
-def _missing(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    raise missing_fake(entry.operator, args)
+def _missing(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    raise missing_fake(cached.operator, args)
 
 
-def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def _run(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the shape rule and make fake results; for other layouts the meta device has more information."""
-    operator, definition = entry.operator, entry.operator.definition
-    if entry.keys & KEYS.mask("layout") != strided.bit:
-        return _run_on_meta(entry, args)
-    device = common_device(operator, entry.form, args)
+    operator, definition = cached.operator, cached.operator.definition
+    if cached.keys & KEYS.mask("layout") != strided.bit:
+        return _run_on_meta(cached, args)
+    device = common_device(operator, cached.form, args)
     described = [describe(value) for value in args]
     try:
         refuse_wide(definition, described)
@@ -177,10 +177,10 @@ def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     except DataDependentError as error:
         raise DataDependentError(error.op, "fake") from None
     handles = to_handles(
-        outcome, entry.resolution.results, described, entry.operator.definition.signature.name
+        outcome, cached.resolution.results, described, cached.operator.definition.signature.name
     )
-    if entry.form == "inplace":
-        return _change(operator, args[0], handles, entry.resolution.results[0])
+    if cached.form == "inplace":
+        return _change(operator, args[0], handles, cached.resolution.results[0])
     if isinstance(outcome, list) and isinstance(handles, list):
         return tuple(
             _wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)
@@ -191,24 +191,24 @@ def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return _wrap(outcome, handles, device, args)
 
 
-def _change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def _change_arguments(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Do as if an operator changed its arguments: only its results have to be made."""
-    operator = entry.operator
+    operator = cached.operator
     targets = targets_of(operator, args)
     for target in targets:
         if not is_fake(target):
             raise InplaceError(f"{operator.name}(): a fake tensor cannot be written into a tensor with data")
-    refuse_written(entry, targets, args)
-    result = _run_on_meta(entry, args)
+    refuse_written(cached, targets, args)
+    result = _run_on_meta(cached, args)
     for target in targets:
         target._bump_version()
     return with_targets_of(operator, args, result)
 
 
-def _run_on_meta(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def _run_on_meta(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the kernel for meta tensors: for custom operators without a shape rule."""
-    device = common_device(entry.operator, entry.form, args)
-    at = entry.operator.device_at
+    device = common_device(cached.operator, cached.form, args)
+    at = cached.operator.device_at
 
     def on_meta(value: Any) -> Any:
         if isinstance(value, TensorBase):
@@ -226,15 +226,15 @@ def _run_on_meta(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     moved = [on_meta(value) for value in args]
     if at >= 0:
         moved[at] = Device("meta")
-    if entry.form == "inplace":
-        found = entry.operator.caller("inplace").execute(tuple(moved))
+    if cached.form == "inplace":
+        found = cached.operator.overload("inplace").execute(tuple(moved))
         args[0]._set_data(found._handle, fake_spec(found.dtype, args[0].device, found.layout))
         args[0]._bump_version()
         return args[0]
-    found = entry.operator.caller().execute(tuple(moved))
+    found = cached.operator.overload().execute(tuple(moved))
     if isinstance(found, TensorBase) or not isinstance(found, tuple):
         return fake(found)
-    make = entry.operator.return_type if len(entry.operator.definition.signature.returns) > 1 else tuple
+    make = cached.operator.return_type if len(cached.operator.definition.signature.returns) > 1 else tuple
     return make(map(fake, found))
 
 
@@ -328,16 +328,16 @@ class FakeMode(Mode):
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[TensorBase], Tensor]] = {}
 
-    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
+    def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
         """Give the call fake tensors, or make a factory's result fake."""
-        operator = caller.operator
+        operator = overload.operator
         if operator.is_factory and not any(True for _ in _named_tensors(operator, args)):
-            return self._make(caller, args)
+            return self._make(overload, args)
         if any(tensor._keys & PYTHON for _, tensor in _named_tensors(operator, args)):
             # Their class makes other calls of this one, and those are of fake tensors.
             with self:
-                return entry_with_modes(caller, args).run(args)
-        return caller.dispatch(self._convert(args))
+                return cached_call_with_modes(overload, args).run(args)
+        return overload.dispatch(self._convert(args))
 
     def lift(self, tensor: Tensor) -> Tensor:
         """Return the fake counterpart of a tensor just made from data."""
@@ -365,13 +365,13 @@ class FakeMode(Mode):
             return type(value)(self._convert(item) for item in value)
         return value
 
-    def _make(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
+    def _make(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
         """Run a factory on the meta device, and mark the result as being on the requested one."""
-        at = caller.operator.device_at
+        at = overload.operator.device_at
         if at < 0:
-            return caller.dispatch(args)
+            return overload.dispatch(args)
         device = get_default_device() if args[at] is None else to_device(args[at])
-        made = caller.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
+        made = overload.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
         if isinstance(made, TensorBase):
             return make_fake(made._handle, device, laid_out=made.layout)
         return type(made)(make_fake(t._handle, device, laid_out=t.layout) for t in made)

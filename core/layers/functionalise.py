@@ -31,7 +31,7 @@ from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["FlatStorage", "FunctionaliseLayer"]
@@ -199,7 +199,7 @@ class FunctionaliseLayer(Layer):
             return self._metadata_view if form == "inplace" else self._view
         return self._inplace if form == "inplace" else self._plain
 
-    def _prepare(self, entry: CachedCall, args: Sequence[Any]) -> tuple[Any, ...]:
+    def _prepare(self, cached: CachedCall, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with up-to-date aliases that the layer does not hold."""
         prepared: list[Any] = []
         for value in args:
@@ -210,7 +210,7 @@ class FunctionaliseLayer(Layer):
                     bare._keys = value._keys & ~self.bit
                     value = bare
             elif isinstance(value, list):
-                value = list(self._prepare(entry, value))
+                value = list(self._prepare(cached, value))
             prepared.append(value)
         return tuple(prepared)
 
@@ -224,63 +224,63 @@ class FunctionaliseLayer(Layer):
         return value
 
     @names_methods
-    def _plain(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        return self._hold(entry.below.run(self._prepare(entry, args)))
+    def _plain(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        return self._hold(cached.below.run(self._prepare(cached, args)))
 
     @names_methods
-    def _mutating(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def _mutating(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         """Run an operator that changes arguments on bare tensors, and write what has become of them."""
-        operator = entry.operator
-        if entry.below.kind == COMPOSITE:  # its parts meet the layer
-            return entry.below.function(*args)
+        operator = cached.operator
+        if cached.below.kind == COMPOSITE:  # its parts meet the layer
+            return cached.below.function(*args)
         targets = targets_of(operator, args)
-        refuse_written(entry, targets, args)
-        prepared = self._prepare(entry, args)
-        result = self._hold(entry.below.run(prepared))
+        refuse_written(cached, targets, args)
+        prepared = self._prepare(cached, args)
+        result = self._hold(cached.below.run(prepared))
         for target, new in zip(targets, targets_of(operator, prepared), strict=True):
             write(target, new._handle)
         return with_targets_of(operator, args, result)
 
     @names_methods
-    def _inplace(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def _inplace(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
-        if target._storage is not None and entry.operator.name != "resize":
-            refuse_shared(entry, target, args)
-        functional = entry.operator.caller("functional")
-        prepared = self._prepare(entry, args)
+        if target._storage is not None and cached.operator.name != "resize":
+            refuse_shared(cached, target, args)
+        functional = cached.operator.overload("functional")
+        prepared = self._prepare(cached, args)
         result = functional.execute(prepared)
-        if result.shape != target.shape and entry.operator.name != "resize":
+        if result.shape != target.shape and cached.operator.name != "resize":
             raise ShapeError(
-                f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
+                f"{cached.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
                 f"target of shape {list(target.shape)} cannot hold"
             )
         handle = result._handle
         if result.dtype is not target.dtype:
-            name = entry.operator.definition.inplace_name
-            if "exact_target" in entry.operator.definition.tags:
+            name = cached.operator.definition.inplace_name
+            if "exact_target" in cached.operator.definition.tags:
                 raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
-            if entry.operator.name != "copy" and not can_cast(result.dtype, target.dtype):
+            if cached.operator.name != "copy" and not can_cast(result.dtype, target.dtype):
                 raise CastError(name, result.dtype.name, target.dtype.name)
             handle = target._spec.backend.cast(handle, target._spec.backend.native_dtype(target.dtype))
         write(target, handle)
         return target
 
-    def _geometry(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def _geometry(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         """Return the geometry of the results of a view in the storage of its first argument."""
         storage = ensure_view_storage(args[0])
         # With the extent of the content, as_strided can refuse elements beyond it.
         geometry = replace(storage.geometry, extent=int(storage.base.flat.shape[0]))
-        return storage, run_rule(entry.operator.definition, (geometry, *args[1:]))
+        return storage, run_rule(cached.operator.definition, (geometry, *args[1:]))
 
     @names_methods
-    def _view(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def _view(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         refresh(args[0])
-        found = entry.resolution.results[0] if entry.resolution.results else None
+        found = cached.resolution.results[0] if cached.resolution.results else None
         if found is not None and found is not args[0].dtype:
             # Gathering elements cannot reach the parts of complex numbers: the result is a copy.
-            self._geometry(entry, args)  # the rule refuses calls that are not views
-            return self._plain(entry, args)
-        storage, geometry = self._geometry(entry, args)
+            self._geometry(cached, args)  # the rule refuses calls that are not views
+            return self._plain(cached, args)
+        storage, geometry = self._geometry(cached, args)
         if isinstance(geometry, list):
             return tuple(self._view_tensor(args[0], storage, g) for g in geometry)
         return self._view_tensor(args[0], storage, geometry)
@@ -294,9 +294,9 @@ class FunctionaliseLayer(Layer):
         return new
 
     @names_methods
-    def _metadata_view(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def _metadata_view(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
-        view = self._view(entry, args)
+        view = self._view(cached, args)
         target._set_data(view._handle, view._spec)
         target._storage = view._storage
         target._bump_version()

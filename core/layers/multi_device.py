@@ -25,7 +25,7 @@ from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device, get_default_device
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["PlacementLayer"]
@@ -77,14 +77,14 @@ def _home(operator: Operator, args: Sequence[Any]) -> Device:
 
 
 @names_methods
-def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    below = entry.below
+def _run(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    below = cached.below
     if below.kind != KERNEL:
         return below.run(args)  # a composite or a mixed call: its parts meet the layer
     if below.choose(args) is None:
         return below.operator.resolve_rest(below).run(args)
     backend = below.backend
-    device = backend.place(_home(entry.operator, args))
+    device = backend.place(_home(cached.operator, args))
     with backend.guard(device):
         return _placed(below.run(args), device, args)
 
@@ -101,12 +101,12 @@ def _placed(result: Any, device: Device, args: Sequence[Any]) -> Any:
 
 
 @names_methods
-def _copy_to(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def _copy_to(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Copy to the requested device, which may be another one of the same type."""
-    operator, source = entry.operator, args[0]
+    operator, source = cached.operator, args[0]
     asked = args[operator.device_at]
     if asked is None or asked.type != source.device.type:
-        return _run(entry, (*args[: operator.device_at], source.device, *args[operator.device_at + 1 :])
+        return _run(cached, (*args[: operator.device_at], source.device, *args[operator.device_at + 1 :])
                     if asked is None else args)  # fmt: skip
     backend = source._spec.backend
     target = backend.place(asked)
@@ -114,15 +114,15 @@ def _copy_to(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         source = wrap(backend.copy_to(source._handle, target), backend.spec(source.dtype, target))
         if args[operator.dtype_at] in (None, source.dtype):
             return source
-    return _run(entry, (source, *args[1 : operator.device_at], target, *args[operator.device_at + 1 :]))
+    return _run(cached, (source, *args[1 : operator.device_at], target, *args[operator.device_at + 1 :]))
 
 
 @names_methods
-def _copy_from(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def _copy_from(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Copy into a tensor from one that may be on another device of the same type."""
     target, source = args[0], args[1]
     if source.device is not target.device and source.device.type == target.device.type:
         backend = target._spec.backend
         moved = backend.copy_to(source._handle, target.device)
         args = (target, wrap(moved, backend.spec(source.dtype, target.device)), *args[2:])
-    return _run(entry, args)
+    return _run(cached, args)

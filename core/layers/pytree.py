@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from tt.core.errors import ValueRangeError
 
 __all__ = [
     "TreeSpec",
+    "children_of",
+    "register_pytree_node",
     "tree_any",
     "tree_flatten",
     "tree_leaves",
@@ -46,24 +49,78 @@ class TreeSpec:
 _LEAF = TreeSpec(None, None, ())
 
 
-def _items(tree: Any) -> tuple[Any, list[Any]] | None:
+_REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
+
+
+def register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], Any], unflatten_fn: Callable[[Any, Any], Any], **options: Any
+) -> None:
+    """Let the objects of a class be containers in trees.
+
+    Parameters
+    ----------
+    cls : type
+        The class itself; subclasses of it are leaves.
+    flatten_fn : callable
+        Returns the items of an object, and what else is needed to make it.
+    unflatten_fn : callable
+        Makes an object from items and that.
+    **options
+        What PyTorch takes besides, for saving structures; accepted and not used.
+
+    Raises
+    ------
+    ValueError
+        If the class is a container already.
+
+    Examples
+    --------
+    >>> from tt.core.layers.pytree import register_pytree_node, tree_map
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda items, _: Pair(*items))
+    >>> tree_map(lambda x: -x, Pair(1, 2)).b
+    -2
+    """
+    if cls in _REGISTERED or cls in (list, tuple, dict):
+        raise ValueRangeError(f"{cls.__name__} is a container of trees already")
+    _REGISTERED[cls] = (flatten_fn, unflatten_fn)
+
+
+def children_of(tree: Any) -> tuple[Any, list[Any]] | None:
     """Return the context and the items of a container; None for a leaf."""
-    if isinstance(tree, dict):
-        return tuple(tree), list(tree.values())
     kind = type(tree)
+    if kind in _REGISTERED:
+        items, context = _REGISTERED[kind][0](tree)
+        return context, list(items)
+    if isinstance(tree, dict):
+        keys = tuple(tree)
+        return (keys, tree.default_factory) if isinstance(tree, defaultdict) else keys, list(tree.values())
     if kind in (list, tuple) or (isinstance(tree, tuple) and hasattr(kind, "_make")):
         return None, list(tree)
-    return None
+    return (tree.maxlen, list(tree)) if kind is deque else None
 
 
 def _make(kind: Any, context: Any, items: list[Any]) -> Any:
+    if kind in _REGISTERED:
+        return _REGISTERED[kind][1](items, context)
+    if issubclass(kind, defaultdict):
+        return kind(context[1], zip(context[0], items, strict=True))
     if issubclass(kind, dict):
         return kind(zip(context, items, strict=True))
-    return getattr(kind, "_make", kind)(items)
+    return deque(items, context) if kind is deque else getattr(kind, "_make", kind)(items)
 
 
-def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
     """Return the leaves of a tree, and its structure.
+
+    Parameters
+    ----------
+    tree : object
+        Lists, tuples, dicts, deques and registered classes, in each other; everything else is a leaf.
+    is_leaf : callable, optional
+        Says of a container whether it is a leaf, too.
 
     Examples
     --------
@@ -72,14 +129,14 @@ def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
     >>> leaves, tree_unflatten([x * 10 for x in leaves], spec)
     ([1, 2, 3], {'a': [10, 20], 'b': 30})
     """
-    found = _items(tree)
+    found = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
     if found is None:
         return [tree], _LEAF
     context, items = found
     leaves: list[Any] = []
     children = []
     for item in items:
-        below, spec = tree_flatten(item)
+        below, spec = tree_flatten(item, is_leaf)
         leaves += below
         children.append(spec)
     return leaves, TreeSpec(type(tree), context, tuple(children))
@@ -108,7 +165,9 @@ def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
     return build(treespec)
 
 
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
+def tree_map(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """Return a tree with a function applied to each leaf (and to the leaves of further trees).
 
     Examples
@@ -117,8 +176,8 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
     >>> tree_map(lambda x: -x, (1, [2, {"a": 3}]))
     (-1, [-2, {'a': -3}])
     """
-    leaves, spec = tree_flatten(tree)
-    others = [tree_leaves(rest) for rest in rests]
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [tree_leaves(rest, is_leaf) for rest in rests]
     return tree_unflatten([func(*values) for values in zip(leaves, *others, strict=True)], spec)
 
 
@@ -134,11 +193,11 @@ def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any) -> Any:
     return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree)
 
 
-def tree_leaves(tree: Any) -> list[Any]:
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """Return the leaves of a tree."""
-    return tree_flatten(tree)[0]
+    return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_any(pred: Callable[[Any], bool], tree: Any) -> bool:
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Return whether a predicate holds for any leaf."""
-    return any(pred(leaf) for leaf in tree_leaves(tree))
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf))

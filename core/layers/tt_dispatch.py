@@ -26,7 +26,7 @@ from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import flat
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.dispatch.resolve.composite import composite_entry
+from tt.core.dispatch.resolve.composite import composite_call
 from tt.core.dispatch.resolve.resolution import CallKey, ResolveContext
 from tt.core.errors import NoOverrideError, describe
 from tt.core.meta import MetaHandle, fresh, run_rule
@@ -44,8 +44,8 @@ from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
@@ -137,7 +137,7 @@ class PythonLayer(Layer):
         """Return the class, shape and dtype of a tensor without values of its own."""
         if not tensor._spec.keys & self.bit:
             return None
-        from tt.core.methods.printing import gradient_suffixes, join_suffixes
+        from tt.core.methods.printing import gradient_suffixes, join_suffixes  # written above the layers
 
         parts = [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype}"]
         parts += [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
@@ -150,27 +150,27 @@ def _wants_whole(asked: Any) -> bool:
     return bool(getattr(asked, "__tt_dispatch_whole__", False))
 
 
-def _whole_or_in_parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def _whole_or_in_parts(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Call the handlers that want whole composites; if there are none, or all decline, decompose the operator."""
     modes = _get_current_dispatch_mode_stack()
     if (modes and _wants_whole(modes[-1])) or any(_wants_whole(type(value)) for value in overloaded(args)):
-        result = _asked(entry, args, whole=True)
+        result = _asked(cached, args, whole=True)
         if result is not NotImplemented:
-            return _finished(entry, args, result)
-    composite = entry.operator.registry.composite(entry.operator.name)
+            return _finished(cached, args, result)
+    composite = cached.operator.registry.composite(cached.operator.name)
     assert composite is not None  # the layer has this rule for composites only
-    key = CallKey(entry.operator, entry.form, entry.keys, entry.bits)
-    return composite_entry(ResolveContext(key, args, entry.resolution), composite.function).run(args)
+    key = CallKey(cached.operator, cached.form, cached.keys, cached.bits)
+    return composite_call(ResolveContext(key, args, cached.resolution), composite.function).run(args)
 
 
-def _ask(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    result = _asked(entry, args)
+def _ask(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    result = _asked(cached, args)
     if result is NotImplemented:
         mode = _get_current_dispatch_mode()
         names = [type(value).__name__ for value in overloaded(args)]
-        name = f"tt.ops.{entry.operator.name}" + ("_" if entry.form == "inplace" else "")
+        name = f"tt.ops.{cached.operator.name}" + ("_" if cached.form == "inplace" else "")
         raise NoOverrideError(name, "__tt_dispatch__", names, None if mode is None else type(mode).__name__)
-    return _finished(entry, args, result)
+    return _finished(cached, args, result)
 
 
 def overloaded(args: Sequence[Any]) -> list[Any]:
@@ -187,9 +187,9 @@ def overloaded(args: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _asked(entry: CachedCall, args: tuple[Any, ...], whole: bool = False) -> Any:
+def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> Any:
     """Return the result of the innermost mode, or else of the arguments' classes."""
-    function = entry.operator.caller(entry.form)
+    function = cached.operator.overload(cached.form)
     found = overloaded(args)
     types = tuple(map(type, found))
     shown, kwargs = as_written(function, args)
@@ -226,23 +226,23 @@ def _transparent() -> int:
     return bits
 
 
-def _finished(entry: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
+def _finished(cached: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
     """Return the result of a handler: for in-place calls the target; a view gets its base."""
-    if entry.form == "inplace":
+    if cached.form == "inplace":
         target = args[0]
         # A mode has called the operator itself; a class has changed the inner tensor.
         if target._keys & PYTHON:
-            definition = entry.operator.definition
+            definition = cached.operator.definition
             if definition.kind == "view" or "metadata_inplace" in definition.tags:
                 target._set_data(run_rule(definition, args), target._spec)
             target._bump_version()
         return target
-    if entry.operator.mutates:
-        for target in targets_of(entry.operator, args):
+    if cached.operator.mutates:
+        for target in targets_of(cached.operator, args):
             if target._keys & PYTHON:
                 target._bump_version()
-        return with_targets_of(entry.operator, args, result)
-    if entry.operator.definition.kind == "view" and args[0]._keys & PYTHON:
+        return with_targets_of(cached.operator, args, result)
+    if cached.operator.definition.kind == "view" and args[0]._keys & PYTHON:
         for view in result if isinstance(result, list | tuple) else (result,):
             if isinstance(view, TensorBase) and view._keys & PYTHON and view is not args[0]:
                 view._storage = args[0]._ensure_storage()
@@ -250,10 +250,10 @@ def _finished(entry: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
     return result
 
 
-def as_written(caller: OpOverload, bound: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def as_written(overload: OpOverload, bound: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return a full argument tuple as a user would write it: without what has its default, keyword-only by name."""
-    arguments = caller.operator.arguments
-    defaults = caller.operator.defaults
+    arguments = overload.operator.arguments
+    defaults = overload.operator.defaults
     positional = [i for i, argument in enumerate(arguments) if not argument.keyword_only]
     while positional and _is_default(bound[positional[-1]], defaults[positional[-1]]):
         positional.pop()

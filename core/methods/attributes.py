@@ -22,17 +22,22 @@ from tt.core.errors import (
 )
 from tt.core.layers.functionalise import ensure_view_storage
 from tt.core.methods import creation
+from tt.core.methods.array_operands import WRAPPING_MEMBERS
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
 from tt.core.methods.copying import COPYING_MEMBERS
-from tt.core.methods.host_access import VALUE_MEMBERS
+from tt.core.methods.host_access import VALUE_MEMBERS, dense_form
 from tt.core.methods.indexing import setitem
+from tt.core.methods.interop import EXPORT_MEMBERS
 from tt.core.methods.pinning import PINNING_MEMBERS
 from tt.core.methods.printing import format_tensor
+from tt.core.methods.replacing import REPLACING_MEMBERS
+from tt.core.methods.sharing import SHARING_MEMBERS
 from tt.core.methods.typed_storage import storage
 from tt.core.tensor.base import TensorBase
 from tt.core.types.device import to_device
 from tt.core.types.dtype import to_dtype
+from tt.core.types.layout import strided
 from tt.core.types.memory_format import ORDERS, format_name
 
 if TYPE_CHECKING:
@@ -79,7 +84,26 @@ def dim(self: Tensor) -> int:
 
 def numel(self: Tensor) -> int:
     """Return the number of elements."""
-    return prod(self._handle.shape)
+    spec = self._spec
+    return prod(self._handle.shape) if spec.layout is strided else spec.backend.numel(self._handle)
+
+
+def values(self: Tensor) -> Tensor:
+    """Return the values that a tensor of a sparse or jagged layout stores.
+
+    Raises
+    ------
+    LayoutError
+        When the tensor is strided, or of the layout sparse_coo and not coalesced.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[0, 7], [8, 0]]).to_sparse().values()
+    tensor([7, 8])
+    """
+    found: Tensor = self._spec.backend.values(self)
+    return found
 
 
 def _geometry(self: Tensor) -> Any:
@@ -89,7 +113,7 @@ def _geometry(self: Tensor) -> Any:
 
 def _strides(self: Tensor) -> tuple[int, ...]:
     if self.layout.name != "strided":
-        raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: x.to_dense()")
+        raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: {dense_form(self)}")
     geometry = _geometry(self)
     return tuple(self._spec.backend.strides(self._handle) if geometry is None else geometry.strides)
 
@@ -131,7 +155,7 @@ def untyped_storage(self: Tensor) -> Storage:
             f"a tensor of the layout {self.layout} has no storage of its own\n  try: the storages of its components"
         )
     if self._spec.backend.functionalised:
-        return ensure_view_storage(self).base  # type: ignore[return-value]  # what stands in its place
+        return ensure_view_storage(self).base  # type: ignore[return-value]  # its stand-in
     storage: Storage = self._ensure_storage()
     return storage
 
@@ -166,7 +190,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     (True, False)
     """
     if self.layout.name != "strided":
-        return False
+        return self._spec.backend.is_contiguous(self._handle)
     shape = self._handle.shape
     name = "contiguous_format" if memory_format is None else format_name(memory_format)
     if name == "preserve_format":
@@ -329,6 +353,7 @@ MEMBERS: dict[str, Any] = {
     "dim": dim,
     "ndimension": dim,
     "numel": numel,
+    "values": values,
     "nelement": numel,
     "stride": stride,
     "storage_offset": storage_offset,
@@ -345,6 +370,7 @@ MEMBERS: dict[str, Any] = {
     "is_cpu": _on("cpu"),
     "is_cuda": _on("cuda"),
     "is_meta": _on("meta"),
+    "is_nested": _laid_out("jagged"),
     "is_sparse": _laid_out("sparse_coo"),
     "is_sparse_csr": _laid_out("sparse_csr"),
     "is_floating_point": is_floating_point,
@@ -368,7 +394,11 @@ MEMBERS: dict[str, Any] = {
     "where": where,
     # --- conversion, copying ---
     **CONVERSION_MEMBERS,
+    **WRAPPING_MEMBERS,
     **PINNING_MEMBERS,
+    **SHARING_MEMBERS,
     **VALUE_MEMBERS,
+    **EXPORT_MEMBERS,
     **COPYING_MEMBERS,
+    **REPLACING_MEMBERS,
 }

@@ -1,6 +1,7 @@
 cimport cython
 
 from tt.core.types.state cimport DispatchState
+from tt.core.tensor cimport blank
 from tt.core.tensor.base cimport TensorBase
 
 cdef DispatchState STATE

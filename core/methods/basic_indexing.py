@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.dispatch.registry.registry import ops
 from tt.core.methods import indexing
+from tt.core.tensor import blank
 from tt.core.types.keys import FUNCTION
 from tt.core.types.state import STATE
 
@@ -26,6 +27,8 @@ WHOLE = slice(None)
 def getitem(self: Tensor, index: Any, /) -> Any:
     """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
 
+    A slice with a negative step gives a new tensor, too: no tensor has negative strides.
+
     Parameters
     ----------
     index : int, slice, None, Ellipsis, bool, tensor, array, sequence, or a tuple of these
@@ -37,7 +40,7 @@ def getitem(self: Tensor, index: Any, /) -> Any:
     IndexError
         For too many indices, an index out of range, or an invalid index.
     ValueError
-        For slices with a step that is not positive.
+        For slices with a step of zero.
 
     Examples
     --------
@@ -95,6 +98,7 @@ def part(tensor: Tensor, dim: int, bounds: slice) -> Any:
         (start is not None and type(start) is not int)
         or (stop is not None and type(stop) is not int)
         or type(step) is not int
+        or blank.is_long(step)
         or (start is None and stop is None and step == 1)
     ):
         return FALL_THROUGH

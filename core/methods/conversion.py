@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
     DeviceError,
+    ValueRangeError,
 )
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
@@ -38,6 +39,25 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
 
 
+def array_to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """Return the tensor on a device, as the array API standard names it; itself, if it is there already.
+
+    Raises
+    ------
+    ValueError
+        For a stream: `tt.cuda.stream` chooses the one that copies.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(2).to_device("meta").device
+    device(type='meta')
+    """
+    if stream is not None:
+        raise ValueRangeError("to_device() takes no stream\n  try: with tt.cuda.stream(...): x.to(device)")
+    return _convert(self, to_device(device))
+
+
 def _convert(
     self: Tensor, device: Device, dtype: Any = None, memory_format: Any = None, non_blocking: bool = False
 ) -> Tensor:
@@ -54,6 +74,9 @@ _TYPE_NAMES: Final = {
     "int64": "LongTensor", "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
     "float16": "HalfTensor", "bfloat16": "BFloat16Tensor", "float32": "FloatTensor", "float64": "DoubleTensor",
     "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
+    "float8_e4m3fn": "Float8_e4m3fnTensor", "float8_e5m2": "Float8_e5m2Tensor",
+    "float8_e4m3fnuz": "Float8_e4m3fnuzTensor", "float8_e5m2fnuz": "Float8_e5m2fnuzTensor",
+    "float8_e8m0fnu": "Float8_e8m0fnuTensor",
 }  # fmt: skip
 
 
@@ -62,8 +85,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
 
     Parameters
     ----------
-    dtype : dtype or str, optional
-        A dtype, or a name as this method returns it.
+    dtype : dtype, str or type, optional
+        A dtype, a name as this method returns it, or such a type: `tt.cuda.FloatTensor`.
 
     Examples
     --------
@@ -74,6 +97,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
     if dtype is None:
         words = [] if self.device.type == "cpu" else [self.device.type]
         return ".".join(["tt", *(["sparse"] if self.is_sparse else []), *words, _TYPE_NAMES[self.dtype.name]])
+    if isinstance(dtype, type) and hasattr(dtype, "is_cuda"):  # tt.FloatTensor and its like
+        dtype = str(dtype)
     if not isinstance(dtype, str):
         return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
     _, *words, name = dtype.split(".") if "." in dtype else ("tt", dtype)
@@ -88,5 +113,6 @@ CONVERSION_MEMBERS: dict[str, Any] = {
     "cpu": cpu,
     "cuda": cuda,
     "type": type_,
+    "to_device": array_to_device,
     "type_as": type_as,
 }

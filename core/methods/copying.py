@@ -10,7 +10,7 @@ holds for memory of the host; tensors of other devices are copied one by one.
 from __future__ import annotations
 
 import copy as python_copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.components import component_tensors
-from tt.core.errors import DtypeError, GradientError, ValueRangeError
+from tt.core.errors import DtypeError, GradientError, LayoutError, ValueRangeError
 from tt.core.layers.tt_dispatch import make_wrapper
 from tt.core.layers.tt_dispatch import make_wrapper_subclass as make
 from tt.core.methods.creation import from_array
@@ -36,7 +36,16 @@ from tt.core.types.keys import KEYS, OVERRIDDEN, PYTHON
 if TYPE_CHECKING:
     from tt.core.tensor.base import TensorSpec
 
-__all__ = ["COPYING_MEMBERS", "as_kind", "is_wrapper", "rebuild_storage", "rebuild_tensor", "reduce_storage"]
+__all__ = [
+    "COPYING_MEMBERS",
+    "as_kind",
+    "is_wrapper",
+    "rebuild_storage",
+    "rebuild_tensor",
+    "reduce_storage",
+    "storage_tensor",
+    "tensor_in_storage",
+]
 
 Kind = TypeVar("Kind", bound=Tensor)
 
@@ -152,6 +161,86 @@ def _place_in(
     return new
 
 
+def tensor_in_storage(
+    memory: Tensor,
+    dtype: Dtype,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int = 0,
+    kind: type[Kind] | None = None,
+) -> Kind:
+    """Return a tensor at a place in the storage of another; it is a tensor of its own right, not a view of that one.
+
+    Parameters
+    ----------
+    memory : Tensor
+        The bytes: one-dimensional, uint8, from the first byte of its storage on.
+    dtype : dtype
+        How the bytes are read; the dtype of the result.
+    size, stride : sequence of int
+        The shape of the result, and its strides in elements.
+    storage_offset : int
+        Position of the first element, in elements.
+    kind : type, optional
+        The class of the result, `Tensor` if not given.
+
+    Raises
+    ------
+    ValueRangeError
+        When an element would be outside of the memory.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import tensor_in_storage
+    >>> memory = tt.zeros(16, dtype=tt.uint8)
+    >>> x = tensor_in_storage(memory, tt.float32, (2,), (2,), 1)
+    >>> y = tensor_in_storage(memory, tt.float32, (4,), (1,))
+    >>> x[0] = 7
+    >>> y
+    tensor([0., 7., 0., 0.])
+    """
+    chosen: Any = kind or Tensor
+    if len(size) != len(stride) or storage_offset < 0 or any(n < 0 for n in (*size, *stride)):
+        raise ValueRangeError(
+            f"a tensor has a size and a stride for each dimension, none of them and no offset negative, but got "
+            f"size {list(size)}, stride {list(stride)} and offset {storage_offset}"
+        )
+    if memory.device.type == "cpu" and isinstance(memory._handle, np.ndarray):
+        width = dtype.itemsize
+        steps = tuple(step * width for step in stride)
+        placed: Kind = _place_in(
+            memory._ensure_storage(), dtype, tuple(size), steps, storage_offset * width, chosen
+        )
+        return placed
+    with DisableTTFunctionSubclass():
+        view = ops.as_strided(memory.view(dtype), list(size), list(stride), storage_offset)
+    new: Kind = as_kind(view, chosen)
+    return new
+
+
+def storage_tensor(
+    storage: Storage, dtype: Dtype, size: Sequence[int], stride: Sequence[int], storage_offset: int
+) -> Tensor:
+    """Return a tensor at a place of a storage: strides and offset in elements.
+
+    Raises
+    ------
+    LayoutError
+        If the backend keeps memory as something other than NumPy arrays.
+    ValueRangeError
+        When an element would be outside of the memory.
+    """
+    if not isinstance(storage.owner, np.ndarray):
+        raise LayoutError(
+            f"a tensor cannot be made from a storage on {storage.backend.device_type}\n"
+            "  try: a tensor that uses the storage, and as_strided"
+        )
+    width = dtype.itemsize
+    steps = tuple(step * width for step in stride)
+    return _place_in(storage, dtype, tuple(size), steps, storage_offset * width, Tensor)
+
+
 def _make(handle: Any, spec: TensorSpec, kind: type[Kind]) -> Kind:
     return as_kind(wrap(handle, spec), kind)
 
@@ -184,7 +273,7 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
         handle, storage = self._handle, self._storage
         offset = _byte_offset(handle, storage.owner) if handle.size else 0
         return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
-    # The order of the dimensions in memory is part of the tensor, but what is between its elements is not.
+    # The order of the dimensions in memory is part of the tensor, but the memory between its elements is not.
     shape, strides = tuple(self.shape), self.stride()
     kept = strides if is_non_overlapping_and_dense(shape, strides) else None
     return "array", np.array(host_array(self, "pickle")), str(self.device), kept
@@ -275,7 +364,8 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment\n"
             "  try: copy.deepcopy(x.detach()), or x.clone() to keep the history"
         )
-    new = _deep_copied_values(_bare(self), type(self), memo)
+    bare = _bare(self)
+    new = bare if is_wrapper(self) else _deep_copied_values(bare, type(self), memo)
     if requires_gradient(self):
         new.requires_grad = True
     memo[id(self)] = new
@@ -287,8 +377,6 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) -> Kind:
-    if is_wrapper(self):
-        return _fresh_wrapper(self)  # type: ignore[return-value]  # of the same class
     if not _shares_host_memory(self):
         return as_kind(ops.clone(self), kind)
     storage = self._storage

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.by_name import module_named
 from tt.core.dispatch.call.kernel_errors import method_failed
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import REGISTRY, ops
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "VALUE_MEMBERS",
     "bare",
+    "dense_form",
     "detached",
     "handle_of",
     "host_array",
@@ -101,6 +102,12 @@ def requires_gradient(tensor: Tensor) -> bool:
     return bool(held) and bool(getattr(tensor, "requires_grad", False))
 
 
+def dense_form(tensor: TensorBase, name: str = "x") -> str:
+    """Return the code that makes a dense tensor of one of another layout, for messages."""
+    hint = tensor._spec.backend.hints.get("*", "{self}.to_dense()")
+    return hint.partition(",")[0].replace("{self}", name)
+
+
 def values_are_hidden(tensor: Tensor) -> bool:
     """Return whether the tensor has a shape and a dtype but no values (meta and fake tensors)."""
     return tensor.device.type == "meta" or "fake" in KEYS.names("layer", tensor._keys)
@@ -130,7 +137,8 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
         )
     if tensor.layout.name != "strided":
         raise LayoutError(
-            f"{what}(): a tensor of the layout {tensor.layout} has no values in rows and columns\n  try: x.to_dense()"
+            f"{what}(): a tensor of the layout {tensor.layout} has no values in rows and columns\n"
+            f"  try: {dense_form(tensor)}"
         )
     if tensor._keys & PYTHON:
         tensor = bare(tensor)
@@ -147,6 +155,9 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     except Exception as error:
         method_failed(error, backend, "to_numpy", "reading a tensor", tensor._handle)
     return values
+
+
+_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 # --- Python numbers and lists --------------------------------------------------------------------------------------
@@ -210,7 +221,7 @@ def to_index(self: Tensor) -> int:
     """Return the only element of an integer tensor as an index."""
     if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
         raise TypeError("only a tensor of one integer is an index")
-    return int(item(self))  # type: ignore[arg-type]
+    return int(_real_item(self))
 
 
 def _real_item(self: Tensor) -> bool | int | float:
@@ -254,7 +265,9 @@ def _exportable(self: Tensor) -> None:
             "numpy() of a tensor that requires a gradient would lose it; call tensor.detach().numpy()"
         )
     if self.layout.name != "strided":
-        raise NumpyError(f"NumPy has no arrays of layout {self.layout}; call tensor.to_dense() first")
+        raise NumpyError(
+            f"NumPy has no arrays of layout {self.layout}; call {dense_form(self, 'tensor')} first"
+        )
     if values_are_hidden(self):
         raise DataDependentError("numpy", "meta" if self.device.type == "meta" else "fake")
     if self.device.type != "cpu":
@@ -313,9 +326,10 @@ def _array_interface(self: Tensor) -> dict[str, Any]:
         self.device.type != "cpu"
         or self.layout.name != "strided"
         or self.dtype is dt.bfloat16
+        or self.dtype in dt.STORED
         or values_are_hidden(self)
     ):
-        # bfloat16: the protocol has no name for it.
+        # bfloat16 and float8: the protocol has no names for them.
         raise AttributeError(f"a {self.dtype.name} tensor on {self.device} has no __array_interface__")
     return dict(numpy(self).__array_interface__)
 
@@ -343,58 +357,31 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
     }
 
 
-def dlpack(
-    self: Tensor,
-    *,
-    stream: Any = None,
-    max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None,
-    copy: bool | None = None,
-) -> Any:
-    """Return a DLPack capsule that shares the tensor's memory.
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """Return `tt.array_api`, the namespace of the array API standard.
 
     Parameters
     ----------
-    stream : int, optional
-        The consumer's CUDA stream; None for the CPU.
-    max_version : (int, int), optional
-        The newest version of DLPack that the consumer reads.
-    dl_device : (int, int), optional
-        Where the consumer wants the data.
-    copy : bool, optional
-        True always copies, False never does.
+    api_version : str, optional
+        A version of the standard: 2021.12 to 2024.12. Each only adds to those before, so all have one namespace.
 
     Raises
     ------
-    BufferError
-        When the memory cannot be shared.
+    ValueError
+        For another version.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(1).__array_namespace__().__name__
+    'tt.array_api'
     """
-    from tt.core.methods.interop import export_array  # which reads tensors by this module
-
-    return export_array(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-
-def dlpack_device(self: Tensor) -> tuple[int, int]:
-    """Return where the tensor is, as DLPack writes it: (type, index)."""
-    from tt.core.methods.interop import dlpack_device
-
-    return dlpack_device(self)
-
-
-def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
-    """Return the namespace of the array API standard.
-
-    Raises
-    ------
-    NotImplementedError
-        As long as this version of tt has none.
-    """
-    try:
-        return import_module("tt.array_api")
-    except ModuleNotFoundError:
-        raise NotImplementedError(
-            "this version of tt has no array API namespace; its functions are PyTorch's"
-        ) from None
+    if api_version is not None and api_version not in _API_VERSIONS:
+        raise ValueRangeError(
+            f"version {api_version!r} of the array API standard is not supported\n"
+            f"  versions: {', '.join(_API_VERSIONS)}"
+        )
+    return module_named("tt.array_api")
 
 
 VALUE_MEMBERS: dict[str, Any] = {
@@ -410,7 +397,5 @@ VALUE_MEMBERS: dict[str, Any] = {
     "__array__": array,
     "__array_interface__": property(_array_interface),
     "__cuda_array_interface__": property(_cuda_array_interface),
-    "__dlpack__": dlpack,
-    "__dlpack_device__": dlpack_device,
     "__array_namespace__": array_namespace,
 }

@@ -6,6 +6,7 @@ on the way and handed, together with the view, to `index` or `index_put_`.
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -17,13 +18,13 @@ from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import ArgumentError, IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.methods.creation import from_array
-from tt.core.methods.host_access import values_are_hidden
+from tt.core.methods.host_access import dense_form, values_are_hidden
 from tt.core.methods.nested import array_from_nested
 from tt.core.tensor.base import TensorBase
 from tt.core.types import dtype as dt
 from tt.core.types.device import to_device
 from tt.core.types.keys import KEYS
-from tt.core.types.scalars import fitted_number, number_array
+from tt.core.types.scalars import cast_array, fitted_number, number_array
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
@@ -135,9 +136,8 @@ def _bound(value: Any) -> int | None:
 
 def _step(value: Any) -> int:
     step = 1 if value is None else _bound(value)
-    if step is None or step <= 0:
-        reason = "slice step cannot be zero" if step == 0 else "a slice of a tensor has a positive step"
-        raise ValueRangeError(f"{reason}; to reverse a tensor, use flip")
+    if not step:
+        raise ValueRangeError("slice step cannot be zero")
     return step
 
 
@@ -149,17 +149,33 @@ def _select(view: Tensor, dim: int, index: int, given: int) -> Tensor:
     return ops.select(view, dim, index)
 
 
-def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
+def _slice(view: Tensor, dim: int, bounds: slice, backward: list[int] | None) -> Tensor:
     step = _step(bounds.step)
     start, stop = _bound(bounds.start), _bound(bounds.stop)
     if start is None and stop is None and step == 1:
         return view
     start, stop, step = slice(start, stop, step).indices(view._handle.shape[dim])
-    return ops.slice(view, dim, start, max(start, stop), step)
+    if step > 0:
+        return ops.slice(view, dim, start, max(start, stop), step)
+    # The same elements in ascending order: no tensor has negative strides.
+    count = len(range(start, stop, step))
+    view = (
+        ops.slice(view, dim, start + (count - 1) * step, start + 1, -step)
+        if count
+        else ops.slice(view, dim, 0, 0)
+    )
+    if backward is None:
+        return ops.flip(view, (dim,))
+    backward.append(dim)
+    return view
 
 
-def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
-    """Return the view of the basic part of an index, and the remaining tensors, at their dimensions."""
+def _apply(self: Tensor, index: Any, backward: list[int] | None = None) -> tuple[Tensor, list[Tensor | None]]:
+    """Return the view of the basic part of an index, and the remaining tensors, at their dimensions.
+
+    Slices with a negative step give a copy in their order.  For writing there has to be a view: it has their elements
+    in ascending order, and the dimensions are added to the list `backward`.
+    """
     # `given` counts the dimensions of `self` (for messages), `dim` the dimensions of the view so far.
     view, dim, given = self, 0, 0
     # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
@@ -167,7 +183,7 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     found: list[Tensor | None]
     for item in _expand(self, index):
         if isinstance(item, slice):
-            view = _slice(view, dim, item)
+            view = _slice(view, dim, item, backward)
             found, width, given = [None], 1, given + 1
         elif item is None:
             view = ops.unsqueeze(view, dim)
@@ -274,7 +290,11 @@ def _value(target: Tensor, value: Any) -> Any:
         raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")
     if target.dtype.kind in ("signed", "unsigned"):
         number = number_array([number], target.dtype).item()
-    elif not isinstance(number, complex) and not -3.4e38 <= number <= 3.4e38 and target.dtype.itemsize > 2:
+    elif target.dtype.name in ("float16", "bfloat16") and not isinstance(number, complex):
+        # Too large values become infinite, in half precision only.
+        if not -65504.0 <= number <= 65504.0 and math.isfinite(number):
+            number = cast_array(np.asarray(float(number)), target.dtype).astype(np.float64).item()
+    elif not isinstance(number, complex) and not -3.4e38 <= number <= 3.4e38:
         fitted_number(number, target.dtype)  # raises where the dtype cannot hold it
     return number
 
@@ -286,6 +306,20 @@ def _fit(value: Tensor, ndim: int) -> Tensor:
     if extra > 0 and all(size == 1 for size in shape[:extra]):
         return ops.reshape(value, shape[extra:])
     return value
+
+
+def _positions(self: Tensor, index: Any) -> list[Tensor | None]:
+    """Return the places that an index means, as one integer tensor for each dimension."""
+    shape = tuple(self.shape)
+    device = to_device("cpu") if values_are_hidden(self) and self.device.type != "meta" else self.device
+    places = ops.reshape(ops.arange(math.prod(shape), device=device), shape)
+    flat, advanced = _apply(places, index)
+    flat = ops.index(flat, advanced)
+    found: list[Tensor | None] = []
+    for size in reversed(shape):
+        found.insert(0, ops.remainder(flat, max(size, 1)))
+        flat = ops.floor_divide(flat, max(size, 1))
+    return found
 
 
 def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
@@ -328,11 +362,14 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         return
     if self.layout.name != "strided":
         raise TypeError(
-            f"cannot assign to parts of a tensor of the layout {self.layout}\n  try: x = x.to_dense(), and assign "
-            "to that"
+            f"cannot assign to parts of a tensor of the layout {self.layout}\n"
+            f"  try: x = {dense_form(self)}, and assign to that"
         )
     found = _value(self, value)
-    view, advanced = _apply(self, index)
+    backward: list[int] = []
+    view, advanced = _apply(self, index, backward)
+    if backward and advanced:
+        view, advanced = self, _positions(self, index)
     if not isinstance(found, TensorBase):
         if not advanced:
             ops.fill_(view, found)
@@ -344,7 +381,10 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
             else _place(number_array([found], self.dtype).reshape(()), self)
         )
     if not advanced:
-        ops.copy_(view, _fit(found, view.ndim))
+        found = _fit(found, view.ndim)
+        if backward:
+            found = ops.flip(ops.expand(found, tuple(view.shape)), backward)
+        ops.copy_(view, found)
         return
     if found.ndim == 0 and found.device != self.device and not values_are_hidden(self):
         found = found.to(self.device)

@@ -16,7 +16,7 @@ from tt.core.methods.host_access import detached, host_array, requires_gradient
 from tt.core.tensor.read_only import protect
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, to_device
-from tt.core.types.dtype import bfloat16, from_numpy_dtype
+from tt.core.types.dtype import bfloat16, from_numpy_dtype, to_dtype
 from tt.core.types.dtype import dtype as Dtype
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEVICE_CODES",
+    "EXPORT_MEMBERS",
     "check_array",
+    "dlpack",
     "dlpack_device",
     "export_array",
     "from_interface",
@@ -159,7 +161,7 @@ _PINNED: Final = 3
 """Page-locked host memory: the CPU reads it as its own."""
 
 
-def dlpack_device(tensor: Tensor) -> tuple[int, int]:
+def dlpack_device(self: Tensor) -> tuple[int, int]:
     """Return where a tensor is as DLPack writes it: (code of the type, index).
 
     Raises
@@ -167,11 +169,11 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
     BufferError
         For devices that are not in the standard, and whose backend gives no code.
     """
-    device = tensor.device
+    device = self.device
     code = DEVICE_CODES.get(device.type)
     if code is not None:
         return code, device.index or 0
-    found = tensor._spec.backend.dlpack_device(tensor._handle)
+    found = self._spec.backend.dlpack_device(self._handle)
     if found is None:
         raise ExportError(f"a tensor on device {str(device)!r} has no memory that DLPack could share")
     return found
@@ -220,14 +222,19 @@ def _import_host(source: Any) -> np.ndarray[Any, Any]:
         told = dict(array.__array_interface__)
         array = from_interface(array, {**told, "data": (told["data"][0], False)})
     check_array(array, type(source).__name__)
-    return array.view(bfloat16.numpy) if readable.is_bfloat16 else array
+    return array if readable.hidden is None else array.view(readable.hidden.numpy)
 
 
-# --- bfloat16 ----------------------------------------------------------------------------------------------------
-# NumPy reads and makes the capsules, but has no bfloat16: it gets to see integers of the same size, and the type code
-# inside the capsule is exchanged.
+# --- bfloat16 and float8 -----------------------------------------------------------------------------------------
+# NumPy reads and makes the capsules, but has none of these dtypes: it gets to see integers of the same size, and the
+# type code inside the capsule is exchanged.
 
-_UNSIGNED, _BFLOAT = 1, 4
+_UNSIGNED: Final = 1
+_HIDDEN: Final[Mapping[str, int]] = {
+    "bfloat16": 4, "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13,
+    "float8_e8m0fnu": 14,
+}  # fmt: skip
+"""The type codes of DLPack for dtypes that NumPy does not have."""
 _capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
 _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -252,7 +259,8 @@ class _Readable:
     """An object with `__dlpack__` as NumPy can read it."""
 
     def __init__(self, source: Any) -> None:
-        self.source, self.is_bfloat16, self.may_be_written = source, False, False
+        self.source, self.may_be_written = source, False
+        self.hidden: Dtype | None = None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device: tuple[int, int] = self.source.__dlpack_device__()
@@ -260,7 +268,9 @@ class _Readable:
 
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self.source.__dlpack__(**options)
-        self.is_bfloat16 = _exchange_type(capsule, _BFLOAT, _UNSIGNED)
+        for name, code in _HIDDEN.items():
+            if _exchange_type(capsule, code, _UNSIGNED):
+                self.hidden = to_dtype(name)
         self.may_be_written = _capsule_name(capsule) == b"dltensor"
         return capsule
 
@@ -289,7 +299,9 @@ def export_array(
         given = {name: value for name, value in options.items() if value is not None}
         capsule = tensor._spec.backend.to_dlpack(tensor._handle, **given)
         if tensor.dtype is bfloat16:
-            _exchange_type(capsule, _UNSIGNED, _BFLOAT)  # of libraries that have none, and gave integers
+            _exchange_type(
+                capsule, _UNSIGNED, _HIDDEN["bfloat16"]
+            )  # of libraries that have none, and gave integers
         return capsule
     if stream is not None:
         raise ExportError("a stream has no meaning for a CPU tensor: stream must be None")
@@ -297,15 +309,48 @@ def export_array(
         raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
     given = {name: value for name, value in options.items() if value is not None}
-    plain = tensor.dtype is not bfloat16
+    code = _HIDDEN.get(tensor.dtype.name)
     try:
-        capsule = (array if plain else array.view(np.uint16)).__dlpack__(**given)
+        seen = array if code is None else array.view(f"u{array.itemsize}")
+        capsule = seen.__dlpack__(**given)
     except (
         BufferError,
         ValueError,
     ) as error:  # read-only memory, for a consumer without support for the flag
         raise ExportError(f"the tensor cannot be exported with DLPack: {error}") from error
-    if plain:
-        return capsule
-    _exchange_type(capsule, _UNSIGNED, _BFLOAT)
+    if code is not None:
+        _exchange_type(capsule, _UNSIGNED, code)
     return capsule
+
+
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule that shares the tensor's memory.
+
+    Parameters
+    ----------
+    stream : int, optional
+        The consumer's CUDA stream; None for the CPU.
+    max_version : (int, int), optional
+        The newest version of DLPack that the consumer reads.
+    dl_device : (int, int), optional
+        Where the consumer wants the data.
+    copy : bool, optional
+        True always copies, False never does.
+
+    Raises
+    ------
+    BufferError
+        When the memory cannot be shared.
+    """
+    return export_array(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+EXPORT_MEMBERS: Final[dict[str, Any]] = {"__dlpack__": dlpack, "__dlpack_device__": dlpack_device}
+"""What other libraries call to share the memory of a tensor."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
+from tt.core.by_name import object_named
 from tt.core.errors import (
     MemberError,
     PluginConflictError,
@@ -20,7 +20,7 @@ __all__ = ["LazyMember", "MissingMember"]
 class LazyMember:
     """Stands on a class for a function, property or other descriptor of a plugin until it is first used.
 
-    The first use activates the plugin, imports the target and puts it in the place of this object.
+    The first use activates the plugin, imports the target and puts it in place of this object.
 
     Parameters
     ----------
@@ -37,15 +37,14 @@ class LazyMember:
         self.owner, self.name, self._target = owner, name, target
 
     @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
+    def __doc__(self) -> str | None:  # type: ignore[override]  # mypy takes it for an attribute
         return getattr(self.resolve(), "__doc__", None)
 
     def resolve(self) -> Any:
         """Activate the plugin, replace this object by its target, and return the target."""
         target = self._find()
-        module, _, attribute = target.partition(":")
         try:
-            found = getattr(import_module(module), attribute)
+            found = object_named(target)
         except (ImportError, AttributeError) as error:
             raise PluginError(
                 f"the member {self.name!r} of {self.owner.__name__} cannot be found at {target}: {error}"

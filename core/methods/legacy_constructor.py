@@ -17,10 +17,11 @@ from tt.core.methods.copying import as_kind, as_subclass
 from tt.core.methods.creation import tensor
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import Device
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.size import Size
 
-__all__ = ["construct"]
+__all__ = ["construct", "construct_as"]
 
 
 def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None = None, **data: Any) -> Tensor:
@@ -53,11 +54,42 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
     first = args[0] if len(args) == 1 else None
     if isinstance(first, Tensor):
         return as_subclass(first if device is None else first.to(device), cls)
-    if first is not None and not isinstance(first, Size) and _is_data(first):
-        made = tensor(first, dtype=get_default_dtype(), device=device)
-    else:
-        made = ops.empty(_sizes(cls, args), dtype=get_default_dtype(), device=device)
+    made = _made(cls.__name__, args, get_default_dtype(), device)
     return made if cls is Tensor else as_kind(made, cls)
+
+
+def construct_as(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
+    """Return what a constructor of one dtype and device makes: `tt.LongTensor(2, 3)`, `x.new([1, 2])`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the constructor, for errors.
+    args : tuple
+        Sizes, data, or a tensor, which must have the dtype and is shared.
+
+    Raises
+    ------
+    TypeError
+        For a tensor of another dtype or device, and for anything that is neither sizes nor data.
+    """
+    first = args[0] if len(args) == 1 else None
+    if isinstance(first, Tensor):
+        if first.dtype != dtype or first.device != Device(device):
+            raise TypeError(
+                f"{name}() takes a tensor of {dtype} on {Device(device)}, not of {first.dtype} on {first.device}\n"
+                "  try: x.to(dtype), which converts"
+            )
+        return first.detach()
+    return _made(name, args, dtype, device)
+
+
+def _made(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
+    first = args[0] if len(args) == 1 else None
+    if first is not None and not isinstance(first, Size) and _is_data(first):
+        return tensor(first, dtype=dtype, device=device)
+    made: Tensor = ops.empty(_sizes(name, args), dtype=dtype, device=device)
+    return made
 
 
 def _is_data(value: Any) -> bool:
@@ -67,7 +99,7 @@ def _is_data(value: Any) -> bool:
     return hasattr(value, "__len__") or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
 
 
-def _sizes(cls: type, args: tuple[Any, ...]) -> tuple[int, ...]:
+def _sizes(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
     """Return sizes that are written one by one, or as a Size."""
     if not args:
         return (0,)
@@ -82,6 +114,6 @@ def _sizes(cls: type, args: tuple[Any, ...]) -> tuple[int, ...]:
         except TypeError:
             what = "data must be a sequence" if len(args) == 1 else "sizes are integers"
             raise TypeError(
-                f"{cls.__name__}(): {what} (got {describe(value)})\n  try: tt.tensor(...), which takes numbers, too"
+                f"{name}(): {what} (got {describe(value)})\n  try: tt.tensor(...), which takes numbers, too"
             ) from None
     return tuple(sizes)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,13 +14,13 @@ import numpy as np
 from tt.core.dispatch.call.overloads import lookup
 from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.methods.array_operands import ARRAYS, from_array, of_one_dtype
 from tt.core.methods.attributes import MEMBERS
-from tt.core.methods.creation import as_tensor
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
-from tt.core.types.dtype import to_dtype
-from tt.core.types.promotion import get_default_dtype
+from tt.core.types.dtype import finfo, int64
+from tt.core.types.promotion import result_type
 
 __all__ = ["LazyMethod", "install"]
 
@@ -50,19 +51,9 @@ def _attribute(name: str, doc: str) -> property:
 
 # --- Python's operators ----------------------------------------------------------------------------------------
 
-# The types that tt's operators accept as other operand; for others Python tries the other operand's method.
-_OPERANDS = (TensorBase, int, float, complex, np.number, np.bool_)
-
-# Arrays of NumPy become tensors: Python would compare them by identity, and NumPy's operators would return arrays.
-# Their subclasses, as masked arrays, have their own rules.
-_ARRAYS = frozenset((np.ndarray, np.memmap))
-
-
-def _from_array(array: Any) -> Any:
-    """Return an array as a tensor; one that tensors cannot share is copied."""
-    if not array.dtype.isnative or any(step < 0 or step % array.itemsize for step in array.strides):
-        array = array.astype(array.dtype.newbyteorder("="), order="C")
-    return as_tensor(array, device="cpu")
+# The types that tt's operators accept as other operand, the most frequent first; for others Python tries the other
+# operand's method.
+_OPERANDS = (Tensor, TensorBase, int, float, complex, np.number, np.bool_)
 
 
 def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
@@ -73,7 +64,7 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
         found = getattr(
             found, "default", found
         )  # of several overloads the one whose first operand is a tensor
-        method = _calling(getattr(found, "two", found))
+        method = (_multiplying if name == "matmul" else _calling)(getattr(found, "two", found))
         method.__name__ = method.__qualname__ = dunder
         setattr(Tensor, dunder, method)
         return method(self, other)
@@ -81,20 +72,39 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
     return first_call
 
 
-def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _calling(two: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or overrides(type(other)):
-            return caller(self, other)
-        return caller(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
+            return two(self, other)
+        return two(self, from_array(other)) if type(other) in ARRAYS else NotImplemented
 
     return method
+
+
+def _multiplying(two: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Do the same for matrix products, which promote the dtypes of arrays only."""
+
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return two(self, other)
+        return two(*of_one_dtype(self, from_array(other))) if type(other) in ARRAYS else NotImplemented
+
+    return method
+
+
+def _rmatmul(self: Any, other: Any) -> Any:
+    if type(other) in ARRAYS:
+        return ops.matmul(*of_one_dtype(from_array(other), self))
+    return (
+        ops.matmul(other, self) if isinstance(other, _OPERANDS) or overrides(type(other)) else NotImplemented
+    )
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or overrides(type(other)):
             return function(self, other)
-        return function(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
+        return function(self, from_array(other)) if type(other) in ARRAYS else NotImplemented
 
     return method
 
@@ -103,24 +113,22 @@ def _inplace(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or overrides(type(other)):
             return getattr(ops, name)(self, other)
-        return getattr(ops, name)(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
+        return getattr(ops, name)(self, from_array(other)) if type(other) in ARRAYS else NotImplemented
 
     return method
 
 
 def _as_tensor(other: Any, like: Any) -> Any:
-    """Return a number as a zero-dimensional tensor, as an operand with another tensor."""
+    """Return a number as a zero-dimensional tensor of the dtype that it has as an operand with another tensor."""
     if isinstance(other, TensorBase) or overrides(type(other)):
         return other
-    return ops.scalar_tensor(
-        other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device
-    )
-
-
-def _dtype_of(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return get_default_dtype().to_complex() if isinstance(value, complex) else to_dtype(type(value))
+    other = other.item() if isinstance(other, np.generic) else other
+    dtype = result_type(like, other)
+    if isinstance(other, int):  # which wraps around in a narrower dtype, where scalar_tensor refuses
+        return ops.scalar_tensor(other, dtype=int64, device=like.device).to(dtype)
+    if isinstance(other, float) and abs(other) > finfo(dtype).max:
+        other = math.copysign(math.inf, other)  # and a float is rounded
+    return ops.scalar_tensor(other, dtype=dtype, device=like.device)
 
 
 def _rdiv(self: Any, other: Any) -> Any:
@@ -148,7 +156,7 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__pow__": _binary("__pow__", "pow"),
     "__rpow__": _reflected(_rpow),
     "__matmul__": _binary("__matmul__", "matmul"),
-    "__rmatmul__": _reflected(lambda self, other: ops.matmul(other, self)),
+    "__rmatmul__": _rmatmul,
     "__and__": _binary("__and__", "bitwise_and"),
     "__rand__": _binary("__rand__", "bitwise_and"),
     "__or__": _binary("__or__", "bitwise_or"),
@@ -200,4 +208,4 @@ def install() -> None:
         function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)
     # Equality is elementwise, but tensors are hashed by identity, as PyTorch's are.
-    Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]
+    Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]  # made here, as all methods are

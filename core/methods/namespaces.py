@@ -21,19 +21,34 @@ def names_of(module: str) -> dict[str, str]:
     >>> names_of("linalg")["svd"]
     'linalg_svd'
     """
-    found: dict[str, str] = {}
-    for definition in REGISTRY.definitions():
-        for public in definition.public_names:
-            parent, _, name = public.rpartition(".")
-            if parent == module:
-                found.setdefault(name, definition.signature.name)
-                # The functions of networks have in-place forms as functions: `F.elu_`.
-                if definition.has_inplace and module == "nn.functional":
-                    found.setdefault(f"{name}_", f"{definition.signature.name}_")
+    found = _functions(module)
+    for name, operator in list(found.items()):
+        if _has_inplace(module, operator):
+            found.setdefault(f"{name}_", f"{operator}_")
     return found
 
 
-def namespace(module: str, also: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def _functions(module: str) -> dict[str, str]:
+    """Return the names without those of in-place forms, which only definitions tell."""
+    found: dict[str, str] = {}
+    for public, operator in REGISTRY.public_names():
+        parent, _, name = public.rpartition(".")
+        if parent == module:
+            found.setdefault(name, operator)
+    return found
+
+
+def _has_inplace(module: str, operator: str) -> bool:
+    """Return whether the in-place form is a function of the namespace, too, as those of networks are: `F.elu_`."""
+    if module != "nn.functional":
+        return False
+    definitions = map(REGISTRY.definition, REGISTRY.overloads(operator))
+    return any(definition is not None and definition.has_inplace for definition in definitions)
+
+
+def namespace(
+    module: str, also: Iterable[str] = (), *, reason: Callable[[str], str] = lambda name: ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a namespace.
 
     Parameters
@@ -42,13 +57,19 @@ def namespace(module: str, also: Iterable[str] = ()) -> tuple[Callable[[str], An
         The namespace below tt, as the schema's `python_module` writes it.
     also : iterable of str
         Operators of tt itself that are found here, too.
+    reason : callable, optional
+        Returns why a name, with the namespace in front, is left out on purpose, or an empty string.
     """
     shared = dict.fromkeys(also)
 
     def find(name: str) -> Any:
-        names = {**{s: s for s in shared}, **names_of(module)}
+        names = {**{s: s for s in shared}, **_functions(module)}
+        plain = names.get(name.removesuffix("_"))
+        if name not in names and plain is not None and _has_inplace(module, plain):
+            names[name] = f"{plain}_"
         if name not in names or name.startswith("__"):
-            raise UnknownOpError(f"{module}.{name}", [f"{module}.{known}" for known in names])
+            names |= names_of(module)
+            raise UnknownOpError(name, names, owner=f"tt.{module}", reason=lambda: reason(f"{module}.{name}"))
         found = getattr(ops, names[name])
         # The next look-up finds it as an ordinary attribute of the module.
         setattr(sys.modules[f"tt.{module}"], name, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -56,9 +56,9 @@ class Parameter(Tensor, metaclass=_ParameterKind):
     """
 
     # As in PyTorch, results of computations with parameters are plain tensors.
-    __tt_function__ = disabled_tt_function_impl  # type: ignore[assignment]  # instead of a class method
+    __tt_function__ = staticmethod(disabled_tt_function_impl)
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         """Make the parameter; see the class."""
         if data is None:
             data = from_array(np.empty(0, get_default_dtype().numpy), get_default_device())
@@ -67,9 +67,9 @@ class Parameter(Tensor, metaclass=_ParameterKind):
                 f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
             )
         if type(data) is not Tensor and not type.__instancecheck__(Parameter, data):
-            like: Parameter = _of_another_class(data, requires_grad)  # to isinstance
+            like: Self = _of_another_class(data, requires_grad)  # to isinstance
             return like
-        new: Parameter = as_kind(detached(data), cls)
+        new: Self = as_kind(detached(data), cls)
         if requires_grad or requires_gradient(new):
             new.requires_grad = requires_grad
         return new

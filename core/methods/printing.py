@@ -367,8 +367,9 @@ def _is_parameter(tensor: Tensor) -> bool:
 
 
 def _parameter() -> type[Tensor]:
-    # A subclass of `Tensor` can only be made when the members are known, which print.
-    from tt.core.methods.parameter import Parameter
+    from tt.core.methods.parameter import (
+        Parameter,
+    )  # subclasses are made when the members are known, which print
 
     return Parameter
 

@@ -1,190 +1,39 @@
-"""`tt.overrides`: tools for authors of tensor-like classes and function modes, as in `torch.overrides`."""
+"""`tt.overrides`: modes and functions for authors of tensor-like classes, as in `torch.overrides`."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
-from importlib import import_module
-from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import (
     NOT_HANDLED,
-    SUBCLASSES,
     DisableTTFunction,
     DisableTTFunctionSubclass,
     call_overrides,
     function_modes,
-    intercept,
     name_of,
-    operator_of,
     overrides,
 )
-from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import NoOverrideError
-from tt.core.methods.attributes import MEMBERS
-from tt.core.methods.lazy_member import LazyMember
-from tt.core.methods.methods import DUNDERS
-from tt.core.methods.namespaces import names_of
-from tt.core.schema.snapshot import definitions, methods, properties
-from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
-from tt.core.types.keys import FUNCTION, PYTHON
+from tt.core.tensor.tensor import disabled_tt_function_impl
 from tt.core.types.thread_state import THREAD
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 __all__ = [
     "BaseTTFunctionMode",
     "DisableTTFunction",
     "DisableTTFunctionSubclass",
     "TTFunctionMode",
-    "call_preserving",
     "disabled_tt_function_impl",
-    "get_default_nowrap_functions",
-    "get_ignored_functions",
-    "get_overridable_functions",
-    "get_testing_overrides",
     "handle_tt_function",
     "has_tt_function",
     "has_tt_function_unary",
     "has_tt_function_variadic",
     "is_tensor_like",
-    "is_tensor_method_or_property",
-    "prepare_subclass",
-    "resolve_name",
     "wrap_tt_function",
 ]
-
-
-# --- subclasses of Tensor ------------------------------------------------------------------------------------------
-
-
-def prepare_subclass(kind: type[Tensor]) -> None:
-    """Note which protocols a new subclass of `Tensor` takes part in, and let it see its members being used."""
-    keys = PYTHON if getattr(kind, "__tt_dispatch__", None) is not None else 0
-    if overrides(kind):
-        keys |= FUNCTION
-        SUBCLASSES.add(kind)
-        _see_members(kind)
-    kind._class_keys = keys
-
-
-class SeenMember:
-    """Wraps a member that is not an operator on a subclass of `Tensor`: its use goes through `__tt_function__`.
-
-    Plain tensors do not have it, so that theirs cost nothing more.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def _member(self) -> Any:
-        found = vars(Tensor).get(self.name)
-        if found is None:
-            found = vars(TensorBase)[self.name]
-        return found.resolve() if isinstance(found, LazyMember) else found
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        member = self._member()
-        if instance is None:
-            return member.__get__(None, owner) if hasattr(type(member), "__get__") else member
-        if hasattr(type(member), "__set__"):
-            return _through(member.__get__, instance)
-        if self.name in instance.__dict__:  # as where there is only a method: an attribute hides it
-            return instance.__dict__[self.name]
-        if not instance._keys & FUNCTION:
-            return member.__get__(instance, owner)
-
-        @wraps(member)
-        def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return _through(member, self, *args, **kwargs)
-
-        return MethodType(seen, instance)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        member = self._member()
-        if hasattr(type(member), "__set__"):
-            _through(member.__set__, instance, value)
-        else:
-            instance.__dict__[self.name] = value
-
-    def __delete__(self, instance: Any) -> None:
-        member = self._member()
-        if hasattr(type(member), "__delete__"):
-            _through(member.__delete__, instance)
-        else:
-            del instance.__dict__[self.name]
-
-
-def _through(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    found = intercept(function, args, kwargs)
-    return function(*args, **kwargs) if found is NOT_HANDLED else found
-
-
-# Of TensorBase.
-_PROPERTIES = ("shape", "ndim", "dtype", "device", "layout")
-# `__iter__` calls `unbind`, which is seen; the others make tensors of a class, or restore them.
-_UNSEEN = frozenset(
-    (
-        "__iter__",
-        "as_subclass",
-        "__setstate__",
-        "__array_namespace__",
-        "_make_subclass",
-        "_make_wrapper_subclass",
-    )
-)
-
-
-def _member_names() -> list[str]:
-    start()
-    # Members that are neither operators nor the core's belong to plugins.
-    own = {*MEMBERS, *methods(), *properties(), *DUNDERS}
-    brought = [name for name in vars(Tensor) if name not in own and not name.startswith("_")]
-    return [name for name in dict.fromkeys((*_PROPERTIES, *MEMBERS, *brought)) if name not in _UNSEEN]
-
-
-def _see_members(kind: type[Tensor]) -> None:
-    for name in _member_names():
-        owner = next((k for k in kind.__mro__ if name in vars(k)), None)
-        if owner is Tensor or owner is TensorBase:
-            setattr(kind, name, SeenMember(name))
-
-
-def call_preserving(
-    kind: type[Tensor], function: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: Any
-) -> Any:
-    """Do what `Tensor.__tt_function__` does."""
-    if not all(issubclass(kind, other) for other in types):
-        return NotImplemented
-    with DisableTTFunctionSubclass():
-        result = function(*args, **(kwargs or {}))
-        if _keeps_class(function):
-            return result
-        return _convert(result, kind)
-
-
-def _keeps_class(function: Any) -> bool:
-    member = getattr(function, "__self__", None)
-    return isinstance(member, property) and member in (vars(Tensor).get("grad"), vars(Tensor).get("_base"))
-
-
-def _convert(result: Any, kind: type[Tensor]) -> Any:
-    if isinstance(result, Tensor):
-        # Results of a class with __tt_dispatch__ are returned unchanged.
-        if kind is Tensor or isinstance(result, kind) or kind._class_keys & PYTHON:
-            return result
-        return result.as_subclass(kind)
-    if isinstance(result, tuple | list):
-        items = [_convert(item, kind) for item in result]
-        make = getattr(type(result), "_make", type(result))
-        return make(items)
-    return result
 
 
 # --- modes ---------------------------------------------------------------------------------------------------------
@@ -381,139 +230,3 @@ def is_tensor_like(inp: Any) -> bool:
     (True, False)
     """
     return isinstance(inp, TensorBase) or hasattr(type(inp), "__tt_function__")
-
-
-# --- which functions there are -------------------------------------------------------------------------------------
-
-_NAMESPACES = ("", "nn.functional", "linalg", "special", "fft")
-
-
-def _operators(module: str) -> dict[str, Any]:
-    own = {definition.signature.name for definition in definitions().values()}
-    return {
-        name: getattr(ops, operator)
-        for name, operator in names_of(module).items()
-        if operator.removesuffix("_") in own
-    }
-
-
-def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """Return all functions that arrive at `__tt_function__`, by the module or class where users find them.
-
-    Examples
-    --------
-    >>> import tt
-    >>> found = tt.overrides.get_overridable_functions()
-    >>> tt.add in found[tt], tt.nn.functional.linear in found[tt.nn.functional]
-    (True, True)
-    >>> tt.Tensor.__getitem__ in found[tt.Tensor], tt.Tensor.shape.__get__ in found[tt.Tensor]
-    (True, True)
-    """
-    found: dict[Any, list[Callable[..., Any]]] = {}
-    for module in _NAMESPACES:
-        found[_module(module)] = list(dict.fromkeys(_operators(module).values()))
-    found[Tensor] = list(dict.fromkeys(_members().values()))
-    return found
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"tt.{name}" if name else "tt")
-
-
-def _members() -> dict[str, Callable[..., Any]]:
-    """Return the overridable members of `Tensor`: methods, and the `__get__` of properties."""
-    found: dict[str, Callable[..., Any]] = {}
-    for name in _member_names():
-        member = SeenMember(name)._member()
-        found[name] = member.__get__ if hasattr(type(member), "__set__") else getattr(Tensor, name)
-    for name in methods():
-        found.setdefault(name, getattr(Tensor, name))
-    return found
-
-
-def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Return public functions that never arrive at `__tt_function__`.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.from_numpy in tt.overrides.get_ignored_functions()
-    True
-    """
-    api = _module("")
-    names = (
-        "tensor", "as_tensor", "asarray", "from_numpy", "from_dlpack", "frombuffer", "is_tensor", "promote_types",
-        "can_cast", "get_default_dtype", "set_default_dtype", "manual_seed", "seed", "initial_seed", "no_grad",
-        "enable_grad", "set_grad_enabled", "is_grad_enabled",
-    )  # fmt: skip
-    return {getattr(api, name) for name in names} | {getattr(Tensor, name) for name in sorted(_UNSEEN)}
-
-
-def get_default_nowrap_functions() -> set[Callable[..., Any]]:
-    """Return the functions whose results `Tensor.__tt_function__` leaves as they are."""
-    return {SeenMember(name)._member().__get__ for name in ("grad", "_base")}
-
-
-def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Return, for each overridable function, a function of the same signature that returns -1.
-
-    Examples
-    --------
-    >>> import inspect, tt
-    >>> found = tt.overrides.get_testing_overrides()
-    >>> str(inspect.signature(found[tt.exp])), found[tt.exp](None)
-    ('(self, *, out=None)', -1)
-    """
-    found: dict[Callable[..., Any], Callable[..., Any]] = {}
-    for functions in get_overridable_functions().values():
-        for function in functions:
-            found.setdefault(function, _dummy(function))
-    return found
-
-
-def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
-    def dummy(*args: Any, **kwargs: Any) -> int:
-        return -1
-
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # several overloads, or a descriptor of C
-        return dummy
-    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    vars(dummy)["__signature__"] = inspect.Signature(plain)  # what `inspect` looks for
-    return dummy
-
-
-def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Return whether a function is found on `Tensor` and nowhere else.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.overrides.is_tensor_method_or_property(tt.Tensor.shape.__get__)
-    True
-    """
-    return func in _members().values() or getattr(func, "__name__", "") == "__get__"
-
-
-def resolve_name(f: Callable[..., Any]) -> str | None:
-    """Return the name under which users find a function; None for functions that are not tt's.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.overrides.resolve_name(tt.Tensor.add), tt.overrides.resolve_name(tt.linalg.svd)
-    ('tt.add', 'tt.linalg.svd')
-    >>> tt.overrides.resolve_name(tt.Tensor.__getitem__), tt.overrides.resolve_name(tt.Tensor.shape.__get__)
-    ('tt.Tensor.__getitem__', 'tt.Tensor.shape.__get__')
-    """
-    if operator_of(f) is not None:
-        return name_of(f)
-    for name, member in _members().items():
-        if member == f:
-            return f"tt.Tensor.{name}" + (".__get__" if getattr(f, "__name__", "") == "__get__" else "")
-    own = getattr(f, "__self__", None)
-    for name in _member_names():
-        if own is not None and SeenMember(name)._member() is own:
-            return f"tt.Tensor.{name}.{f.__name__}"
-    return None

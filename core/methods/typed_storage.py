@@ -64,6 +64,15 @@ class TypedStorage:
         """Return the address of the first byte."""
         return self._untyped.data_ptr()
 
+    def is_shared(self) -> bool:
+        """Return whether processes can share the memory."""
+        return self._elements.is_shared()
+
+    def share_memory_(self) -> TypedStorage:
+        """Move the memory, with all tensors in it, to where processes share it."""
+        self._elements.share_memory_()
+        return self
+
     def tolist(self) -> list[Any]:
         """Return the elements as numbers."""
         found: list[Any] = self._elements.tolist()

@@ -14,18 +14,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.dispatch.resolve.kernels import taken_positions
-from tt.core.errors import KernelContractError, SchemaError, SchemaProblem, TTError, UnknownNameError
+from tt.core.errors import (
+    DtypeError,
+    KernelContractError,
+    SchemaError,
+    SchemaProblem,
+    TTError,
+    UnknownNameError,
+)
 from tt.core.host import host
 from tt.core.reports.coverage import Place, compute_dtype, coverage, dtypes_in_words, places
 from tt.core.schema import snapshot
 from tt.core.schema.classes import dtype_names
 from tt.core.schema.load import load
 from tt.core.shapes import find_rule
-from tt.core.types.dtype import to_dtype
+from tt.core.types.dtype import STORED, to_dtype
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition
+    from tt.core.tensor.backend import Backend
 
 __all__ = [
     "MAX_CORE", "Problem", "check_all", "check_backend", "check_backends", "check_files", "is_concern_of",
@@ -85,7 +93,7 @@ def check_files(files: Iterable[str]) -> list[Problem]:
 
 
 def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
-    """Check the schema, every registration, and that some backends implement what the schema promises.
+    """Check the schema, every registration, and that some backends keep the schema's promises.
 
     Parameters
     ----------
@@ -241,7 +249,7 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
 def check_unknown_operators(theirs: Callable[[Provider], bool] = _anybody) -> Iterator[Problem]:
     """Find kernels and composites for operators that no schema defines."""
     known = set(REGISTRY.names())
-    REGISTRY.composite("")  # loads the composites of the core
+    REGISTRY.load_composites()
     for what, table in (("kernel", REGISTRY.kernels), ("composite", REGISTRY.composites)):
         for name, registrations in table.items():
             if name in known:
@@ -351,7 +359,7 @@ def check_backend(place: Place) -> list[Problem]:
         elif definition.core and found.how == "composite":
             problems.append(Problem(f"backend {place}", definition.name, "is core and has no kernel"))
         elif found.how == "kernel" and backend is not None and not promises_nothing(definition):
-            absent = unserved_dtypes(REGISTRY.operator(definition.name), set(found.dtypes))
+            absent = unserved_dtypes(REGISTRY.operator(definition.name), set(found.dtypes), backend)
             if absent:
                 problems.append(
                     Problem(
@@ -364,13 +372,24 @@ def check_backend(place: Place) -> list[Problem]:
     return problems
 
 
-def unserved_dtypes(operator: Operator, served: set[str]) -> list[str]:
-    """Return the promised dtypes whose compute dtype no kernel serves."""
+def unserved_dtypes(operator: Operator, served: set[str], backend: Backend) -> list[str]:
+    """Return the promised dtypes whose compute dtype no kernel serves, without dtypes that a backend may lack."""
     if REGISTRY.composite(operator.name) is not None:
         return []
     absent = []
     for name in dtype_names(operator.definition.dtypes):
+        if to_dtype(name) in STORED and not has_stored(backend, name):
+            continue
         compute = compute_dtype(operator, to_dtype(name))
         if compute is not None and compute.name not in served:
             absent.append(name)
     return absent
+
+
+def has_stored(backend: Backend, name: str) -> bool:
+    """Return whether the arrays of a backend can have a dtype that tensors only store."""
+    try:
+        backend.native_dtype(to_dtype(name))
+    except (DtypeError, KeyError):
+        return False
+    return True

@@ -100,6 +100,17 @@ def arguments_exist(d: OpDefinition) -> Found:
                 yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
 
 
+def ranges_are_of_numbers(d: OpDefinition) -> Found:
+    """The arguments in in_range and in_compute_range exist and take numbers."""
+    for field in ("in_range", "in_compute_range"):
+        for name in getattr(d, field):
+            argument = d.signature.argument(name)
+            if argument is None:
+                yield f"{field} names {name!r}, which is not an argument", str(d.signature)
+            elif not argument.type.takes_number:
+                yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
+
+
 def few_positions(d: OpDefinition) -> Found:
     """A level-2 key has room for the dtypes outside promote."""
     outside = [a.name for a in d.signature.tensor_arguments if a.name not in d.promote and not a.type.list]
@@ -194,6 +205,7 @@ LAWS: Final[tuple[Callable[[OpDefinition], Found], ...]] = (
     described,
     shaped,
     arguments_exist,
+    ranges_are_of_numbers,
     few_positions,
     results_follow,
     aliases_fit,

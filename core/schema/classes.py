@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Final
 
 from tt.core.errors import UnknownNameError
-from tt.core.types.dtype import DTYPES, DtypeKind
+from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, DtypeKind
 
 __all__ = ["DTYPE_CLASSES", "DTYPE_NAMES", "dtype_names"]
 
-DTYPE_NAMES: Final = tuple(d.name for d in DTYPES)
+DTYPE_NAMES: Final = tuple(d.name for d in ALL_DTYPES)
 
 
 def _of(*kinds: DtypeKind) -> frozenset[str]:
@@ -20,7 +20,9 @@ def _of(*kinds: DtypeKind) -> frozenset[str]:
 
 
 DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
-    "all": frozenset(DTYPE_NAMES),
+    "all": frozenset(d.name for d in DTYPES),
+    "any": frozenset(DTYPE_NAMES),
+    "float8": frozenset(d.name for d in STORED),
     "number": _of("unsigned", "signed", "floating", "complex"),
     "integral": _of("unsigned", "signed"),
     "integral_bool": _of("bool", "unsigned", "signed"),
@@ -33,7 +35,9 @@ DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
 })  # fmt: skip
 """Class name -> the names of its dtypes.
 
-all               every dtype
+all               every dtype in which operators compute: all but float8
+any               every dtype: of operators that make, move and compare elements and compute nothing
+float8            the dtypes of eight bits, which tensors only store
 number            all but bool
 integral          signed and unsigned integers
 integral_bool     integers and bool

@@ -68,6 +68,14 @@ FIELDS: Final[dict[str, Field]] = {
     ),
     "aliases": Field("words", "Other names of the function, below tt.", pattern=_DOTTED, what="dotted name"),
     "grad": Field("words", "The arguments that have a gradient.", pattern=_NAME, what="name of an argument"),
+    "in_range": Field(
+        "words", "The numbers that must be in the range of the result's dtype.",
+        pattern=_NAME, what="name of an argument",
+    ),
+    "in_compute_range": Field(
+        "words", "The numbers that must be in the range of the result's dtype, or of float32 for half precision.",
+        pattern=_NAME, what="name of an argument",
+    ),
     "core": Field("flag", "Whether it is part of the minimal set that a new backend implements."),
     "tags": Field("words", "Properties that have a law of their own.", TAGS, what="tag"),
     "ref": Field(

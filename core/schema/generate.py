@@ -104,9 +104,11 @@ def write(path: str, text: str) -> bool:
         with open(partial, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         os.replace(partial, path)
-    except OSError:
+    except OSError as error:
         if os.path.exists(partial):
             os.unlink(partial)
+        if error.filename is None:  # a full disk is reported without the file
+            raise OSError(error.errno, error.strerror, path) from error
         raise
     return True
 

@@ -16,63 +16,27 @@ There is one spelling for everything, so that printing a signature gives back wh
 
 from __future__ import annotations
 
-import ast
 import keyword
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
-from tt.core.errors import SchemaError, SchemaProblem, nearest
-from tt.core.schema.classes import DTYPE_NAMES
-from tt.core.schema.model import BASES, MISSING, Alias, Argument, Entries, Return, Signature, Type
+from tt.core.errors import SchemaError, SchemaProblem
+from tt.core.schema.arguments import MISSING, Alias, Argument, Return, Type
+from tt.core.schema.defaults import DEEPEST, DIGITS, INTEGER, DefaultReader
+from tt.core.schema.model import BASES, Signature
+from tt.core.schema.reader import NAME, Mistake, Stop, suggest
 
 __all__ = ["Mistake", "parse", "read"]
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
-_INTEGER = re.compile(r"[+-]?\d+")
-_LONGEST: Final = 64
+LONGEST: Final = 64
 """The most elements that a list of fixed length may have: no tensor has more dimensions."""
-_DIGITS: Final = 300
-"""The most digits of a number: more do not fit into a float, and many more Python does not read."""
-_DEEPEST: Final = 20
-"""How often types and defaults may be nested."""
-_COMPLEX = re.compile(r"\([+-]?[\dinfae.+-]+j\)|[+-]?[\d.]+(?:[eE][+-]?\d+)?j")
-_STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
-_SET = re.compile(r"\*|[a-z][0-9]*")
+SET = re.compile(r"\*|[a-z][0-9]*")
 
 _PYTORCH_NAMES: Final = {
     "SymInt": "int", "ScalarType": "dtype", "Layout": "layout", "Device": "device", "number": "Scalar",
     "MemoryFormat": "memory_format", "complex": "Scalar", "string": "str", "double": "float",
 }  # fmt: skip
 """Types of PyTorch's C++ side -> their names here."""
-
-WORDS: Final[dict[str, tuple[str, ...]]] = {
-    "dtype": DTYPE_NAMES,
-    "layout": ("strided", "sparse_coo", "sparse_csr"),
-    "memory_format": ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d"),
-}
-"""The defaults that are written as plain words, for each type that has such."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """Something wrong in a text: its column (from 0), a description, and a suggestion."""
-
-    column: int
-    message: str
-    hint: str = ""
-
-
-class _Stop(Exception):  # noqa: N818 - an internal signal, never seen by users
-    def __init__(self, column: int, message: str, hint: str = "") -> None:
-        self.mistake = Mistake(column, message, hint)
-
-
-def suggest(word: str, candidates: Any) -> str:
-    """Return "did you mean 'x'?" or an empty string."""
-    found = nearest(word, candidates, count=1)
-    return f"did you mean {found[0]!r}?" if found else ""
 
 
 def parse(text: str) -> Signature:
@@ -93,10 +57,10 @@ def parse(text: str) -> Signature:
 
 def read(text: str) -> tuple[Signature | None, list[Mistake]]:
     """Return the signature that a text describes (None if it is beyond repair) and all mistakes in it."""
-    reader = _Reader(text)
+    reader = SignatureReader(text)
     try:
         signature = reader.signature()
-    except _Stop as stop:
+    except Stop as stop:
         return None, [*reader.mistakes, stop.mistake]
     mistakes = sorted(reader.mistakes, key=lambda m: m.column)
     canonical = str(signature)
@@ -109,76 +73,12 @@ def read(text: str) -> tuple[Signature | None, list[Mistake]]:
     return signature, mistakes
 
 
-class _Reader:
-    """Reads one signature from left to right; a mistake in one argument does not hide those in the next."""
+class SignatureReader(DefaultReader):
+    """Reads a signature."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-        self.mistakes: list[Mistake] = []
+        super().__init__(text)
         self.alias_at = 0
-
-    # --- characters --------------------------------------------------------------------------------------------
-
-    def skip(self) -> None:
-        while self.at < len(self.text) and self.text[self.at] == " ":
-            self.at += 1
-
-    def peek(self, token: str) -> bool:
-        self.skip()
-        return self.text.startswith(token, self.at)
-
-    def take(self, token: str) -> bool:
-        found = self.peek(token)
-        self.at += len(token) * found
-        return found
-
-    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        self.skip()
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
-        return found
-
-    def found(self) -> str:
-        """The next token, for messages."""
-        self.skip()
-        if self.at >= len(self.text):
-            return "the end"
-        name = _NAME.match(self.text, self.at)
-        return repr(name[0] if name else self.text[self.at])
-
-    def expect(self, token: str, where: str) -> None:
-        if not self.take(token):
-            raise _Stop(self.at, f"expected {token!r} {where}, found {self.found()}")
-
-    def name(self, what: str) -> str:
-        found = self.match(_NAME)
-        if not found:
-            raise _Stop(self.at, f"expected {what}, found {self.found()}")
-        return found[0]
-
-    def note(self, column: int, message: str, hint: str = "") -> None:
-        self.mistakes.append(Mistake(column, message, hint))
-
-    def recover(self, start: int) -> None:
-        """Go to the comma or bracket that ends the argument that begins at a column."""
-        self.at = start
-        depth, quote = 0, ""
-        while self.at < len(self.text):
-            character = self.text[self.at]
-            if quote and character == "\\":
-                self.at += 1
-            elif quote:
-                quote = "" if character == quote else quote
-            elif character in "'\"":
-                quote = character
-            elif character in "([{":
-                depth += 1
-            elif character in ")]}" and depth:
-                depth -= 1
-            elif character in ",)" and not depth:
-                return
-            self.at += 1
 
     # --- the parts ---------------------------------------------------------------------------------------------
 
@@ -193,7 +93,7 @@ class _Reader:
         returns = self.returns({s for a in arguments if a.alias for s in a.alias.sets})
         self.skip()
         if self.at < len(self.text):
-            raise _Stop(self.at, f"expected the end, found {self.found()}")
+            raise Stop(self.at, f"expected the end, found {self.found()}")
         self.check_arguments(arguments, columns)
         return Signature(namespace, name, overload, tuple(arguments), tuple(returns))
 
@@ -203,9 +103,9 @@ class _Reader:
         star = -1
         while not self.take(")"):
             if (arguments or star >= 0) and not self.take(","):
-                raise _Stop(self.at, f"expected ',' or ')' after an argument, found {self.found()}")
+                raise Stop(self.at, f"expected ',' or ')' after an argument, found {self.found()}")
             if not arguments and star < 0 and self.peek(","):
-                raise _Stop(self.at, "expected an argument, found ','")
+                raise Stop(self.at, "expected an argument, found ','")
             self.skip()
             column = self.at
             if self.take("*"):
@@ -218,7 +118,7 @@ class _Reader:
             try:
                 arguments.append(self.argument(star >= 0))
                 columns.append(column)
-            except _Stop as stop:
+            except Stop as stop:
                 self.recover(column)
                 if self.at >= len(self.text):
                     raise
@@ -226,7 +126,7 @@ class _Reader:
                 arguments.append(Argument(f" {column}", Type("any"), MISSING, star >= 0))
                 columns.append(column)
             if self.at >= len(self.text):
-                raise _Stop(self.at, "expected ',' or ')' after an argument, found the end")
+                raise Stop(self.at, "expected ',' or ')' after an argument, found the end")
         return arguments, columns
 
     def argument(self, keyword_only: bool) -> Argument:
@@ -250,12 +150,12 @@ class _Reader:
         base = self.name("a type")
         if base not in BASES:
             hint = f"write {_PYTORCH_NAMES[base]!r}" if base in _PYTORCH_NAMES else suggest(base, BASES)
-            raise _Stop(column, f"unknown type {base!r}", hint or f"there are: {', '.join(BASES)}")
+            raise Stop(column, f"unknown type {base!r}", hint or f"there are: {', '.join(BASES)}")
         or_scalar = False
         if self.take("|"):
             at = self.at
             if self.name("Scalar") != "Scalar" or base != "Tensor":
-                raise _Stop(at, "the only union of types is Tensor|Scalar")
+                raise Stop(at, "the only union of types is Tensor|Scalar")
             or_scalar = True
         choices = self.choices(base) if self.peek("{") else ()
         items = self.items(base, column, depth) if base in ("tuple", "dict") else ()
@@ -264,15 +164,15 @@ class _Reader:
             self.alias_at = self.at
             alias = self.alias()
             if base != "Tensor":
-                raise _Stop(self.alias_at, f"only tensors alias, not {base}")
+                raise Stop(self.alias_at, f"only tensors alias, not {base}")
         question = self.take("?")
         if not self.take("["):
             return Type(base, question, or_scalar=or_scalar, choices=choices, items=items), alias
-        size = self.match(_INTEGER)
-        if size and (len(size[0]) > _DIGITS or int(size[0]) > _LONGEST):
-            raise _Stop(size.start(), f"the size of a list must be at most {_LONGEST}")
+        size = self.match(INTEGER)
+        if size and (len(size[0]) > DIGITS or int(size[0]) > LONGEST):
+            raise Stop(size.start(), f"the size of a list must be at most {LONGEST}")
         if size and int(size[0]) < 1:
-            raise _Stop(size.start(), f"the size of a list must be at least 1, not {size[0]}")
+            raise Stop(size.start(), f"the size of a list must be at least 1, not {size[0]}")
         self.expect("]", "after the size of a list")
         optional = self.take("?")
         count = int(size[0]) if size else None
@@ -283,7 +183,7 @@ class _Reader:
         column = self.at
         self.expect("{", "before the values")
         if base not in ("str", "int", "float", "bool"):
-            raise _Stop(column, f"only str, int, float and bool have chosen values, not {base}")
+            raise Stop(column, f"only str, int, float and bool have chosen values, not {base}")
         found: list[Any] = []
         while not self.take("}"):
             if found:
@@ -294,14 +194,14 @@ class _Reader:
             if found[-1] in found[:-1]:
                 self.note(at, f"the value {found[-1]!r} occurs twice")
         if not found:
-            raise _Stop(column, f"{base}{{}} has no value", f"write {base}, or list the values")
+            raise Stop(column, f"{base}{{}} has no value", f"write {base}, or list the values")
         return tuple(found)
 
     def items(self, base: str, column: int, depth: int) -> tuple[Type, ...]:
         """Read the types of the items of a tuple or a dict."""
         self.expect("(", f"before the types of the items of a {base}")
-        if depth > _DEEPEST:
-            raise _Stop(column, f"a type is nested more than {_DEEPEST} times")
+        if depth > DEEPEST:
+            raise Stop(column, f"a type is nested more than {DEEPEST} times")
         found: list[Type] = []
         while not self.take(")"):
             if found:
@@ -310,21 +210,21 @@ class _Reader:
             at = self.at
             type_, alias = self.type(depth + 1)
             if type_.is_tensor or alias:
-                raise _Stop(at, f"a {base} holds no tensors", "give them an argument of their own")
+                raise Stop(at, f"a {base} holds no tensors", "give them an argument of their own")
             found.append(type_)
         if base == "dict" and (len(found) != 2 or str(found[0]) not in ("str", "int")):
-            raise _Stop(column, "a dict has keys of str or int, and values", "write dict(str, float)")
+            raise Stop(column, "a dict has keys of str or int, and values", "write dict(str, float)")
         if not found:
-            raise _Stop(column, "an empty tuple holds nothing", "leave the argument out")
+            raise Stop(column, "an empty tuple holds nothing", "leave the argument out")
         return tuple(found)
 
     def alias(self) -> Alias:
         self.expect("(", "before alias sets")
         sets = []
         while True:
-            found = self.match(_SET)
+            found = self.match(SET)
             if not found:
-                raise _Stop(self.at, f"expected an alias set such as a, found {self.found()}")
+                raise Stop(self.at, f"expected an alias set such as a, found {self.found()}")
             sets.append(found[0])
             if not self.take("|"):
                 break
@@ -355,114 +255,8 @@ class _Reader:
         if alias:
             for unknown in [s for s in alias.sets if s != "*" and s not in known]:
                 self.note(self.alias_at, f"no argument is in the alias set {unknown!r} of the return")
-        name = self.match(_NAME) if named else None
+        name = self.match(NAME) if named else None
         return Return(name[0] if name else None, type_, alias)
-
-    # --- defaults ----------------------------------------------------------------------------------------------
-
-    def literal(self, depth: int = 0) -> Any:
-        """Read a default; strings become `_Quoted`, to distinguish them from words."""
-        if depth > _DEEPEST:
-            raise _Stop(self.at, f"a default is nested more than {_DEEPEST} times")
-        if self.take("["):
-            items: list[Any] = []
-            while not self.take("]"):
-                if items:
-                    self.expect(",", "or ']' in a list")
-                items.append(self.literal(depth + 1))
-            return tuple(items)
-        if self.take("{"):
-            entries: dict[Any, Any] = {}
-            while not self.take("}"):
-                if entries:
-                    self.expect(",", "or '}' in a dict")
-                at, key = self.at, self.literal(depth + 1)
-                if isinstance(key, dict):
-                    raise _Stop(at, "a dict cannot be a key")
-                self.expect(":", "after a key")
-                entries[key] = self.literal(depth + 1)
-            return entries
-        string = self.match(_STRING)
-        if string:
-            try:
-                return _Quoted(ast.literal_eval(string[0]))
-            except (SyntaxError, ValueError):
-                raise _Stop(string.start(), f"{string[0]} is not a Python string") from None
-        number = self.match(_COMPLEX)
-        if number:
-            try:
-                return complex(number[0])
-            except ValueError:
-                raise _Stop(number.start(), f"{number[0]} is not a number") from None
-        number = self.match(_NUMBER)
-        if number:
-            text = number[0]
-            if not _INTEGER.fullmatch(text):
-                return float(text)
-            if len(text) > _DIGITS:
-                raise _Stop(
-                    number.start(), f"a number has at most {_DIGITS} digits, and this one {len(text)}"
-                )
-            return int(text)
-        word = self.match(_NAME)
-        if word:
-            return {"None": None, "True": True, "False": False}.get(word[0], word[0])
-        raise _Stop(self.at, f"expected a default, found {self.found()}")
-
-    def fit(self, value: Any, type_: Type, column: int) -> Any:
-        """Return a default as the Python value of a type."""
-        if value is None:
-            if not type_.optional:
-                raise _Stop(column, f"None is not of type {type_}", f"write {type_}? to allow it")
-            return None
-        if type_.list:
-            if isinstance(value, tuple):
-                return tuple(self.element(item, type_, column) for item in value)
-            if type_.size is None:
-                raise _Stop(column, f"the default of {type_} must be a list", f"write [{value}]")
-            return (self.element(value, type_, column),) * type_.size
-        return self.element(value, type_, column)
-
-    def element(self, value: Any, type_: Type, column: int) -> Any:
-        base = type_.base
-        if base in ("tuple", "dict"):
-            return self.container(value, type_, column)
-        if isinstance(value, _Quoted):
-            fits = base in ("str", "device")
-            value = "".join(value)  # a plain str
-        elif isinstance(value, str):
-            if base in WORDS and value not in WORDS[base]:
-                raise _Stop(column, f"{value!r} is not a {base}", suggest(value, WORDS[base]))
-            fits = base in WORDS
-        elif isinstance(value, bool):
-            fits = base in ("bool", "Scalar") or type_.or_scalar
-        elif isinstance(value, int):
-            fits = base in ("int", "float", "Scalar") or type_.or_scalar
-            value = float(value) if base == "float" else value
-        else:
-            fits = isinstance(value, float | complex) and (base == "Scalar" or type_.or_scalar)
-            fits = fits or (isinstance(value, float) and base == "float")
-        if not fits:
-            raise _Stop(
-                column, f"{value!r} is not of type {type_.base}{'|Scalar' if type_.or_scalar else ''}"
-            )
-        if type_.choices and value not in type_.choices:
-            allowed = ", ".join(map(repr, type_.choices))
-            raise _Stop(column, f"{value!r} is none of the values of {type_.base}", f"they are: {allowed}")
-        return value
-
-    def container(self, value: Any, type_: Type, column: int) -> Any:
-        """Return a default of a tuple or dict as Python's."""
-        if type_.base == "tuple":
-            if not isinstance(value, tuple) or len(value) != len(type_.items):
-                raise _Stop(
-                    column, f"{value!r} is not of type {type_}", f"write a list of {len(type_.items)}"
-                )
-            return tuple(self.fit(item, of, column) for item, of in zip(value, type_.items, strict=True))
-        if not isinstance(value, dict):
-            raise _Stop(column, f"{value!r} is not of type {type_}", "write {'key': value}")
-        keys, values = type_.items
-        return Entries({self.fit(k, keys, column): self.fit(v, values, column) for k, v in value.items()})
 
     # --- the arguments together --------------------------------------------------------------------------------
 
@@ -479,7 +273,3 @@ class _Reader:
                 defaulted = argument.name
             elif defaulted:
                 self.note(column, f"{argument.name!r} has no default, but {defaulted!r} before it has one")
-
-
-class _Quoted(str):
-    """A default that was written in quotes."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from tt.core.errors import SchemaError, SchemaProblem
+from tt.core.schema.copies import copy_form
 from tt.core.schema.fields import FIELDS, SCHEMA_VERSION, TOP_LEVEL, Field
-from tt.core.schema.grammar import read, suggest
+from tt.core.schema.grammar import read
 from tt.core.schema.model import OpDefinition, Signature
+from tt.core.schema.reader import suggest
 
 if TYPE_CHECKING:
     from yaml.nodes import Node
@@ -161,6 +164,8 @@ class _File:
             dtypes=values.get("dtypes") or "all",
             variants=("function",) if values.get("variants") is None else values["variants"],
             grad=values.get("grad") or (),
+            in_range=values.get("in_range") or (),
+            in_compute_range=values.get("in_compute_range") or (),
             core=bool(values.get("core")),
             ref=values.get("ref"),
             samples=values.get("samples"),
@@ -179,7 +184,14 @@ class _File:
                 f"the first definition is at {first.location[0]}:{first.location[1]}; give one an overload name",
             )
             return
-        self.found[definition.name] = definition
+        if "copy" not in definition.variants:
+            self.found[definition.name] = definition
+            return
+        variants = tuple(word for word in definition.variants if word != "copy")
+        view = replace(definition, variants=variants)
+        self.found[view.name] = view
+        copies = copy_form(view)
+        self.found[copies.name] = copies
 
     def signature(self, node: Node, text: str) -> Signature | None:
         signature, mistakes = read(text)
@@ -224,6 +236,15 @@ class _File:
                         node,
                         f"{word!r} is {argument.type}, which has no {'gradient' if key == 'grad' else 'dtype'}",
                     )
+        for key in ("in_range", "in_compute_range"):
+            for word, node in zip(values.get(key) or (), _items(nodes.get(key)), strict=False):
+                argument = signature.argument(word)
+                if argument is None:
+                    self.note(node, f"{signature.qualified} has no argument {word!r}", suggest(word, names) or (
+                        f"its arguments are: {', '.join(names)}"
+                    ))  # fmt: skip
+                elif not argument.type.takes_number:
+                    self.note(node, f"{word!r} is {argument.type}, which takes no number")
         changed = [a.name for a in signature.arguments if a.alias and a.alias.write]
         for word, node in zip(values.get("promote") or (), _items(nodes.get("promote")), strict=False):
             if word in changed:

@@ -44,17 +44,20 @@ def main(arguments: list[str]) -> None:
     sys.modules["tt"] = tt = module_from_spec(spec)
     sys.meta_path.insert(0, SourceFinder())
     if "stubs" not in arguments:  # before tt is imported, which reads the snapshot
-        from tt.core.errors import SchemaError
-        from tt.core.schema.generate import make_snapshot
+        from tt.core.errors import SchemaError  # this script makes tt importable, so its imports come late
+        from tt.core.schema.generate import make_snapshot  # as above
 
         try:
             make_snapshot()
-        except SchemaError as error:
+        except (SchemaError, OSError) as error:
             sys.exit(str(error))
     spec.loader.exec_module(tt)
-    from tt.core.schema.stubs import main as make_stubs
+    from tt.core.schema.stubs import main as make_stubs  # which imports tt
 
-    sys.exit(make_stubs([]))
+    try:
+        sys.exit(make_stubs([]))
+    except OSError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

@@ -28,12 +28,16 @@ __all__ = [
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 SNAPSHOT_PATH: Final = os.path.join(_HERE, "_snapshot.py")
-FIELDS: Final = ("kind", "meta", "promote", "result", "dtypes", "variants", "grad", "core", "ref", "samples", "tags",
-                  "doc", "example", "module", "aliases")  # fmt: skip
+FIELDS: Final = (
+    "kind", "meta", "promote", "result", "dtypes", "variants", "grad", "in_range", "in_compute_range", "core", "ref",
+    "samples", "tags", "doc", "example", "module", "aliases",
+)  # fmt: skip
 """The fields of a definition that a record holds as they are, in its order."""
 
 
-_MAKERS: Final = ("snapshot", "generate", "load", "fields", "grammar", "model", "words", "classes")
+_MAKERS: Final = (
+    "snapshot", "generate", "load", "fields", "grammar", "reader", "defaults", "model", "arguments", "words", "classes",
+)  # fmt: skip
 
 
 def root() -> str:
@@ -111,14 +115,14 @@ def _state() -> State:
     """Return the contents of the snapshot, which a checkout rebuilds if it is stale (see Note [Freshness])."""
     checkout = os.path.exists(os.path.join(root(), "hatch_build.py"))
     try:
-        from tt.core.schema import _snapshot as s
+        from tt.core.schema import _snapshot as s  # start-up: definitions are read at first use
     except ImportError:
         found = ""
     else:
         found = getattr(s, "DIGEST", "of an older form")
     current = digest() if checkout else found
     if not found or found != current:
-        from tt.core.schema.generate import refresh
+        from tt.core.schema.generate import refresh  # brings the YAML parser
 
         return refresh(current if checkout else "", missing=not found)
     return (
@@ -133,7 +137,7 @@ def _state() -> State:
 
 def digest() -> str:
     """Return a digest of ops.yaml and of the modules that determine the contents of its snapshot."""
-    from hashlib import sha256
+    from hashlib import sha256  # start-up: installed packages compare nothing
 
     found = sha256()
     for path in (source_path(), *(os.path.join(_HERE, f"{name}.py") for name in _MAKERS)):

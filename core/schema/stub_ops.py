@@ -6,6 +6,7 @@ Operators take any tensor, also one of the bare `TensorBase`.
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -16,7 +17,7 @@ from tt.core.schema.stub_render import ALIASES, HEADER_TYPES, parameter_lists, r
 __all__ = ["ops_stub"]
 
 _IMPORTS: Final = """\
-from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.overloads import PacketOp
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.tensor.base import TensorBase
@@ -84,7 +85,8 @@ def _operator(name: str, overloads: list[OpDefinition], form: str) -> list[str]:
     for definition in overloads:
         overload = definition.signature.overload or "default"
         lines += [f"class {name}__{overload}(_Overload):", *_calls([definition], form)]
-        members.append(f"    {overload}: {name}__{overload}")
+        if not keyword.iskeyword(overload):  # `random.from` is read by getattr alone
+            members.append(f"    {overload}: {name}__{overload}")
     return [*lines, f"class {name}(_Packet):", *members, *_calls(overloads, form)]
 
 

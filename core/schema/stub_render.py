@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature, Type
@@ -49,16 +49,18 @@ _DeviceLike: TypeAlias = _device | str | _int
 # --- types -----------------------------------------------------------------------------------------------------
 
 
-def type_text(type_: Type) -> str:
-    """Return the annotation of an argument."""
-    text = "Tensor | _Scalar" if type_.or_scalar else _TYPES.get(type_.base, type_.base)
+def type_text(type_: Type, words: Mapping[str, str] = _TYPES) -> str:
+    """Return the annotation of an argument, with the words of stubs or of other readers for the schema's types."""
+    text = words.get(type_.base, type_.base)
+    if type_.or_scalar:
+        text = f"{words.get('Tensor', 'Tensor')} | {words['Scalar']}"
     if type_.items:
-        text = f"{type_.base}[{', '.join(map(type_text, type_.items))}]"
+        text = f"{type_.base}[{', '.join(type_text(item, words) for item in type_.items)}]"
     if type_.list:
         element = f"{text} | None" if type_.element_optional else text
         text = f"Sequence[{element}]"
         if type_.size is not None:
-            text = f"{_TYPES.get(type_.base, element)} | {text}"
+            text = f"{words.get(type_.base, element.removesuffix(' | None'))} | {text}"
     return f"{text} | None" if type_.optional and text != "Any" else text
 
 

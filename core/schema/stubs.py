@@ -10,7 +10,6 @@ This tool looks at the finished package from outside, so it imports the modules 
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import os
 import re
@@ -19,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from tt.core.by_name import module_named, object_named
 from tt.core.schema.generate import write
 from tt.core.schema.load import load
 from tt.core.schema.model import OpDefinition
@@ -37,7 +37,7 @@ from tt.core.schema.stub_render import (
 __all__ = ["stubs"]
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
-_PLUGINS: Final = ("tt.plugins.autograd.plugin", "tt.plugins.sparse.plugin")
+_PLUGINS: Final = ("tt.plugins.autograd.plugin", "tt.plugins.nested.plugin", "tt.plugins.sparse.plugin")
 """The plugins of tt itself whose members every installation has."""
 _NOTICE: Final = (
     '"""Made from ops.yaml and the modules by `tt.core.schema.stubs`."""\n\n# ruff: noqa\n# fmt: off\n'
@@ -66,7 +66,7 @@ def namespaces() -> dict[str, list[OpDefinition]]:
     """Return the operators of tt and of its own plugins, which bring theirs as YAML, by namespace."""
     found = {"tt": list(definitions().values())}
     for plugin in _PLUGINS:
-        folder = Path(str(importlib.import_module(plugin).__file__)).parent
+        folder = Path(str(module_named(plugin).__file__)).parent
         for definition in load(sorted(folder.glob("*.yaml"))).values():
             found.setdefault(definition.signature.namespace, []).append(definition)
     return found
@@ -90,7 +90,7 @@ def methods_stub() -> str:
 
     No such module runs: for type checkers and editors `TensorMethods` is the base class of `Tensor`.
     """
-    dunders = importlib.import_module("tt.core.methods.methods").DUNDERS
+    dunders = object_named("tt.core.methods.methods:DUNDERS")
     by_hand = template("tensor")
     written = set(re.findall(r"^    (?:def )?(\w+)", by_hand, re.MULTILINE))
     members = {name: member for name, member in plain_members().items() if name not in written}
@@ -131,11 +131,10 @@ def methods_stub() -> str:
 
 def plain_members() -> dict[str, Any]:
     """Return the members of tensors that are not operators: the core's, and those of tt's own plugins."""
-    found = dict(importlib.import_module("tt.core.methods.attributes").MEMBERS)
+    found = dict(object_named("tt.core.methods.attributes:MEMBERS"))
     for plugin in _PLUGINS:
-        for name, target in importlib.import_module(plugin).tt_manifest().members.items():
-            module, _, attribute = target.partition(":")
-            found[name] = getattr(importlib.import_module(module), attribute)
+        for name, target in module_named(plugin).tt_manifest().members.items():
+            found[name] = object_named(target)
     return found
 
 
@@ -150,7 +149,7 @@ def template(name: str) -> str:
 
 def api_stub() -> str:
     """Return the stub of `tt`: its own names, and every operator that is a function."""
-    tt = importlib.import_module("tt")
+    tt = module_named("tt")
     with open(os.path.join(root(), "api", "__init__.py"), encoding="utf-8") as file:
         tree = ast.parse(file.read())
     lines = [_NOTICE, HEADER_TYPES, ALIASES]
@@ -187,7 +186,7 @@ _BESIDES = {"linalg": ("from tt.core.errors import LinAlgError as LinAlgError",)
 
 def namespace_stub(module: str) -> str:
     """Return the stub of a namespace such as nn.functional."""
-    found = importlib.import_module(f"tt.{module}")
+    found = module_named(f"tt.{module}")
     lines = [_NOTICE, HEADER_TYPES, ALIASES, "from tt.core.tensor.tensor import Tensor as Tensor"]
     lines += _BESIDES.get(module, ())
     results = dict(filter(None, map(result_class, definitions().values())))

@@ -51,6 +51,7 @@ VARIANTS: Final[dict[str, str]] = {
     "property": "an attribute of Tensor, of an operator that takes nothing else",
     "inplace": "the in-place form, a method whose name ends in an underscore",
     "out": "the keyword out=",
+    "copy": "a function NAME_copy, which returns copies of the views that the operator returns",
 }
 TAGS: Final[dict[str, str]] = {
     "data_dependent": "the result is a Python value that depends on data: meta refuses",

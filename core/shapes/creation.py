@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.errors import DataTypeError, ShapeError, ValueRangeError
-from tt.core.shapes.geometry import check_size
+from tt.core.shapes.geometry import check_size, contiguous_strides
 from tt.core.shapes.pointwise import ordered_strides
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.types.memory_format import ORDERS
@@ -45,6 +45,19 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, op: str) -> Res
     if any(value < 0 for value in stride):
         raise ShapeError(f"{op}(): strides must be zero or more, got {list(stride)}")
     return Result(check_size(op, size), tuple(stride))
+
+
+@rule("empty_permuted")
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, op: str) -> Result:
+    """A dense tensor whose dimensions lie in memory in an order."""
+    if sorted(physical_layout) != [*range(len(size))]:
+        raise ShapeError(
+            f"{op}(): the order of {len(size)} dimensions in memory names each of them once, but it is "
+            f"{list(physical_layout)}"
+        )
+    shape = check_size(op, size)
+    dense = contiguous_strides(tuple(shape[d] for d in physical_layout))
+    return Result(shape, tuple(dense[[*physical_layout].index(d)] for d in range(len(shape))))
 
 
 @rule("scalar")

@@ -110,6 +110,26 @@ def eigh(self: Described, /, UPLO: str, *, op: str) -> tuple[Shape, Shape]:
     return eig(self, op=op)
 
 
+@rule("lobpcg")
+def lobpcg(
+    A: Described, k: int | None, X: Described | None, n: int | None, *, op: str
+) -> tuple[Shape, Shape]:
+    """A few eigenvalues and eigenvectors of a symmetric matrix."""
+    expect_square(op, A)
+    expect_vectors(op, A, X)
+    count = k if k is not None else 1 if X is None else X.shape[-1]
+    return (*A.shape[:-2], count), (*A.shape[:-1], count)
+
+
+def expect_vectors(op: str, A: Described, X: Described | None) -> None:
+    """Require the first vectors of a search to be as many matrices as `A`, with as many rows."""
+    if X is not None and (len(X.shape) != len(A.shape) or tuple(X.shape[:-1]) != tuple(A.shape[:-1])):
+        raise ShapeError(
+            f"{op}(): X must have {A.shape[-2]} rows for each matrix of A, whose shape is {list(A.shape)}, and its "
+            f"shape is {list(X.shape)}"
+        )
+
+
 @rule("lu_factor_ex")
 def lu_factor_ex(self: Described, /, *, op: str) -> tuple[Result, Result, Result]:
     """L and U in one matrix, the pivots, and an error code."""
@@ -238,3 +258,32 @@ def lstsq(
         batch if driver != "gels" else (0,),
         (*batch, min(m, n)) if measured else (0,),
     )
+
+
+@rule("geqrf")
+def geqrf(self: Described, *, op: str) -> tuple[Shape, Shape]:
+    """R with the reflections below it, and a factor for each."""
+    if self.ndim < 2:
+        raise ShapeError(f"{op}(): the input has at least 2 dimensions, got {self.ndim}")
+    return tuple(self.shape), (*self.shape[:-2], min(self.shape[-2:]))
+
+
+@rule("linalg_ldl_factor_ex")
+def ldl_factor_ex(self: Described, *, op: str) -> tuple[Shape, Shape, Shape]:
+    """L and D in one matrix, pivots, and one number for each matrix."""
+    if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
+        raise ShapeError(f"{op}(): takes square matrices, not {list(self.shape)}")
+    return tuple(self.shape), tuple(self.shape[:-1]), tuple(self.shape[:-2])
+
+
+@rule("linalg_ldl_solve")
+def ldl_solve(LD: Described, pivots: Described, B: Described, *, op: str) -> Shape:
+    """A solution for each right hand side; the batches broadcast."""
+    ldl_factor_ex(LD, op=op)
+    if B.ndim < 2 or B.shape[-2] != LD.shape[-1]:
+        raise ShapeError(f"{op}(): B {list(B.shape)} needs {LD.shape[-1]} rows, as LD has")
+    if tuple(pivots.shape) != tuple(LD.shape[:-1]):
+        raise ShapeError(f"{op}(): pivots {list(pivots.shape)} does not fit LD {list(LD.shape)}")
+    if pivots.dtype.kind not in ("signed", "unsigned"):
+        raise DtypeError(f"{op}(): pivots are integers, got {pivots.dtype}")
+    return (*broadcast(op, LD.shape[:-2], B.shape[:-2]), *B.shape[-2:])

@@ -67,19 +67,24 @@ def nll_loss(
     *,
     op: str,
 ) -> Shape:
-    """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against (), (N) or (N, ...)."""
+    """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against () or (1), (N) or (N, ...)."""
     chosen_reduction(op, reduction, size_average, reduce)
     if not input.ndim:
         raise ValueRangeError(f"{op}(): the input must have at least 1 dimension, but has 0")
-    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
+    if input.ndim > 1 and tuple(target.shape[:1]) != (input.shape[0],):
+        found = target.shape[0] if target.ndim else "no batch"
         raise ValueRangeError(
-            f"{op}(): input and target must have one batch size, but have {input.shape[0]} and {target.shape[0]}"
+            f"{op}(): input and target must have one batch size, but have {input.shape[0]} and {found}"
         )
     classes = input.shape[0] if input.ndim == 1 else input.shape[1]
     expected = () if input.ndim == 1 else (input.shape[0], *input.shape[2:])
-    if tuple(target.shape) != expected:
-        raise ShapeError(
-            f"{op}(): an input of shape {list(input.shape)} needs a target of shape {list(expected)}, but it has "
+    # The operators below cross_entropy get a target without dimensions.
+    single = input.ndim == 1 and op == "nll_loss" and tuple(target.shape) == (1,)
+    if tuple(target.shape) != expected and not single:
+        known = "[] or [1]" if input.ndim == 1 else list(expected)
+        # As in PyTorch, a ValueError for a wrong number of targets.
+        raise (ValueRangeError if input.ndim == target.ndim == 1 else ShapeError)(
+            f"{op}(): an input of shape {list(input.shape)} needs a target of shape {known}, but it has "
             f"{list(target.shape)}"
         )
     if weight is not None and tuple(weight.shape) != (classes,):

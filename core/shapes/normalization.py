@@ -49,6 +49,8 @@ def layer_norm(
     shape = list(normalized_shape)
     if not shape:
         raise ShapeError(f"{op}(): normalized_shape is empty: give the size of at least one dimension")
+    if not input.ndim:
+        raise ValueRangeError(f"{op}(): the input must have at least 1 dimension, but has 0")
     if list(input.shape)[-len(shape) :] != shape:
         raise ShapeError(
             f"{op}(): the shape of the input, {list(input.shape)}, does not end in normalized_shape, {shape}"

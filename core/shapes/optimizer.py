@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.registry import RuleTable
@@ -31,6 +31,42 @@ def fused_step(
         "max_exp_avg_sqs": max_exp_avg_sqs,
         "state_sums": state_sums,
     }
+    return _expect_alike(op, self, others)
+
+
+FUSED_RULES: Final = {"adamax": 4, "nadam": 6, "radam": 5, "adadelta": 3, "rmsprop": 4, "rprop": 4, "asgd": 3}
+"""How many numbers a rule has, besides the two factors of the parameters."""
+
+FUSED_STATES: Final = {
+    "adamax": 2,
+    "nadam": 2,
+    "radam": 2,
+    "adadelta": 2,
+    "rmsprop": 1,
+    "rprop": 2,
+    "asgd": 1,
+}
+"""How many lists of states a rule cannot do without."""
+
+
+@rule("fused_rule")
+def fused_rule(
+    self: Any, grads: Any, first: Any, second: Any, third: Any, rule: str, numbers: Any, *, op: str
+) -> list[Any]:
+    """Nothing; raises unless rule, lists and numbers fit together."""
+    if rule not in FUSED_RULES:
+        raise ValueRangeError(f"{op}(): rule must be one of {', '.join(FUSED_RULES)}, not {rule!r}")
+    if len(numbers) != FUSED_RULES[rule] + 2:
+        raise ValueRangeError(f"{op}(): {rule} has {FUSED_RULES[rule] + 2} numbers, got {len(numbers)}")
+    states = {"first": first, "second": second, "third": third}
+    for name in list(states)[: FUSED_STATES[rule]]:
+        if not states[name]:
+            raise ValueRangeError(f"{op}(): {rule} needs the list {name}")
+    return _expect_alike(op, self, {"grads": grads, **states})
+
+
+def _expect_alike(op: str, self: Any, others: dict[str, Any]) -> list[Any]:
+    """Return nothing; raise unless each list has a tensor of the shape and dtype of each parameter."""
     if not self:
         raise ValueRangeError(f"{op}(): tensor list must have at least one tensor")
     for name, tensors in others.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.convolution import dims_of, each, not_negative, positive
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import Result, RuleTable
@@ -125,6 +125,39 @@ def adaptive_pool_with_indices(input: Described, output_size: Any, *, op: str) -
     return Result(shape), Result(shape, dtype=int64)
 
 
+@rule("fractional_max_pool")
+def fractional_max_pool(
+    input: Described, kernel_size: Shape, output_size: Shape, samples: Described, *, op: str
+) -> tuple[Result, Result]:
+    """The largest value in each window and its place.
+
+    samples has a number for each plane and dimension, and may be for more batches.
+    """
+    count = len(kernel_size)
+    name = f"fractional_max_pool{count}d"
+    lead, sizes = channels_of(name, input, count)
+    widths = positive(name, tuple(kernel_size), count, "kernel_size")
+    news = not_negative(name, tuple(output_size), count, "output_size")
+    for size, width, new in zip(sizes, widths, news, strict=True):
+        if new + width - 1 > size:
+            raise ShapeError(
+                f"{name}(): {new} windows of {width} elements start at different places of at least {new + width - 1} "
+                f"elements, but the input has the sizes {list(sizes)}"
+            )
+    expected = (*((1,) if len(lead) == 1 else ()), *lead, count)
+    if samples.ndim != 3 or tuple(samples.shape[1:]) != expected[1:] or samples.shape[0] < expected[0]:
+        raise ShapeError(
+            f"{name}(): expected _random_samples of shape {list(expected)}, or for more batches, got "
+            f"{list(samples.shape)}"
+        )
+    if samples.dtype is not input.dtype:
+        raise DtypeError(
+            f"{name}(): expected _random_samples of the dtype of the input, {input.dtype}, got {samples.dtype}"
+        )
+    shape = (*lead, *news)
+    return Result(shape), Result(shape, dtype=int64)
+
+
 @rule("unpool")
 def unpool(values: Described, indices: Described, size: Shape, dims: int, *, op: str) -> Shape:
     """The size passed by the caller."""
@@ -150,6 +183,8 @@ def avg_unpool(
     op: str,
 ) -> Shape:
     """The size passed by the caller; grad has its windows."""
+    if not size:
+        raise ShapeError(f"{op}(): the size of the input has no dimensions")
     lead, sizes = channels_of(op, grad, len(size))
     if divisor_override == 0:
         raise ShapeError(f"{op}(): divisor_override must not be zero")
@@ -165,6 +200,6 @@ def avg_unpool(
 def adaptive_avg_unpool(grad: Described, size: Shape, *, op: str) -> Shape:
     """The size passed by the caller."""
     lead, _ = channels_of(op, grad, len(size))
-    if min(size) < 1:
+    if min(size, default=0) < 1:
         raise ShapeError(f"{op}(): the input of which this is the gradient is empty: {list(size)}")
     return (*lead, *size)

@@ -57,6 +57,12 @@ def multinomial(self: Described, num_samples: int, replacement: bool = False, *,
     return (*self.shape[:-1], num_samples)
 
 
+@rule("binomial")
+def binomial(count: Described, prob: Described, *, op: str) -> Shape:
+    """One number for each pair of a count and a probability."""
+    return broadcast(op, count.shape, prob.shape)
+
+
 @rule("normal_tensors")
 def normal_tensors(mean: Described, std: Described, *, op: str) -> Shape:
     """One number for each pair of a mean and a standard deviation."""

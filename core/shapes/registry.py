@@ -6,7 +6,7 @@ Operators name their rule in ops.yaml (`meta: broadcast`, or `meta: module:funct
 
 Note [The parameters of a rule]
 -------------------------------
-A rule lists what it needs, and several operators share it:
+A rule lists its inputs, and several operators share it:
 
 - parameters before a `/` take the leading arguments of the operator, whatever their names;
 - `*tensors` takes all tensor arguments, lists among them flattened, None omitted; a Python number given instead of a
@@ -17,13 +17,13 @@ A rule lists what it needs, and several operators share it:
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeVar
 
+from tt.core.by_name import module_named, object_named
 from tt.core.errors import KernelContractError, UnknownNameError
 from tt.core.shapes.geometry import Described, contiguous_strides
 
@@ -205,7 +205,8 @@ class RuleTable:
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing",
     "scattering", "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
-    "scan", "norm", "normalization", "statistics", "loss", "resampling", "optimizer",
+    "scan", "norm", "normalization", "statistics", "loss", "ctc", "resampling", "grid", "optimizer",
+    "recurrent",
 )  # fmt: skip
 
 
@@ -221,7 +222,7 @@ def rules() -> Mapping[str, ShapeRule]:
     """
     found: dict[str, ShapeRule] = {}
     for family in FAMILIES:
-        table = importlib.import_module(f"tt.core.shapes.{family}").rule.rules
+        table = module_named(f"tt.core.shapes.{family}").rule.rules
         if twice := found.keys() & table.keys():
             raise KernelContractError(f"shape rules are defined twice: {', '.join(sorted(twice))}")
         found.update(table)
@@ -245,8 +246,7 @@ def _find_rule(name: str) -> ShapeRule:
         if name in rules():
             return rules()[name]
         raise UnknownNameError("shape rule", name, rules())
-    module, _, attribute = name.partition(":")
     try:
-        return ShapeRule(name, getattr(importlib.import_module(module), attribute))
+        return ShapeRule(name, object_named(name))
     except (ImportError, AttributeError) as error:
         raise UnknownNameError("shape rule", name, rules(), note=str(error)) from error

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from tt.core.errors import DeviceError, DtypeError, ExportError
+from tt.core.errors import DeviceError, DtypeError, ExportError, LayoutError
 from tt.core.forks import fork_safe_properties
 from tt.core.tensor.base import TensorSpec
 from tt.core.tensor.device_interface import DeviceInterface
 from tt.core.types.device import Device
-from tt.core.types.dtype import DTYPES, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, to_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
@@ -143,6 +144,13 @@ class Backend(DeviceInterface):
                 self._specs[dtype, device] = found
         return found
 
+    def takes_composite(self, op: str) -> bool:
+        """Return whether the composite of an operator, by its qualified name, is right for these tensors.
+
+        It is for any layout with sizes that are plain numbers; one with ragged sizes names those that it allows.
+        """
+        return True
+
     def generic_kernel(self, operator: Any) -> Callable[..., Any] | None:
         """Return a kernel that serves the operator without having been registered, if there is one.
 
@@ -151,6 +159,7 @@ class Backend(DeviceInterface):
         """
         if not self.functionalised:
             return None
+        # Made of operators, which are above backends.
         from tt.core.layers.derived_kernels import derived_kernel
 
         return derived_kernel(self, operator)
@@ -259,6 +268,19 @@ class Backend(DeviceInterface):
         """
         raise DeviceError(f"from_dlpack(): the backend of device {self.device_type!r} does not import DLPack")
 
+    # --- other processes -------------------------------------------------------------------------------------------
+
+    def share(self, handle: Any) -> Any:
+        """Return what another process needs to use the memory of a handle, or None: a copy travels by way of the host.
+
+        What is returned can be pickled, and keeps the memory in this process until the other has taken it.
+        """
+        return None
+
+    def rebuild_shared(self, handed_over: Any, device: Device) -> Any:
+        """Return a handle over memory of another process, from what `share` returned there."""
+        raise NotImplementedError(f"{type(self).__name__}.rebuild_shared")
+
     # --- for functionalisation, if the backend is not mutable or has no views ---------------------------------------
 
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
@@ -294,6 +316,23 @@ class Backend(DeviceInterface):
         """Return the content as a handle of the strided backend of the same device."""
         raise NotImplementedError(f"{type(self).__name__}.to_strided")
 
+    def values(self, tensor: Any) -> Any:
+        """Return the values that a tensor of a layout stores, as a strided tensor with a gradient.
+
+        Raises
+        ------
+        LayoutError
+            Unless overridden.
+        """
+        raise LayoutError(
+            f"values() expected a tensor of a layout that stores values, but got tt.{self.layout}\n"
+            "  try: x.to_sparse_csr().values()"
+        )
+
+    def numel(self, handle: Any) -> int:
+        """Return the number of elements of a handle."""
+        return prod(handle.shape)
+
     def filled(self, handle: Any) -> Any:
         """Return the same tensor with every element stored, zeros too; for layouts with a part "values"."""
         raise NotImplementedError(f"{type(self).__name__}.filled")
@@ -307,6 +346,10 @@ class Backend(DeviceInterface):
     def strides(self, handle: Any) -> tuple[int, ...]:
         """Return the strides in elements; contiguous ones where the library has none."""
         return contiguous_strides(handle.shape)
+
+    def is_contiguous(self, handle: Any) -> bool:
+        """Return whether the elements of a tensor of another layout follow each other; strided ones have strides."""
+        return False
 
     def is_row_major(self, handle: Any) -> bool:
         """Return whether the elements lie in row-major order, with nothing between them."""
@@ -346,7 +389,7 @@ def dtype_of(handle: Any, backend: Backend | None) -> Dtype:
     if isinstance(native, Dtype):
         return native
     if backend is not None:
-        for candidate in DTYPES:
+        for candidate in ALL_DTYPES:
             try:
                 if backend.native_dtype(candidate) == native:
                     return candidate

@@ -18,9 +18,9 @@ __all__ = ["instance", "is_long"]
 Kind = TypeVar("Kind")
 
 
-def instance(base: type, kind: type[Kind]) -> Kind:
+def instance(base: type[object], kind: type[Kind]) -> Kind:
     """Return a new instance of `kind`, made by its base class."""
-    new: Kind = base.__new__(kind)  # type: ignore[call-overload]  # of `object`, which mypy takes for that of `type`
+    new: Kind = base.__new__(kind)
     return new
 
 

@@ -6,7 +6,7 @@ the counters that it will use, so that no number is used twice.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +38,11 @@ _STATE_BYTES: Final = 16
 
 _LOCK: Final = fork_safe_lock()
 """Of all generators: each holds it for two statements."""
+
+
+def _random_seed() -> int:
+    # `secrets` would read the same source, and imports what signs messages.
+    return int.from_bytes(os.urandom(7), "little") >> 3
 
 
 class Generator:
@@ -96,7 +101,7 @@ class Generator:
 
     def seed(self) -> int:
         """Restart from a seed of the operating system, and return it."""
-        seed = secrets.randbits(53)
+        seed = _random_seed()
         self.manual_seed(seed)
         return seed
 
@@ -130,7 +135,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Return seed and offset as a tensor of 16 bytes."""
-        from tt.core.methods.creation import from_array
+        from tt.core.methods.creation import from_array  # tensors are made above the dispatcher
 
         with _LOCK:
             state = np.array([self._seed, self._offset], dtype="<u8")
@@ -290,7 +295,7 @@ def manual_seed(seed: int) -> Generator:
 
 def seed() -> int:
     """Restart the default generators of all devices from a seed of the operating system, and return it."""
-    found = secrets.randbits(53)
+    found = _random_seed()
     manual_seed(found)
     return found
 

@@ -3,6 +3,11 @@
 `Tensor` is an ordinary class, so that subclassing, attributes, weak references and pickling work as users expect.
 Its operators come from the schema, its other members from `tt.core.methods.attributes`, and those of plugins from
 their manifests.
+
+Note [Members above the dispatcher]
+-----------------------------------
+The constructor and what subclasses need call operators, and the dispatcher makes tensors.  So these members are written
+above it, in `tt.core.methods`, and imported when they are called.
 """
 
 from __future__ import annotations
@@ -65,13 +70,13 @@ class Tensor(TensorMethods):
 
     def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Any:
         """Make a tensor of sizes or data; see `legacy_constructor`."""
-        from tt.core.methods.legacy_constructor import construct
+        from tt.core.methods.legacy_constructor import construct  # see Note [Members above the dispatcher]
 
         return construct(cls, *args, device=device, **data)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        from tt.core.methods.tt_function_api import prepare_subclass
+        from tt.core.methods.tensor_subclasses import prepare_subclass  # see the same note
 
         prepare_subclass(cls)
 
@@ -102,7 +107,7 @@ class Tensor(TensorMethods):
         object
             The result, or NotImplemented to leave the call to the class of another argument.
         """
-        from tt.core.methods.tt_function_api import call_preserving
+        from tt.core.methods.tensor_subclasses import call_preserving  # see the same note
 
         return call_preserving(cls, func, types, args, kwargs)
 
@@ -138,7 +143,7 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     new = wrap(tensor._handle, tensor._spec)
     new._keys = tensor._keys & ~(clear | FUNCTION)
     if tensor._spec.backend.functionalised:
-        from tt.core.layers.functionalise import share
+        from tt.core.layers.functionalise import share  # for backends without views only
 
         new._storage = share(tensor)
     else:

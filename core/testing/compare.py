@@ -141,6 +141,8 @@ def _compare(
 
 def _values(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the values in a dtype wide enough to compare: float64 or complex128; integers as they are."""
+    if tensor.is_nested:  # rows that have been found to be of the same lengths
+        tensor = tensor.detach().contiguous().values()
     array = tensor.numpy(force=True)
     if array.dtype.kind in "iub":
         # Exact as Python integers: uint64 and int64 have no common NumPy integer.

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tt.core.testing.conformance import pytest_items
-
 if TYPE_CHECKING:
     from pytest import Config, Parser
 
@@ -44,4 +42,8 @@ def pytest_addoption(parser: Parser) -> None:
 def pytest_configure(config: Config) -> None:
     """Let the items take part in the collection, if a backend is named."""
     if config.getoption("--tt-backend"):
+        from tt.core.testing.conformance import (
+            pytest_items,
+        )  # heavy, and pytest loads this module in every run
+
         config.pluginmanager.register(pytest_items, "tt-conformance")

@@ -6,7 +6,6 @@ floating point arrays are widened first, so that the reference is more exact tha
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -14,16 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.by_name import object_named
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import on_cpu, tensors_in
+from tt.core.types.float8 import encode, is_float8
 from tt.core.types.promotion import get_default_dtype, result_type
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Reference", "as_array", "cpu_reference", "numpy_reference"]
+__all__ = ["Reference", "as_array", "cpu_reference", "in_dtype", "numpy_reference"]
 
 Reference = Callable[["OpDefinition", Mapping[str, Any]], Any]
 """Called with the operator and all its arguments by name; returns arrays (a tuple or list for several results), or
@@ -41,8 +42,7 @@ _IGNORED: Final = frozenset({"dtype", "layout", "device", "memory_format", "stab
 
 @cache
 def _load(name: str) -> Callable[..., Any]:
-    module, _, attribute = name.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    found: Callable[..., Any] = object_named(name)
     return found
 
 
@@ -121,12 +121,17 @@ def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> t
     return (np.dtype(np.float64) if found.is_floating_point else found.numpy,)
 
 
+def in_dtype(array: np.ndarray[Any, Any], native: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return an array in a dtype of NumPy's, rounded to eight bits as tt does it: ml_dtypes has its own ways."""
+    return encode(array, native) if is_float8(native) else array.astype(native)
+
+
 def _cast(value: Any, dtypes: tuple[np.dtype[Any], ...]) -> Any:
     if isinstance(value, list):
         return [_cast(item, dtypes) for item in value]
     if isinstance(value, np.ndarray):
         for dtype in dtypes:
-            value = value.astype(dtype)
+            value = in_dtype(value, dtype)
     return value
 
 
@@ -170,7 +175,7 @@ def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any
     """Return the CPU's result of the same call, or the arguments that it changed."""
     operator = REGISTRY.operator(definition.name)
     args = tuple(on_cpu(arguments[a.name]) for a in definition.signature.arguments)
-    result = operator.caller().execute(args)
+    result = operator.overload().execute(args)
     if operator.mutates:
         result = list(tensors_in([args[position] for position in operator.mutates]))
     return as_array(result)

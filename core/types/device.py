@@ -202,7 +202,7 @@ def set_default_device(device: Device | str | int | None) -> None:
 
 def _count_choices(change: int) -> None:
     """Let factories look for the default device of their thread while there are any."""
-    from tt.core.types.state import STATE
+    from tt.core.types.state import STATE  # which holds devices
 
     STATE.count_placed(change)
 

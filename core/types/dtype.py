@@ -1,7 +1,13 @@
 """Data types: PyTorch's names over NumPy's (and ml_dtypes') representations.
 
-Each dtype has a code from 0 to 14.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
+Each dtype has a code from 0 to 19.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
 bit set of them.
+
+Note [Stored dtypes]
+--------------------
+Operators compute in the fifteen dtypes of `DTYPES`.  The dtypes of eight bits in `STORED` are for storage: tensors of
+them are made, converted, copied, viewed, indexed and compared, and multiplied by `_scaled_mm`; arithmetic refuses them.
+`ALL_DTYPES` holds both.
 """
 
 from __future__ import annotations
@@ -13,7 +19,17 @@ import numpy as np
 
 from tt.core.errors import UnknownNameError
 
-__all__ = ["DTYPES", "DtypeKind", "dtype", "finfo", "from_numpy_dtype", "iinfo", "to_dtype"]
+__all__ = [
+    "ALL_DTYPES",
+    "DTYPES",
+    "STORED",
+    "DtypeKind",
+    "dtype",
+    "finfo",
+    "from_numpy_dtype",
+    "iinfo",
+    "to_dtype",
+]
 
 DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex"]
 
@@ -28,7 +44,7 @@ class dtype:  # noqa: N801 - PyTorch's name
     name : str
         For instance "float32".
     code : int
-        0 to 14; the position of the dtype in the level-2 bit set.
+        0 to 19; the position of the dtype in the level-2 bit set.
     kind : str
         bool, unsigned, signed, floating or complex.
     itemsize : int
@@ -62,7 +78,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.itemsize: int = numpy.itemsize
         self.is_floating_point = kind == "floating"
         self.is_complex = kind == "complex"
-        self.is_signed = kind in ("signed", "floating", "complex")
+        self.is_signed = kind in ("signed", "floating", "complex") and name != "float8_e8m0fnu"
 
     def __repr__(self) -> str:
         return f"tt.{self.name}"
@@ -79,6 +95,8 @@ class dtype:  # noqa: N801 - PyTorch's name
 
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts have at least this precision."""
+        if self in STORED:
+            raise TypeError(f"there is no complex dtype for {self}")
         return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
 
 
@@ -101,18 +119,29 @@ float32: Final = _make("float32", 11, "floating", np.float32)
 float64: Final = _make("float64", 12, "floating", np.float64)
 complex64: Final = _make("complex64", 13, "complex", np.complex64)
 complex128: Final = _make("complex128", 14, "complex", np.complex128)
+float8_e4m3fn: Final = _make("float8_e4m3fn", 15, "floating", ml_dtypes.float8_e4m3fn)
+float8_e5m2: Final = _make("float8_e5m2", 16, "floating", ml_dtypes.float8_e5m2)
+float8_e4m3fnuz: Final = _make("float8_e4m3fnuz", 17, "floating", ml_dtypes.float8_e4m3fnuz)
+float8_e5m2fnuz: Final = _make("float8_e5m2fnuz", 18, "floating", ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu: Final = _make("float8_e8m0fnu", 19, "floating", ml_dtypes.float8_e8m0fnu)
 
 DTYPES: Final[tuple[dtype, ...]] = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
+"""The dtypes that operators compute in, each at the position of its code."""
+STORED: Final[tuple[dtype, ...]] = (
+    float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
+)  # fmt: skip
+"""The dtypes that tensors only store; see Note [Stored dtypes]."""
+ALL_DTYPES: Final = DTYPES + STORED
 """Every dtype, at the position of its code."""
 
-_BY_NAME: Final = {d.name: d for d in DTYPES} | {
+_BY_NAME: Final = {d.name: d for d in ALL_DTYPES} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
-_BY_NUMPY: Final = {d.numpy: d for d in DTYPES}
+_BY_NUMPY: Final = {d.numpy: d for d in ALL_DTYPES}
 _BY_PYTHON: Final[dict[Any, dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
@@ -126,7 +155,7 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     """
     found = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
     if found is None:
-        names = ", ".join(d.name for d in DTYPES)
+        names = ", ".join(d.name for d in ALL_DTYPES)
         raise TypeError(
             f"there is no dtype for a NumPy array of {np.dtype(numpy)}; there are dtypes for: {names}"
         )
@@ -161,6 +190,10 @@ def to_dtype(value: Any) -> dtype:
 # --- limits ----------------------------------------------------------------------------------------------------
 
 
+def _is_one_of(type: object, kinds: tuple[str, ...]) -> bool:
+    return isinstance(type, dtype) and type.kind in kinds
+
+
 class finfo:  # noqa: N801 - PyTorch's name
     """The numerical limits of a floating point dtype (of the real part, for a complex one).
 
@@ -176,22 +209,21 @@ class finfo:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, type: dtype | None = None) -> None:
-        from tt.core.types.promotion import get_default_dtype
+        from tt.core.types.promotion import get_default_dtype  # which is made of dtypes
 
         type = get_default_dtype() if type is None else type
-        # Users are not type-checked.
-        if not isinstance(type, dtype) or not (type.is_floating_point or type.is_complex):  # type: ignore[redundant-expr]
+        if not _is_one_of(type, ("floating", "complex")):
             raise TypeError(
                 f"finfo() requires a floating point or complex dtype, but got {type!r}; use iinfo() for integers"
             )
         real = type.to_real()
-        # ml_dtypes has no types.
-        info = ml_dtypes.finfo(real.numpy) if real is bfloat16 else np.finfo(real.numpy)  # type: ignore[no-untyped-call]
+        own = real is bfloat16 or real in STORED
+        info = ml_dtypes.finfo(real.numpy) if own else np.finfo(real.numpy)
         self.dtype: str = real.name
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 1.0 if real in STORED else float(info.resolution)  # as in PyTorch
 
     def __repr__(self) -> str:
         return (
@@ -213,8 +245,7 @@ class iinfo:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, type: dtype) -> None:
-        # Users are not type-checked.
-        if not isinstance(type, dtype) or type.kind not in ("signed", "unsigned"):  # type: ignore[redundant-expr]
+        if not _is_one_of(type, ("signed", "unsigned")):
             raise TypeError(
                 f"iinfo() requires an integer dtype, but got {type!r}; use finfo() for floating point"
             )

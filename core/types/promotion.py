@@ -26,7 +26,7 @@ from typing import Any, Final
 from tt.core.errors import DtypeError, PromotionError
 from tt.core.forks import fork_safe_lock
 from tt.core.types import dtype as dt
-from tt.core.types.dtype import DTYPES, dtype, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, STORED, dtype, to_dtype
 from tt.core.types.state import STATE, changed
 
 __all__ = [
@@ -45,8 +45,8 @@ __all__ = [
     "set_default_dtype",
 ]
 
-DIM_BITS: Final = tuple(1 << (2 * code) for code in range(len(DTYPES)))
-ZERO_DIM_BITS: Final = tuple(2 << (2 * code) for code in range(len(DTYPES)))
+DIM_BITS: Final = tuple(1 << (2 * code) for code in range(len(ALL_DTYPES)))
+ZERO_DIM_BITS: Final = tuple(2 << (2 * code) for code in range(len(ALL_DTYPES)))
 MAX_DTYPES: Final = 32
 WORD: Final = 2 * MAX_DTYPES
 """Width of the first word of the bits of a call."""
@@ -65,8 +65,6 @@ POSITION_BITS: Final = 6
 LAST_SHIFT: Final = 62 - POSITION_BITS
 """Where the last position stands that fits into the second word."""
 SCALAR_MASK: Final = sum(SCALAR_BITS.values())
-_DIM_MASK: Final = sum(DIM_BITS)
-_ZERO_DIM_MASK: Final = sum(ZERO_DIM_BITS)
 
 # --- the two words ---------------------------------------------------------------------------------------------
 
@@ -119,16 +117,19 @@ _RANK: Final = {d: rank for rank, d in enumerate(
      dt.float32, dt.float64, dt.complex64, dt.complex128)
 )}  # fmt: skip
 _WIDE_UNSIGNED: Final = (dt.uint16, dt.uint32, dt.uint64)
+_SIGNED: Final = (dt.int8, dt.int16, dt.int32, dt.int64)
 
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Return the smallest dtype that holds both, as PyTorch defines it.
 
+    PyTorch refuses most pairs with uint16, uint32 and uint64; here they promote as the array API standard says.
+
     Raises
     ------
     PromotionError
-        For uint16, uint32 and uint64 with anything but themselves and floating point dtypes.
+        For uint64 and a signed integer dtype, and for a float8 dtype with any other.
 
     Examples
     --------
@@ -138,11 +139,18 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """
     if type1 is type2:
         return type1
+    if type1 in STORED or type2 in STORED:
+        raise PromotionError(type1.name, type2.name)
     for wide, other in ((type1, type2), (type2, type1)):
         if wide in _WIDE_UNSIGNED:
-            if other.is_floating_point:
+            if other.is_floating_point or other.is_complex:
                 return other
-            raise PromotionError(type1.name, type2.name)
+            if other not in _SIGNED:
+                return wide if other.itemsize < wide.itemsize else other
+            if wide is dt.uint64:
+                raise PromotionError(type1.name, type2.name)
+            size = max(2 * wide.itemsize, other.itemsize)
+            return next(signed for signed in _SIGNED if signed.itemsize == size)
     low, high = sorted((type1, type2), key=_RANK.__getitem__)
     if (low, high) == (dt.uint8, dt.int8):
         return dt.int16
@@ -157,7 +165,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def _dtypes(bits: int, table: tuple[int, ...]) -> list[dtype]:
-    return [d for d, bit in zip(DTYPES, table, strict=True) if bits & bit]
+    return [d for d, bit in zip(ALL_DTYPES, table, strict=True) if bits & bit]
 
 
 def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
@@ -167,6 +175,8 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
+        if lower.is_complex and higher in STORED:
+            raise PromotionError(higher.name, lower.name)
         return higher.to_complex() if lower.is_complex else higher
     if lower.is_complex:
         # Across ranks PyTorch lets even the wide unsigned dtypes meet complex ones.
@@ -301,7 +311,7 @@ def set_default_dtype(d: dtype | str) -> None:
 
 def _floating(d: dtype | str) -> dtype:
     found = to_dtype(d)
-    if not found.is_floating_point:
+    if not found.is_floating_point or found in STORED:
         raise TypeError(f"only floating-point types are supported as the default type, not {found}")
     return found
 

@@ -6,6 +6,7 @@ an integer is truncated and must be in range, and a complex number becomes nothi
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import numpy as np
 from tt.core.errors import NumberRangeError
 from tt.core.types import dtype as dt
 from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.float8 import decode, encode, is_float8
 from tt.core.types.promotion import get_default_dtype
 
 __all__ = ["cast_array", "fitted_number", "number_array", "numbers_dtype"]
@@ -139,9 +141,11 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
         if value.imag:
             raise _refuse(value, dtype)
         value = value.real
+    if dtype in dt.STORED:
+        return float(decode(number_array([value], dtype))[0])  # saturates, as conversions do
     found = number_array([value], dtype)[0]
     floats = dtype.is_floating_point or dtype.is_complex
-    if floats and np.isinf(found) and not np.isinf(value):
+    if floats and np.isinf(found) and not (isinstance(value, float | complex) and cmath.isinf(value)):
         raise _refuse(value, dtype)
     number: bool | int | float | complex = found.item() if dtype.numpy.kind in "biufc" else float(found)
     return number
@@ -157,6 +161,10 @@ def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any
     if array.dtype.kind == "c" and not dtype.is_complex:
         array = array.real if dtype is not dt.bool_ else array != 0
     with np.errstate(over="ignore", invalid="ignore"):
+        if dtype in dt.STORED:
+            return encode(array, dtype.numpy)
+        if is_float8(array.dtype):
+            array = decode(array)
         if dtype in (dt.float16, dt.bfloat16):
             array = array.astype(np.float32)
         return array.astype(dtype.numpy)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import tt
-import tt.nn.functional as F
+from tt import nn, optim
 from tt.examples.digits.data import Digits, permutation, split
 
 __all__ = ["Network", "Settings", "Training", "accuracy", "fit", "train"]
@@ -43,53 +43,41 @@ class Training:
     seconds: float
 
 
-class Network:
+class Network(nn.Module):
     """Two convolutions and a linear layer: 8x8 pixels to features of every 3x3 neighbourhood to 10 scores."""
 
     def __init__(self, channels: tuple[int, int], dropout: float) -> None:
+        super().__init__()
         first, second = channels
-        self.dropout = dropout
-        self.weight1, self.bias1 = parameters(first, 1, 3, 3)
-        self.weight2, self.bias2 = parameters(second, first, 3, 3)
-        self.weight3, self.bias3 = parameters(10, second * 4 * 4)
+        self.features = nn.Sequential(
+            nn.Unflatten(1, (1, 8, 8)),
+            nn.Conv2d(1, first, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(first, second, 3, padding=1),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+        self.dropout = nn.Dropout(dropout)
+        self.scores = nn.Linear(second * 4 * 4, 10)
+        self.apply(begin)
 
-    def parameters(self) -> list[tt.Tensor]:
-        """Return the trained tensors."""
-        return [self.weight1, self.bias1, self.weight2, self.bias2, self.weight3, self.bias3]
-
-    def __call__(self, images: tt.Tensor, *, training: bool = False) -> tt.Tensor:
+    def forward(self, images: tt.Tensor) -> tt.Tensor:
         """Return ten scores for each image; the highest names the digit."""
-        x = images.reshape(-1, 1, 8, 8)
-        x = F.max_pool2d(F.relu(F.conv2d(x, self.weight1, self.bias1, padding=1)), 2)
-        x = F.relu(F.conv2d(x, self.weight2, self.bias2, padding=1)).flatten(1)
-        return F.linear(F.dropout(x, self.dropout, training), self.weight3, self.bias3)
+        found: tt.Tensor = self.scores(self.dropout(self.features(images)))
+        return found
 
 
-def parameters(*size: int) -> tuple[tt.Tensor, tt.Tensor]:
-    """Return a weight that keeps the variance of its inputs (He et al. 2015, arXiv:1502.01852) and a bias of zeros."""
-    weight = tt.randn(size) * math.sqrt(2 / math.prod(size[1:]))
-    return weight.requires_grad_(), tt.zeros(size[0], requires_grad=True)
+def begin(module: nn.Module) -> None:
+    """Begin with weights that keep the variance of their inputs (He et al. 2015, arXiv:1502.01852), without biases."""
+    if isinstance(module, nn.Conv2d | nn.Linear):
+        nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
 
 
-class MomentumSGD:
-    """Gradient descent that keeps a running sum of past gradients: v = momentum * v + g, p = p - rate * v."""
-
-    def __init__(self, parameters: list[tt.Tensor], momentum: float) -> None:
-        self.parameters, self.momentum = parameters, momentum
-        self.velocities = [tt.zeros_like(parameter) for parameter in parameters]
-
-    def step(self, rate: float) -> None:
-        """Move the parameters against their gradients and forget the gradients."""
-        with tt.no_grad():
-            for parameter, velocity in zip(self.parameters, self.velocities, strict=True):
-                if parameter.grad is not None:
-                    velocity.mul_(self.momentum).add_(parameter.grad)
-                    parameter.sub_(velocity, alpha=rate)
-                    parameter.grad = None
-
-
-def accuracy(network: Network, digits: Digits) -> float:
-    """Return the accuracy of the network."""
+def accuracy(network: Callable[[tt.Tensor], tt.Tensor], digits: Digits) -> float:
+    """Return the accuracy of a network in eval mode."""
     with tt.no_grad():
         predicted = network(digits.images).max(1).indices
         return float((predicted == digits.labels).sum().item() / len(digits))
@@ -98,7 +86,7 @@ def accuracy(network: Network, digits: Digits) -> float:
 def fit(
     digits: Digits, settings: Settings, on_epoch: Callable[[int, float], None] | None = None
 ) -> tuple[Network, Digits, float]:
-    """Train on four fifths of the digits; return the network, the digits that were held out, and the last mean loss.
+    """Train on four fifths of the digits; return the network in eval mode, the held-out digits, and the last mean loss.
 
     Parameters
     ----------
@@ -112,22 +100,26 @@ def fit(
     tt.manual_seed(settings.seed)
     training, held_out = split(digits, shuffle_labels=settings.shuffle_labels)
     network = Network(settings.channels, settings.dropout)
-    optimizer = MomentumSGD(network.parameters(), settings.momentum)
+    optimizer = optim.SGD(network.parameters(), lr=settings.learning_rate, momentum=settings.momentum)
+    scheduler = optim.lr_scheduler.LinearLR(
+        optimizer, 1.0, 1 / settings.epochs, total_iters=settings.epochs - 1
+    )
+    criterion = nn.CrossEntropyLoss(label_smoothing=settings.label_smoothing)
     mean_loss = math.nan
     for epoch in range(1, settings.epochs + 1):
         total = 0.0
-        rate = settings.learning_rate * (1 - (epoch - 1) / settings.epochs)
         for batch in permutation(len(training)).split(settings.batch):
             part = training.at(batch)
-            scores = network(part.images, training=True)
-            loss = F.cross_entropy(scores, part.labels, label_smoothing=settings.label_smoothing)
+            optimizer.zero_grad()
+            loss = criterion(network(part.images), part.labels)
             loss.backward()
-            optimizer.step(rate)
+            optimizer.step()
             total += loss.item() * len(part)
+        scheduler.step()
         mean_loss = total / len(training)
         if on_epoch is not None:
             on_epoch(epoch, mean_loss)
-    return network, held_out, mean_loss
+    return network.eval(), held_out, mean_loss
 
 
 def train(

@@ -28,7 +28,7 @@ class Comparison:
 
 def weight_bytes(network: Network) -> int:
     """Return how many bytes the weights of a network take, its biases left out."""
-    weights = [p for p in network.parameters() if p.ndim >= 2]
+    weights: list[tt.Tensor] = [p for p in network.parameters() if p.ndim >= 2]
     return sum(w.kept_bytes if isinstance(w, Int8Weight) else w.nbytes for w in weights)
 
 

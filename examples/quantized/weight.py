@@ -11,6 +11,7 @@ from typing import Any
 
 import tt
 import tt.nn.functional as F
+from tt import nn
 from tt.utils._pytree import tree_map_only
 
 __all__ = ["Int8Weight", "quantize_"]
@@ -197,32 +198,34 @@ def _copy(target: tt.Tensor, source: tt.Tensor, *options: Any) -> tt.Tensor:
 # --- networks ------------------------------------------------------------------------------------------------------
 
 
-def quantize_(network: Any, chosen: Callable[[str, tt.Tensor], bool] | None = None) -> list[str]:
+def quantize_(network: nn.Module, chosen: Callable[[str, tt.Tensor], bool] | None = None) -> list[str]:
     """Replace the weights of a network by weights in int8, and return the names of those that were replaced.
 
     Parameters
     ----------
-    network : object
-        Its attributes that are floating point tensors of two dims or more are its weights.
+    network : Module
+        Its floating point parameters of two dims or more are its weights.
     chosen : callable, optional
         Takes the name and the tensor of a weight, and returns whether to replace it; by default all are.
 
     Examples
     --------
     >>> import tt
-    >>> from types import SimpleNamespace
     >>> from tt.examples.quantized.weight import quantize_
-    >>> network = SimpleNamespace(weight=tt.nn.Parameter(tt.ones(2, 3)), bias=tt.nn.Parameter(tt.ones(2)))
-    >>> quantize_(network), isinstance(network.weight, tt.nn.Parameter)
+    >>> layer = tt.nn.Linear(3, 2)
+    >>> quantize_(layer), isinstance(layer.weight, tt.nn.Parameter)
     (['weight'], True)
-    >>> tt.nn.functional.linear(tt.ones(3), network.weight, network.bias)
-    tensor([4., 4.], grad_fn=<AddBackward0>)
+    >>> layer(tt.ones(3)).shape
+    tt.Size([2])
     """
     names = []
-    for name, value in list(vars(network).items()):
-        if not isinstance(value, tt.Tensor) or isinstance(value, Int8Weight):
+    weights: dict[str, tt.Tensor] = dict(network.named_parameters())
+    for name, value in weights.items():
+        if value.ndim < 2 or not value.is_floating_point() or isinstance(value, Int8Weight):
             continue
-        if value.ndim >= 2 and value.is_floating_point() and (chosen is None or chosen(name, value)):
-            setattr(network, name, tt.Parameter(Int8Weight.from_float(value), requires_grad=False))
+        if chosen is None or chosen(name, value):
+            path, _, short = name.rpartition(".")
+            weight = nn.Parameter(Int8Weight.from_float(value), requires_grad=False)
+            setattr(network.get_submodule(path), short, weight)
             names.append(name)
     return names

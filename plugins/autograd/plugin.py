@@ -23,6 +23,7 @@ def tt_manifest() -> Manifest:
     return Manifest(
         "autograd",
         layers=("autograd", "transform", "inference"),
+        parts={"gradient": "autograd", "batching rule": "transform"},
         members={name: f"{_MEMBERS}{name}" for name in members},
     )
 
@@ -30,7 +31,7 @@ def tt_manifest() -> Manifest:
 @hookimpl
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the layers and the formulas."""
-    from tt.plugins.autograd.formulas import TABLES
+    from tt.plugins.autograd.formulas import FormulaFamilies
     from tt.plugins.autograd.record.inference import InferenceLayer
     from tt.plugins.autograd.record.layer import AutogradLayer
     from tt.plugins.autograd.transforms.layer import TransformLayer
@@ -39,5 +40,4 @@ def tt_register(registry: PluginRegistry) -> None:
     registry.add_layer(autograd)
     registry.add_layer(TransformLayer(autograd))
     registry.add_layer(InferenceLayer())
-    for table in TABLES:
-        registry.add(table)
+    registry.add(FormulaFamilies())

@@ -195,6 +195,12 @@ class SparseBackend(Backend):
         )
         return handle_of(ops.sparse.with_values(whole, ops.sparse.values_at(dense, whole)))
 
+    def values(self, tensor: Any) -> Any:
+        """Return the values of a coalesced tensor, or of one of a compressed layout."""
+        from tt.plugins.sparse.members import values  # members, which tensors have without a backend
+
+        return values(tensor)
+
     def summary(self, handle: Any) -> Sequence[str]:
         """Return the number of stored elements in words."""
         return [f"nnz={handle.nnz}"]

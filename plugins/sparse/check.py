@@ -15,7 +15,7 @@ from tt.core.library import Block, Tensor, errors, handle_of, ops, to_dtype
 from tt.plugins.sparse.layouts import HANDLES
 from tt.plugins.sparse.parts import has_data
 
-__all__ = ["check_compressed", "check_coo", "check_sparse_tensor_invariants"]
+__all__ = ["check_compressed", "check_coo", "check_sparse_tensor_invariants", "index_changed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,6 +88,14 @@ def is_checked(asked: bool | None, tensor: Tensor) -> bool:
     """Return whether the indices of a tensor are looked at."""
     wanted = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
     return wanted and has_data(tensor)
+
+
+def index_changed() -> errors.IndexValueError:
+    """Return the error of a kernel that meets indices which cannot have passed the check."""
+    return errors.IndexValueError(
+        "an index of a sparse tensor is out of range, or out of order: it was changed after it had been checked, or "
+        "was never checked\n  try: check_invariants=True where the tensor is made"
+    )
 
 
 def _any(mask: Any) -> bool:
@@ -288,7 +296,7 @@ def _check_shapes(
 
 
 def _holds(compressed: Any, plain: Any, nnz: int, minor: int) -> bool:
-    """Return whether the indices of a single matrix in host memory are right, without saying what is wrong."""
+    """Return whether the indices of a single matrix in host memory are right, without naming the fault."""
     if not (isinstance(compressed, np.ndarray) and compressed.ndim == 1 and len(compressed)):
         return False  # look closely
     if compressed[0] != 0 or compressed[-1] != nnz or bool((compressed[1:] < compressed[:-1]).any()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tt.core.hooks import Manifest, hookimpl
@@ -17,7 +16,7 @@ MEMBERS: Final = (
     "_indices", "_nnz", "_values", "ccol_indices", "coalesce", "col_indices", "crow_indices", "dense_dim", "indices",
     "is_coalesced", "nnz", "resize_as_sparse_", "row_indices", "sparse_dim", "sparse_mask", "sparse_resize_",
     "sparse_resize_and_clear_", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo",
-    "to_sparse_csc", "to_sparse_csr", "values",
+    "to_sparse_csc", "to_sparse_csr",
 )  # fmt: skip
 
 
@@ -28,13 +27,19 @@ def tt_manifest() -> Manifest:
         "sparse",
         layouts=LAYOUTS,
         namespaces=("sparse",),
-        members={name: f"tt.plugins.sparse.members:{name}" for name in MEMBERS},
+        members={
+            name: f"tt.plugins.sparse.{'conversion_members' if name.startswith('to_') else 'members'}:{name}"
+            for name in MEMBERS
+        }
+        | {name: f"tt.plugins.sparse.functions:{name}" for name in ("smm", "sspaddmm")},
     )
 
 
 @hookimpl
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the operators, the backend and its kernels."""
+    from pathlib import Path
+
     from tt.core.library import errors
     from tt.plugins.sparse import meta
     from tt.plugins.sparse.backend import SparseBackend

@@ -28,7 +28,7 @@ TOLERANCE = {
 
 
 def to_tt(value: Any) -> Any:
-    """Return what tt takes in the place of PyTorch's tensors, dtypes and containers of them."""
+    """Return tt's counterparts of PyTorch's tensors, dtypes and containers of them."""
     if isinstance(value, torch.Tensor):
         dtype = to_dtype(str(value.dtype))
         base = value.detach().resolve_conj()

@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 @pytest.fixture(scope="module", autouse=True)
 def _leaves_no_operators() -> Iterator[None]:
-    """Take out what a benchmark defines: other tests look at all operators that there are."""
+    """Take out a benchmark's operators: other tests look at all operators that there are."""
     from benchmarks.custom_ops import operators_of_tt
     from tt.library import scoped
 

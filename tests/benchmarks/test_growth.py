@@ -1,4 +1,4 @@
-"""The curves: what a call costs beside many operators, plugins and devices; backward by length; throughput by size."""
+"""The curves: the cost of a call with many operators, plugins and devices; backward by length; throughput by size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The libraries: which are there, their threads, and what they computed as arrays."""
+"""The libraries: which are there, their threads, and their results as arrays."""
 
 from __future__ import annotations
 

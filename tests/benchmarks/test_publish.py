@@ -1,4 +1,4 @@
-"""What is published: README.md, docs/benchmarks.md and the pictures show the figures of the saved report."""
+"""The published figures: README.md, docs/benchmarks.md and the pictures show the figures of the saved report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a large sparse matrix takes: the steps run, and at full size stay below the limit."""
+"""The memory of a large sparse matrix: the steps run, and at full size stay below the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the command share: running it in this process, and a plugin that never changes."""
+"""Helpers of the tests of the command: running it in this process, and a plugin that never changes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ops:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed, and how it ended."""
+    """The output of a command, and how it ended."""
 
     out: str
     err: str
@@ -68,7 +68,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
     def run_command(*words: str) -> Ran:
         app = build()
-        early = capsys.readouterr().err  # what is wrong with the commands of plugins
+        early = capsys.readouterr().err  # faults in the commands of plugins
         result = CliRunner().invoke(app, list(words), prog_name="tt")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

@@ -84,6 +84,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         module = types.ModuleType("tt_acme_cli")
         vars(module).update(brought)
         monkeypatch.setitem(sys.modules, "tt_acme_cli", module)
+        monkeypatch.setattr("tt.cli.main.plugins_of_others", lambda: True)
         monkeypatch.setattr(host, "commands", lambda: {name: f"tt_acme_cli:{name}" for name in brought})
 
     return bring
@@ -117,6 +118,7 @@ def test_a_plugin_brings_a_group_of_commands(run: Run, commands: Callable[..., N
 def test_a_command_of_a_plugin_that_cannot_be_imported_stops_no_other(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("tt.cli.main.plugins_of_others", lambda: True)
     monkeypatch.setattr(host, "commands", lambda: {"broken": "tt_no_such_module:app"})
     ran = run("--version")
     assert ran.out == f"tt {tt.__version__}\n"

@@ -13,7 +13,7 @@ DECLINED = r"no implementation found|Multiple dispatch failed"
 
 
 class Library:
-    """One of the two libraries, with what the tests use of it under common names."""
+    """One of the two libraries, under the common names that tests use."""
 
     def __init__(self, name):
         if name == "tt":

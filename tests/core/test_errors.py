@@ -1,4 +1,4 @@
-"""All exceptions: pickled, copied and unpickled they say the same; what is searched for only when it is shown."""
+"""All exceptions: pickled, copied and unpickled they say the same; searches wait until they are shown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ MADE: dict[str, tuple[Any, ...]] = {
     "CastError": ("add_", "float32", "int64"),
     "CompileError": ("C", "broken"),
     "ConfigurationError": ("tt.toml", "is wrong"),
+    "CorruptFileError": ("weights.pt", "it is cut off"),
     "DataDependentError": ("nonzero", "meta"),
     "DeviceMismatchError": ("add", [("self", "cpu"), ("other", "cuda")]),
     "DimensionError": ("sum", 3, 2),
@@ -42,10 +43,14 @@ MADE: dict[str, tuple[Any, ...]] = {
     "ReadOnlyError": ("add_", "a bytes object"),
     "SavedTensorError": ("MulBackward0", [2], "float32", 0, 1),
     "SchemaError": ([SchemaProblem("ops.yaml", 1, 2, "is wrong", "func: add", "")],),
+    "SharedMemoryError": (2**40, 28),
     "SizeLimitError": ("zeros", (2**61, 2), "float32"),
     "TargetDtypeError": ("add_", "float32", "int64"),
     "UnknownNameError": ("device", "cpuu", ["cpu", "cuda"]),
     "UnknownOpError": ("meshgird", ["meshgrid", "add"]),
+    "UnsafeGlobalError": ("os.system", "weights.pt"),
+    "WorkerExitError": (0, 4711, -9),
+    "WorkerTimeoutError": (0.5,),
 }
 """Arguments of those with constructors of their own."""
 
@@ -54,7 +59,7 @@ def made(name: str) -> BaseException:
     kind = getattr(errors, name)
     if name == "OutOfMemoryError":
         return errors.OutOfMemoryError("cuda:0", asked=8, allocated=1, reserved=2, free=3, total=4)
-    error: BaseException = kind(*MADE.get(name, ("what is wrong",)))
+    error: BaseException = kind(*MADE.get(name, ("the fault",)))
     return error
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -139,3 +141,22 @@ def test_a_lock_that_is_gone_is_forgotten() -> None:
     assert len(forks._LOCKS._refs) == before + 1
     del lock
     assert len(forks._LOCKS._refs) == before
+
+
+def test_a_fork_keeps_no_variable_of_its_callers_alive():
+    class Thing:
+        pass
+
+    def fork_with(thing):
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        return weakref.ref(thing)
+
+    gc.disable()
+    try:
+        left = fork_with(Thing())
+        assert left() is None
+    finally:
+        gc.enable()

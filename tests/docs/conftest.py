@@ -54,7 +54,7 @@ class Page:
         return Page(self.path, rest[: end.start()] if end else rest)
 
     def first_cells(self) -> list[str]:
-        """Return what is set as code in the first column of the tables, without arguments."""
+        """Return the code in the first column of the tables, without arguments."""
         return [code for row in self.rows() for code in CODE.findall(row.split("|")[1])]
 
     def rows(self) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""What is public is on some page, and the tables of the pages list nothing that does not exist."""
+"""Every public name is on some page, and the tables of the pages list nothing that does not exist."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import inspect
 import re
 import textwrap
@@ -232,10 +233,39 @@ def test_every_shape_rule_that_is_described_exists(pages):
 # --- tt --------------------------------------------------------------------------------------------------------
 
 
+# Namespaces, and the page that describes them.
+PAGES = {
+    "nn": ("nn", "nn.attention", "nn.attention.bias", "nn.init", "nn.parameter", "nn.utils", "nn.utils.rnn",
+           "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune", "nn.utils.stateless",
+           "amp", "compiler", "jit"),
+    "processes": ("multiprocessing", "futures"),
+    "surface": ("random", "quasirandom", "hub", "storage", "types", "utils.benchmark", "utils.collect_env",
+                "utils.dlpack", "utils.flop_counter", "utils.model_zoo", "utils.module_tracker", "utils.tensorboard",
+                "utils.weak", "autograd.grad_mode", "autograd.anomaly_mode", "autograd.variable"),
+    "optim": ("optim", "optim.lr_scheduler", "optim.swa_utils"),
+    "distributions": ("distributions", "distributions.constraints", "distributions.transforms"),
+}  # fmt: skip
+GENERAL = (
+    "tensors",
+    "autograd",
+    "sparse",
+    "nested",
+    "cuda",
+    "nn",
+    "optim",
+    "distributions",
+    "data",
+    "processes",
+    "saving",
+    "array_api",
+    "surface",
+)
+
+
 def public_names() -> list[str]:
     """Return what `tt` and its namespaces export besides operators."""
     names = [f"tt.{name}" for name in {*tt.__all__, *tt._LAZY, *tt._MODULES}]
-    for module in ("accelerator", "autograd", "cpu", "cuda", "func", "nn", "sparse", "testing"):
+    for module in ("accelerator", "autograd", "cpu", "cuda", "func", "serialization", "sparse", "testing"):
         names += [f"tt.{module}.{name}" for name in getattr(tt, module).__all__]
     return sorted(names)
 
@@ -243,13 +273,46 @@ def public_names() -> list[str]:
 @pytest.mark.parametrize("name", public_names())
 def test_every_public_name_is_described(pages, name):
     namespace, _, short = name.rpartition(".")
-    for page in (pages[f"docs/{title}.md"] for title in ("tensors", "autograd", "sparse", "cuda")):
+    for page in (pages[f"docs/{title}.md"] for title in GENERAL):
         listed = namespace != "tt" and page.mentions(namespace) and page.mentions(short)
         if page.mentions(name) or listed:
             return
-    raise AssertionError(
-        f"none of docs/tensors.md, docs/autograd.md, docs/sparse.md and docs/cuda.md mentions {name}"
-    )
+    raise AssertionError(f"none of the pages {', '.join(GENERAL)} mentions {name}")
+
+
+@pytest.mark.parametrize("namespace", [space for spaces in PAGES.values() for space in spaces])
+def test_every_name_of_a_namespace_is_on_its_page(pages, namespace):
+    title = next(title for title, spaces in PAGES.items() if namespace in spaces)
+    page = pages[f"docs/{title}.md"]
+    names = importlib.import_module(f"tt.{namespace}").__all__
+    missing = [n for n in names if not (page.mentions(n) or page.mentions(f"tt.{namespace}.{n}"))]
+    assert not missing, f"docs/{title}.md does not mention {missing} of tt.{namespace}"
+
+
+def test_the_tables_of_modules_and_optimizers_list_nothing_that_does_not_exist(pages):
+    namespaces = {
+        ("nn", "Modules"): [tt.nn],
+        ("nn", "Initialisation"): [tt.nn.init],
+        ("optim", "Training"): [tt.optim],
+        ("optim", "Schedules"): [tt.optim.lr_scheduler],
+    }
+    for (title, heading), spaces in namespaces.items():
+        rows = list(pages[f"docs/{title}.md"].section(heading).rows())
+        cells = [row.split("|")[2 if heading == "Modules" else 1] for row in rows]
+        names = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+        unknown = [n for n in names if not any(hasattr(space, n) for space in spaces)]
+        assert names and not unknown, f"docs/{title}.md lists {unknown}"
+        repeated = {n for n in names if names.count(n) > 1}
+        assert not repeated, f"docs/{title}.md lists {repeated} twice"
+
+
+@pytest.mark.exhaustive
+def test_every_page_of_the_namespaces_has_all_methods_of_module_and_optimizer(pages):
+    schedule = tt.optim.lr_scheduler.LRScheduler
+    for title, cls in (("nn", tt.nn.Module), ("optim", tt.optim.Optimizer), ("optim", schedule)):
+        methods = [n for n, v in inspect.getmembers(cls, callable) if not n.startswith("_")]
+        missing = [n for n in methods if not pages[f"docs/{title}.md"].mentions(n)]
+        assert not missing, f"docs/{title}.md does not mention {missing} of {cls.__name__}"
 
 
 # --- extensions ------------------------------------------------------------------------------------------------
@@ -277,7 +340,7 @@ def test_every_name_of_the_header_of_extensions_is_described(pages, root):
 
 
 def names_of_tensor_likes() -> list[str]:
-    """Return what the authors of tensor-likes import."""
+    """Return the imports of authors of tensor-likes."""
     modules = (tt.overrides, tt.utils._python_dispatch, tt.utils._pytree)
     return sorted(name for module in modules for name in module.__all__)
 

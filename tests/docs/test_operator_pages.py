@@ -12,6 +12,7 @@ from tests.docs.conftest import Page
 from tests.docs.test_links import LINK
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.reports.pages import pages, write
+from tt.core.schema.operator_texts import entries, operator_text
 from tt.core.schema.snapshot import definitions
 
 
@@ -20,14 +21,65 @@ def wanted():
     return pages()
 
 
-def test_the_index_leads_to_every_page_and_no_link_elsewhere(wanted, tmp_path):
+def test_the_indexes_lead_to_every_page_and_no_link_elsewhere(wanted, tmp_path):
     write(tmp_path, wanted)
-    index = Page(tmp_path / "README.md", wanted["README.md"])
-    linked = [target for target in LINK.findall(index.prose) if not target.startswith("https:")]
+    linked = [target for name in ("README.md", "internal.md") for target in LINK.findall(wanted[name])]
     assert sorted(linked) == sorted(path.name for path in tmp_path.iterdir() if path.name != "README.md")
     for name, text in wanted.items():
         for target in LINK.findall(Page(tmp_path / name, text).prose):
             assert (tmp_path / target).is_file(), f"{name}: {target}"
+
+
+def test_the_index_of_users_has_no_operator_that_only_others_call(wanted):
+    linked = LINK.findall(wanted["README.md"])
+    assert "softmax.md" in linked and not [target for target in linked if target.startswith("_")]
+    assert "_foreach_add.md" in LINK.findall(wanted["internal.md"])
+
+
+def test_the_first_sentence_of_a_page_stands_alone(wanted):
+    leaning = re.compile(r"^(Does|As|Like|The same)\b")
+    found = [name for name, text in wanted.items() if leaning.match(text.split("\n\n")[2])]
+    assert not found, f"these pages begin with a look at another: {found}"
+
+
+def test_a_page_describes_parameters_results_errors_relatives_and_code(wanted):
+    page = Page(None, wanted["softmax.md"])
+    assert "tt.softmax(input: Tensor, dim: int, dtype: dtype | None = None, *, out" in page.code
+    assert "- **dim** (`int`): Along which dimension the results add to 1." in page.section("Parameters").text
+    assert "shape: that of the input" in page.section("Result").text
+    assert page.section("Errors").mentions("DimensionError")
+    assert "[tt.log\\_softmax](log_softmax.md)" in page.section("See also").text
+    assert page.section("See also").mentions("tt.nn.Softmax")
+    source = page.section("Source").text
+    for place in (
+        "schema: `ops.yaml:",
+        "shape rule: `core/shapes/",
+        "composite: `core/composites/",
+        "`backends/cpu/",
+    ):
+        assert place in source
+
+
+def test_the_places_in_the_code_exist(wanted, root):
+    places = {place for text in wanted.values() for place in re.findall(r"`([\w/]+\.(?:py|yaml)):\d+`", text)}
+    assert len(places) > 50 and not [place for place in places if not (root / place).is_file()]
+
+
+FORMULAS = {
+    formula for definition in definitions().values() if (formula := operator_text(definition).formula)
+}
+
+
+def test_braces_of_formulas_match_and_none_is_empty():
+    for formula in FORMULAS:
+        bare = re.sub(r"\\[{}]", "", formula)
+        assert bare.count("{") == bare.count("}") and bare.count(r"\begin") == bare.count(r"\end"), formula
+
+
+def test_families_that_formulas_say_best_have_them():
+    for kind in ("activation", "loss", "normalization", "special"):
+        names = [name for file, name, fields in entries() if file == f"{kind}.yaml" and fields.get("formula")]
+        assert len(set(names)) >= 10, kind
 
 
 def test_the_same_registrations_give_the_same_pages(wanted):

@@ -32,7 +32,7 @@ def jax_library() -> None:
 
 
 def conformance(device: str, ops: list[str], dtypes: list[str]) -> str:
-    """Return a program that prints what the conformance check finds."""
+    """Return a program that prints the findings of the conformance check."""
     return f"""
         import json
         from tt.core.testing.conformance import check_conformance
@@ -58,7 +58,7 @@ def test_pytorch_gives_what_the_cpu_gives(run):
 
 
 def not_of_pytorch(failures: list[str]) -> list[str]:
-    """Leave out what is PyTorch's own.
+    """Leave out PyTorch's own names.
 
     Views of memory as a dtype with which it does not compute are refused; a remainder of zero has the sign of the
     dividend, not that of the divisor as in the array API standard and NumPy; and log1p of the smallest number is 0.

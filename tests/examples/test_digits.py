@@ -1,4 +1,4 @@
-"""The digits example learns what it should, and nothing where there is nothing to learn."""
+"""The digits example learns its task, and nothing where there is nothing to learn."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_classifier_tells_at_least_97_5_percent_of_the_held_out_digits(digit
 @pytest.mark.exhaustive
 def test_with_shuffled_labels_it_is_right_one_time_in_ten(digits: Digits) -> None:
     found = [train(digits, Settings(seed=seed, epochs=4, shuffle_labels=True)).accuracy for seed in SEEDS]
-    # 1,797 held-out digits in all; what a network predicts for similar images is alike, so runs differ by some
+    # 1,797 held-out digits in all; predictions for similar images are alike, so runs differ by some
     # points (the same program in torch: 5% to 19%), their mean by less.
     assert statistics.fmean(found) == pytest.approx(0.1, abs=0.05)
     assert max(found) < 0.25
@@ -94,4 +94,4 @@ def test_accuracy_is_the_share_of_right_answers(digits: Digits) -> None:
     always_three = tt.zeros(10, 10)
     always_three[:, 3] = 1.0
     expected = ten.labels.tolist().count(3) / 10
-    assert accuracy(lambda images: always_three, ten) == pytest.approx(expected)  # type: ignore[arg-type]
+    assert accuracy(lambda images: always_three, ten) == pytest.approx(expected)

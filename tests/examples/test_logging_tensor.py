@@ -1,4 +1,4 @@
-"""The tensor that logs writes down what reaches the kernels, and computes what a plain tensor computes."""
+"""The tensor that logs writes down the calls that reach kernels, and computes as a plain tensor."""
 
 from __future__ import annotations
 

@@ -41,6 +41,11 @@ def main(arguments: list[str] | None = None) -> int:
         "--replay", metavar="FILE", help="run the programs that a process had run when it crashed"
     )
     parser.add_argument(
+        "--apart",
+        action="store_true",
+        help="with --replay: make comparisons in processes of their own; a crash that is left is none of PyTorch's",
+    )
+    parser.add_argument(
         "--lenient", action="store_true", help="report what differs from PyTorch without failing"
     )
     parser.add_argument("--show-known", action="store_true", help="count known faults as new ones")
@@ -51,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.guard:
         guard()
     if options.replay:
-        verdict, count = replay(Path(options.replay), options.limit, options.megabytes)
+        verdict, count = replay(Path(options.replay), options.limit, options.megabytes, options.apart)
         print(f"{count} programs, then {verdict.kind}: {verdict.where}\n{verdict.text}")
         return 1 if verdict.failed else 0
     seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed

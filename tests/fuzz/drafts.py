@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Any
 
 from tt.core.testing.snippets import code_of
@@ -16,7 +17,7 @@ FLOATING = frozenset({"float16", "bfloat16", "float32", "float64", "complex64", 
 
 @dataclass(frozen=True)
 class Program:
-    """What a worker runs.
+    """The program of a worker.
 
     Attributes
     ----------
@@ -25,7 +26,7 @@ class Program:
     parts : tuple of str
         What was changed in it; a program can be made again without some of them.
     subject : str
-        What is tried, for example the name of an operator.
+        The subject, for example the name of an operator.
     patient : bool
         Whether it may rightly take long, as a sum over 2**62 elements does.
     comparison : str
@@ -41,7 +42,7 @@ class Program:
 
 @dataclass
 class Leaf:
-    """A tensor among the arguments: the expression that makes it, and what is known of the result."""
+    """A tensor among the arguments: the expression that makes it, and the facts of the result."""
 
     name: str
     code: str
@@ -122,7 +123,11 @@ class Draft:
         lines += [f"{leaf.name} = {leaf.code}" for leaf in self.leaves()]
         given = [_code(value) for value in self.args]
         named = [f"{name}={_code(value)}" for name, value in self.kwargs.items()]
-        call = f"tt.ops.{self.path}({', '.join([*given, *named])}"
+        # The name of an overload may be a keyword of Python: random.from
+        path = f"tt.ops.{self.path}"
+        packet, _, last = path.rpartition(".")
+        called = f"getattr({packet}, {last!r})" if iskeyword(last) else path
+        call = f"{called}({', '.join([*given, *named])}"
         end = "" if call.endswith("(") else ", "
         lines.append(f"result = {call})")
         if self.form == "out":

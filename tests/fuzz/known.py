@@ -1,4 +1,4 @@
-"""Faults that are known and not mended yet, each with its reason.  What is mended leaves the list."""
+"""Faults that are known and not mended yet, each with its reason.  Mended ones leave the list."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Known:
     Attributes
     ----------
     reason : str
-        What is wrong, and why it stays for now.
+        The fault, and why it stays for now.
     kind, where : str
         Of the verdict: its kind, and a regular expression for its place.
     program : str
@@ -50,4 +50,4 @@ class Known:
 
 
 KNOWN: tuple[Known, ...] = ()
-"""Give the operator and the exact words: what is broad hides new faults."""
+"""Give the operator and the exact words: broad ones hide new faults."""

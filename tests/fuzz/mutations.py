@@ -1,6 +1,6 @@
 """What may be wrong, unusual or extreme about a call: functions that change a draft.
 
-Each draws what it needs from a generator of its own, so that leaving one out changes none of the others.  One that
+Each draws its numbers from a generator of its own, so that leaving one out changes none of the others.  One that
 does not fit the call changes nothing.
 """
 

@@ -22,6 +22,8 @@ __all__ = ["prepare", "program"]
 
 MOST: Final = 4
 """Mutations of a call, at most."""
+GROWING: Final = ("combinations", "cartesian_prod", "block_diag")
+"""Operators whose results rightly have hundreds of millions of elements where an argument has a thousand."""
 
 
 @cache
@@ -97,7 +99,8 @@ def program(
         if len(names) not in dropped:
             _differentiate(draft, how)
     compared = form == "functional" and not draft.patient and comparable(name)
-    return Program(draft.text(), tuple(parts), name, draft.patient, draft.comparison() if compared else "")
+    patient = draft.patient or name in GROWING
+    return Program(draft.text(), tuple(parts), name, patient, draft.comparison() if compared else "")
 
 
 def _count(chance: random.Random) -> int:
@@ -143,6 +146,6 @@ def _differentiate(draft: Draft, how: str) -> None:
     draft.backward = how
     for index, leaf in enumerate(draft.leaves()):
         if leaf.dtype in FLOATING:
-            # In-place calls need a tensor that is no leaf of the graph.
+            # In-place calls need a tensor that is not a leaf of the graph.
             clone = ".mul(1)" if draft.form == "inplace" and index == 0 else ""
             leaf.code = f"{leaf.code}.detach().requires_grad_(){clone}"

@@ -25,7 +25,7 @@ PROGRAM: Final = """\
 import os, pickle
 import tt
 data = bytearray(pickle.dumps({code}, protocol={protocol}))
-{changes}child = os.fork()  # a pickle may change what is everybody's, as the dtypes of NumPy
+{changes}child = os.fork()  # a pickle may change shared objects, as the dtypes of NumPy
 if child == 0:
     try:
         found = pickle.loads(data)
@@ -47,7 +47,7 @@ def program(
     dropped: frozenset[int] = frozenset(),
     excluded: frozenset[str] = frozenset(),
 ) -> Program:
-    """Return a program that loads a pickle; `tests.fuzz.operators.program` says what the arguments are."""
+    """Return a program that loads a pickle; `tests.fuzz.operators.program` explains the arguments."""
     chance = random.Random(f"{seed}/{number}")
     code, protocol = chance.choice(OBJECTS), chance.choice((0, 2, 4, 5))
     parts = [chance.choice(("byte", "byte", "integer", "cut", "copy")) for _ in range(chance.randrange(1, 4))]

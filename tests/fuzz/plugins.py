@@ -81,7 +81,7 @@ def program(
     dropped: frozenset[int] = frozenset(),
     excluded: frozenset[str] = frozenset(),
 ) -> Program:
-    """Return a program that loads a hostile plugin; `tests.fuzz.operators.program` says what the arguments are."""
+    """Return a program that loads a hostile plugin; `tests.fuzz.operators.program` explains the arguments."""
     chance = random.Random(f"{seed}/{number}")
     parts = [
         chance.choice(("manifest", "field", "field", "register", "top"))

@@ -1,4 +1,4 @@
-"""Records: what is written down before a program runs, from which it can be made again."""
+"""Records: notes written before a program runs, from which it can be made again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FUZZERS: Final[Mapping[str, str]] = {
     "sequences": "calls that change what others made",
     "schemas": "signatures and YAML files",
     "pickles": "pickles of tensors",
-    "plugins": "plugins that break what they promise",
+    "plugins": "plugins that break their promises",
 }
-"""Name of a module beside this one -> what it tries."""
+"""Name of a module of this folder -> its subject."""
 
 
 TURNS: Final[Mapping[str, int]] = {"operators": 10, "sequences": 2, "schemas": 2, "pickles": 1, "plugins": 1}

@@ -39,9 +39,7 @@ class Failure:
         head = f"--- {self.verdict.kind}: {self.program.subject}: {self.verdict.where}"
         parts = f"# {self.record}; parts: {', '.join(self.program.parts) or 'none'}"
         note = (
-            f"\n# alone it does not fail; what the process had run is in {self.journal}"
-            if self.journal
-            else ""
+            f"\n# alone it does not fail; the earlier programs are in {self.journal}" if self.journal else ""
         )
         tail = "\n".join(f"# {line}" for line in self.verdict.text.strip().splitlines()[-12:])
         compared = ""
@@ -61,7 +59,7 @@ class Run:
     seed, pattern, excluded, jobs, limit, megabytes
         As on the command line.
     known : sequence of Known
-        What is not reported.
+        The left out failures.
     lenient : bool
         Whether results that differ from PyTorch's are reported without failing.
     """
@@ -79,6 +77,7 @@ class Run:
     failures: dict[tuple[str, str], Failure] = field(default_factory=dict)
     slow: Counter[str] = field(default_factory=Counter)
     compared: Counter[str] = field(default_factory=Counter)
+    ended: Counter[str] = field(default_factory=Counter)
     met: Counter[str] = field(default_factory=Counter)
     stale: list[Known] = field(default_factory=list)
     seconds: float = 0.0
@@ -136,13 +135,16 @@ class Run:
 
     def _one(self, worker: Worker, second: Worker, record: Record) -> None:
         verdict = worker.run(record)
-        history = list(worker.history)
         if not verdict.failed:
+            subject = second.program(record).subject if verdict.kind == "uncompared" else ""
             with self._lock:
                 self.kinds[verdict.kind] += 1
                 if verdict.kind in ("good", "uncompared") and verdict.where:
                     self.compared[verdict.where] += 1
+                if subject:
+                    self.ended[subject] += 1
             return
+        history = list(worker.history)
         program = second.program(record)
         if verdict.kind == "hang" and program.patient:
             with self._lock:
@@ -184,6 +186,10 @@ class Run:
         if self.compared:
             counts = ", ".join(f"{count} {what}" for what, count in sorted(self.compared.items()))
             lines.append(f"compared with PyTorch: {counts}")
+        if self.ended:
+            lines.append(
+                "PyTorch ends: " + ", ".join(f"{name} {count}" for name, count in self.ended.most_common(12))
+            )
         lines += [f"known, {count} times: {reason}" for reason, count in self.met.items()]
         lines += [f"STALE, take it from tests/fuzz/known.py: {known.reason}" for known in self.stale]
         if self.slow:
@@ -198,9 +204,9 @@ class Run:
         return "\n".join(lines)
 
 
-def replay(journal: Path, limit: float, megabytes: int) -> tuple[Verdict, int]:
+def replay(journal: Path, limit: float, megabytes: int, apart: bool = False) -> tuple[Verdict, int]:
     """Run the programs of a journal in one process, until one fails to end; return how, and how many ran."""
-    worker = Worker(limit, megabytes)
+    worker = Worker(limit, megabytes, apart)
     verdict, count = Verdict("good"), 0
     for fields in json.loads(journal.read_text()):
         count += 1

@@ -107,7 +107,7 @@ def _library(name: str) -> str:
 
 
 def build(levels: tuple[str, ...]) -> None:
-    """Compile what is not current in `build/sanitized`."""
+    """Compile stale libraries in `build/sanitized`."""
     hook, building = (
         _module("_tt_hatch_build", ROOT / "hatch_build.py"),
         _module("_tt_building", ROOT / "backends" / "cpu" / "native" / "build.py"),
@@ -123,7 +123,7 @@ def build(levels: tuple[str, ...]) -> None:
     package = FOLDER / "tt"
     hook.make_generated(ROOT)
     _copy_sources(hook, package)
-    # What the package checks at import are the digests of an ordinary build; whether to compile is asked of these.
+    # At import the package checks the digests of an ordinary build; whether to compile is asked of these.
     ordinary = {name: building.digest(name, source) for name, source in native.items()}
     usual = building.flags_of
     building.flags_of = lambda module: [*usual(module), *FLAGS]

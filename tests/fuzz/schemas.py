@@ -38,7 +38,7 @@ NUMBERS: Final = (
 SIGNATURE: Final = """\
 from tt.core.schema.grammar import parse
 signature = parse({text})
-assert str(parse(str(signature))) == str(signature), "what is printed does not mean the same"
+assert str(parse(str(signature))) == str(signature), "the printed form does not mean the same"
 """
 FILE: Final = """\
 from tt.core.schema.load import loads
@@ -67,7 +67,7 @@ def program(
     dropped: frozenset[int] = frozenset(),
     excluded: frozenset[str] = frozenset(),
 ) -> Program:
-    """Return a program that reads a schema; `tests.fuzz.operators.program` says what the arguments are."""
+    """Return a program that reads a schema; `tests.fuzz.operators.program` explains the arguments."""
     chance = random.Random(f"{seed}/{number}")
     of_file = chance.random() < 0.5
     if of_file:

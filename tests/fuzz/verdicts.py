@@ -1,7 +1,7 @@
-"""Running a program, and what is wrong with how it ended.
+"""Running a program, and the fault in its end.
 
 An exception is tt's own if its class is one of `tt.core.errors`, or a built-in class that a `raise` statement in a
-module of tt raises.  Every other one comes from inside: NumPy, SciPy, or Python met what tt should have refused.
+module of tt raises.  Every other one comes from inside: NumPy, SciPy, or Python met arguments that tt must refuse.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Verdict:
         result that cannot be right, "different" for one that is not PyTorch's, "crash", "hang", "slow" where it may
         rightly take long, or "uncompared" where PyTorch crashes or hangs.
     where : str
-        What is the same whenever the same thing goes wrong.
+        The part that is the same for the same fault.
     text : str
         More of it.
     """
@@ -88,7 +88,7 @@ def verdict_of(text: str, names: dict[str, Any] | None = None) -> Verdict:
     try:
         code = compile(text, NAME, "exec")
     except (SyntaxError, MemoryError, RecursionError) as error:
-        return Verdict("wrong", "the program is no Python", str(error))
+        return Verdict("wrong", "the program is not Python", str(error))
     names = {} if names is None else names
     names["np"] = np
     try:

@@ -1,10 +1,10 @@
-"""A process that runs what it is sent, a line at a time: `python -m tests.fuzz.worker MEGABYTES`.
+"""A process that runs programs it is sent, a line at a time: `python -m tests.fuzz.worker MEGABYTES`.
 
 A line asks for a program by its record, or brings a text, and says whether to run it; the answer is a line of JSON
 after the number of the question.  The process that sends them has written the record down before, and sees by it what
 a crash was about.
 
-What is imported stays in a process that runs nothing and forks one that does, and another where that one has ended:
+Imports stay in a process that runs nothing and forks one that does, and another where that one has ended:
 importing tt and PyTorch takes seconds, a fork some milliseconds.  The first line of a fork is `ready PID`; the line
 after its end is `ended STATUS`, with the negative number of the signal if there was one.
 """
@@ -18,6 +18,7 @@ import gc
 import json
 import os
 import resource
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -26,20 +27,26 @@ from typing import Any, Final
 
 from tests.fuzz import comparison, records
 from tests.fuzz.comparison import installed
-from tests.fuzz.verdicts import compare, verdict_of
+from tests.fuzz.verdicts import Verdict, compare, verdict_of
 
 READY: Final = "ready"
 PATIENT: Final = "patient"
 """The line that comes before an answer which may rightly take long, so that it is not waited for as long as others."""
 COMPARING: Final = "comparing"
 """The line that comes before PyTorch makes the call: that it ends the process is none of tt's faults."""
+DAMAGING: Final = ("fft", "_fft")
+"""How the names of operators begin whose comparison is made in a process of its own: MKL, which PyTorch calls, writes
+outside of its memory, for example in `torch.fft.fftn(torch.rand(2, 99, 3, dtype=torch.float64), dim=(0, 1))`, and what
+is damaged ends the process at some later program of tt."""
+COMPARISON: Final = 60
+"""Seconds after which such a process ends itself."""
 
 
 def main() -> None:
     """Answer until there is nothing more."""
     lines, answers = os.dup(0), os.dup(1)
-    os.dup2(2, 1)  # what programs print is no answer
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads what is meant for this one
+    os.dup2(2, 1)  # what programs print is not an answer
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads the input of this one
     with contextlib.suppress(ValueError):  # a lower limit is in force
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     records.prepare()
@@ -71,7 +78,7 @@ def _serve(lines: int, answers: int, megabytes: int) -> None:
             answer = _answer(question, say)
             if check is not None and number % every == 0 and check():
                 faulthandler.dump_traceback()
-                os.abort()  # what it found is among the errors
+                os.abort()  # its findings are among the errors
             say(json.dumps(answer))
 
 
@@ -99,11 +106,35 @@ def _answer(asked: dict[str, Any], say: Callable[[str], Any]) -> dict[str, Any]:
         verdict = verdict_of(text, names)
         if compared and verdict.kind == "good":
             say(COMPARING)
-            verdict = compare(compared, names)
+            alone = asked.get("apart") or made.subject.startswith(DAMAGING)
+            verdict = _compare_apart(compared, names) if alone else compare(compared, names)
         answer["verdict"] = verdict.as_dict()
     if "record" in asked and asked["run"]:
         del answer["program"]["text"]  # of no use unless it failed, and then it is asked for
     return answer
+
+
+def _compare_apart(text: str, names: dict[str, Any]) -> Verdict:
+    """Return the outcome of a comparison in a fork of this process."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(COMPARISON)
+            faulthandler.disable()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the errors of tt's crashes are read there
+            with os.fdopen(write, "wb") as answer:
+                answer.write(json.dumps(compare(text, names).as_dict()).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read, "rb") as answers:
+        said = answers.read()
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        return Verdict("uncompared", "PyTorch crashes")
+    return Verdict(**json.loads(said))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ ADDRESSES: Final = re.compile(
     r"0x[0-9a-f]+ ?|==\d+==|\(?BuildId: \w+\)?|block \d+ of \d+ bytes at |, at byte .*"
 )
 SHOWN: Final = 6000
-"""Characters of what a process that crashed wrote to its errors."""
+"""Characters of the error output of a crashed process."""
 
 
 class Worker:
@@ -41,6 +41,8 @@ class Worker:
         Seconds that a program may take.
     megabytes : int
         Of memory that the process may map; 0 for all, as AddressSanitizer needs it.
+    apart : bool
+        Whether each comparison is made in a process of its own, where PyTorch can damage no other.
 
     Attributes
     ----------
@@ -48,8 +50,8 @@ class Worker:
         What this process has run.
     """
 
-    def __init__(self, limit: float = 20.0, megabytes: int = 4096) -> None:
-        self.limit, self.megabytes = limit, megabytes
+    def __init__(self, limit: float = 20.0, megabytes: int = 4096, apart: bool = False) -> None:
+        self.limit, self.megabytes, self.apart = limit, megabytes, apart
         self.process: subprocess.Popen[bytes] | None = None
         self.fork = 0
         """The process that runs programs, of `self.process`; 0 where it is to be started."""
@@ -61,7 +63,7 @@ class Worker:
     def run(self, record: Record) -> Verdict:
         """Run the program of a record."""
         self.history.append(record)
-        found = self._ask({"record": asdict(record), "run": True})
+        found = self._ask({"record": asdict(record), "run": True, "apart": self.apart})
         if isinstance(found, Verdict):
             return found
         verdict = Verdict(**found["verdict"])
@@ -195,7 +197,7 @@ def _frame(text: str) -> str:
 
 
 def _summary(text: str) -> str:
-    """Return what is the same whenever a process crashes at a place."""
+    """Return the part that is the same for crashes at one place."""
     for line in text.splitlines():
         if line.startswith("SUMMARY: "):
             return ADDRESSES.sub("", line.removeprefix("SUMMARY: ").replace(str(ROOT) + "/", ""))

@@ -43,7 +43,7 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
 def difference(
     ours: Any, theirs: Any, precise: Any = None, inputs: Any = (), values: bool = True, path: str = ""
 ) -> str | None:
-    """Return what is different, None when nothing is.
+    """Return the difference, None when nothing is.
 
     `precise` is the result in a wider dtype: where rounding is larger than the tolerance on PyTorch's side, tt may
     be as far from it as PyTorch is.  `inputs` are PyTorch's tensors: a view of one has its strides in tt, too, and the

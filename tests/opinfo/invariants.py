@@ -68,7 +68,7 @@ def median(result: Any, args: Any, kwargs: Any) -> Any:
 
 
 def svd(result: Any, args: Any, kwargs: Any) -> Any:
-    """Singular values, and what the leading vectors rebuild; all vectors are orthonormal."""
+    """Singular values, and the product of the leading vectors; all vectors are orthonormal."""
     U, S, Vh = result
     if U.numel() == 0 or Vh.numel() == 0:
         return S, U, Vh
@@ -87,13 +87,18 @@ def legacy_svd(result: Any, args: Any, kwargs: Any) -> Any:
     return svd((U, S, V.mH), args, kwargs)
 
 
+def svd_lowrank(result: Any, args: Any, kwargs: Any) -> Any:
+    U, S, V = result
+    return svd((U, S, V.mH), args, kwargs)[:2]
+
+
 def eigh(result: Any, args: Any, kwargs: Any) -> Any:
     L, V = result
     return L, (V * L.to(V.dtype).unsqueeze(-2)) @ V.mH, V.mH @ V
 
 
 def eig(result: Any, args: Any, kwargs: Any) -> Any:
-    """Eigenvalues in one order, and what the vectors rebuild."""
+    """Eigenvalues in one order, and the product of the vectors."""
     L, V = result
     if L.numel() == 0:
         return L, V
@@ -128,6 +133,8 @@ INVARIANTS: dict[str, Invariant] = {
     "logcumsumexp": logcumsumexp,
     "linalg.svd": svd,
     "svd": legacy_svd,
+    "svd_lowrank": svd_lowrank,
+    "pca_lowrank": svd_lowrank,
     "linalg.eigh": eigh,
     "linalg.eig": eig,
     "linalg.eigvals": eigvals,

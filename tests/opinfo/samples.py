@@ -44,6 +44,7 @@ OPERATORS = {
         "__rand__",
         "__ror__",
         "__rxor__",
+        "_segment_reduce",
     )
 }
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64, torch.bfloat16)
@@ -53,6 +54,15 @@ SEED = drawn_seed()  # a failure says with which seed it comes again
 NO_VALUES = frozenset(
     [
         "bernoulli",
+        "cauchy",
+        "geometric",
+        "log_normal",
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
         "exponential",
         "multinomial",
         "normal",
@@ -62,7 +72,15 @@ NO_VALUES = frozenset(
         "randn",
         "randn_like",
         "rand_like",
+        "nn.functional.alpha_dropout",
         "nn.functional.dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+        "nn.functional.feature_alpha_dropout",
+        "nn.functional.fractional_max_pool2d",
+        "nn.functional.fractional_max_pool3d",
+        "nn.functional.gumbel_softmax",
+        "nn.functional.rrelu",
     ]
 )
 

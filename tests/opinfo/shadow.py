@@ -2,7 +2,7 @@
 
 The operators of PyTorch's database are functions of `torch`, methods, operators and small lambdas around them.  While a
 `Shadow` is active, every call that reaches PyTorch's own functions is made a second time in tt, under the same name; so
-what a sample means never has to be written down twice.
+the meaning of a sample never has to be written down twice.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ ACCESSORS = frozenset(
         "untyped_storage",
         "is_inference",
         "is_same_size",
+        "__index__",
+        "sym_float",
     ]
 )
 
@@ -156,7 +158,7 @@ def to_tt(tensor: Any, memories: dict[Any, Any] | None = None) -> Any:
         raise LookupError(f"tt has no {source.dtype}")
     memories = {} if memories is None else memories
     storage = source.untyped_storage()
-    # Empty memory has no address, and is shared by nobody.
+    # Empty memory has no address, and is not shared.
     key = storage.data_ptr() or object(), source.dtype
     if key not in memories:
         count = storage.nbytes() // source.element_size()
@@ -177,7 +179,7 @@ def _from_flat(flat: Any) -> Any:
     return tt.from_numpy(flat.numpy())
 
 
-class Missing(Exception):  # noqa: N818  it says what tt lacks; it is no error of the test
+class Missing(Exception):  # noqa: N818  it names a gap of tt; it is not an error of the test
     """Raised when tt has no function or method of a name."""
 
 
@@ -189,7 +191,7 @@ class Shadow(TorchFunctionMode):
     calls : list of (callable, args, kwargs)
         The calls made in tt, in order.
     failure : exception or None
-        What tt raised first.
+        The first error of tt.
     refused : bool
         Whether one of PyTorch's functions raised; a lambda or an operator around them may raise, too.
     """
@@ -249,7 +251,7 @@ class Shadow(TorchFunctionMode):
     # --- calls -------------------------------------------------------------------------------------------------
 
     def find(self, func: Any) -> tuple[str, str]:
-        """Return what the function is in tt."""
+        """Return tt's function."""
         try:
             found = NAMES.get(func)
         except TypeError:
@@ -282,7 +284,7 @@ class Shadow(TorchFunctionMode):
         return theirs
 
     def attempt(self, kind: str, name: str, args: Any, kwargs: Any) -> Any:
-        """Make the call in tt; keep what it raises."""
+        """Make the call in tt; keep its error."""
         if args is None:
             return None
         try:

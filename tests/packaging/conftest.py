@@ -98,13 +98,13 @@ def run(*command: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess
 
 
 def succeed(done: subprocess.CompletedProcess[str]) -> str:
-    """Return what a program printed; fail the test with all of its output if the program failed."""
+    """Return the output of a program; fail the test with all of its output if the program failed."""
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def build(project: Path, target: str, into: Path, **environ: str) -> tuple[Path, str]:
-    """Build a wheel or sdist; return it and what the build printed."""
+    """Build a wheel or sdist; return it and the output of the build."""
     output = succeed(run("-m", "hatchling", "build", "-t", target, "-d", str(into), cwd=project, **environ))
     (package,) = into.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return package, output

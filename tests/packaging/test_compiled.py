@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 import shutil
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tt.core import compiled
 
-from .conftest import build, import_from, install_editable, run, succeed
+from .conftest import ROOT, build, import_from, install_editable, run, succeed
 
 pytestmark = pytest.mark.exhaustive
 
@@ -161,6 +164,17 @@ def test_an_editable_installation_without_a_compiler_is_interpreted_and_says_so(
     assert "the hot modules stay interpreted: no working C compiler" in output
     active, reason, _ = report(miniature)
     assert (active, reason) == (False, "no working C compiler with Python's headers was found")
+
+
+def test_a_full_disk_is_said_to_be_full(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("hook_of_full_disks", ROOT / "hatch_build.py")
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    building = SimpleNamespace(full_disk=lambda folder: f"{folder} is full")
+    monkeypatch.setenv("CC", "there-is-no-such-compiler")
+    monkeypatch.setattr(hook, "building_module", lambda root: building)
+    with pytest.raises(hook.NotCompiledError, match=f"^{re.escape(str(tmp_path))} is full$"):
+        hook.need_compiler(ROOT, tmp_path)
 
 
 @pytest.mark.exhaustive

@@ -27,7 +27,7 @@ def test_a_hot_module_has_c_types(module):
 def test_mypy_makes_no_exception_for_hot_modules():
     mypy = PROJECT["tool"]["mypy"]
     assert mypy["strict"]
-    assert "untyped_calls_exclude" not in mypy
+    assert mypy["untyped_calls_exclude"] == ["ml_dtypes"]  # a library
     own = [entry for entry in mypy["overrides"] if any(name.startswith("tt.") for name in entry["module"])]
     assert own == []
 

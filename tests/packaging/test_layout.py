@@ -132,6 +132,7 @@ def test_a_wheel_declares_the_command_and_the_plugins(site):
         ("tt.plugins", "cpu"): "tt.backends.cpu.plugin",
         ("tt.plugins", "cuda"): "tt.backends.cuda.plugin",
         ("tt.plugins", "sparse"): "tt.plugins.sparse.plugin",
+        ("tt.plugins", "nested"): "tt.plugins.nested.plugin",
         ("tt.plugins", "autograd"): "tt.plugins.autograd.plugin",
     }
     assert metadata.metadata["License-Expression"] == "Apache-2.0"
@@ -148,14 +149,15 @@ def test_the_hot_modules_of_a_compiled_wheel_run(tmp_path):
     lines = import_from(
         tmp_path / "site",
         """
-        import sys
+        import importlib
         import tt
         from tt.core import compiled
         x = tt.ones(3, requires_grad=True)
         (x * 2).sum().backward()
         print(x.grad.tolist())
-        loaders = {type(sys.modules[name].__loader__).__name__ for name in compiled.status().modules}
-        print(compiled.status().active, len(compiled.status().modules), *loaders)
+        modules = compiled.status().modules
+        loaders = {type(importlib.import_module(name).__loader__).__name__ for name in modules}
+        print(compiled.status().active, len(modules), *loaders)
         """,
     )
     with (ROOT / "pyproject.toml").open("rb") as file:

@@ -23,7 +23,7 @@ print(None if threads is None else threads.number())
 
 
 def report(folder: Path, **environ: str) -> tuple[bool, str, str]:
-    """Return whether native kernels are active, why (not), and what the extension says."""
+    """Return whether native kernels are active, why (not), and the extension's answer."""
     active, reason, number = import_from(folder, REPORT, **environ)
     return active == "True", reason, number
 

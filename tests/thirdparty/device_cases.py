@@ -324,7 +324,7 @@ def devices(value):
 
 
 def run(function):
-    """Return what is wrong with a case on the device, or an empty string."""
+    """Return the fault of a case on the device, or an empty string."""
     try:
         expected = function(tensors("cpu"))
     except Exception:

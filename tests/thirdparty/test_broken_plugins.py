@@ -1,4 +1,4 @@
-"""Broken packages, installed: `import tt` goes on, and `tt plugins list` tells what is wrong."""
+"""Broken packages, installed: `import tt` goes on, and `tt plugins list` names the faults."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_its_wheel_passes_its_own_tests_beside_other_packages(package, installed
 
 
 def test_its_tests_fail_where_the_package_is_wrong(package, tmp_path, installed):
-    """The generated tests see the installed package and notice what it does."""
+    """The generated tests see the installed package and notice its faults."""
     if " " in package.name or package.name not in PACKAGES:
         pytest.skip("the same template as one without further options")
     import shutil

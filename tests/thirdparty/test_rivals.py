@@ -112,12 +112,12 @@ def test_blocks_choose_between_kernels_of_a_call_that_was_made_before(both):
                     assert x.exp().item() == 201
                     assert tt.nn.functional.relu6(x).item() == 101  # a composite is on no device
                     assert x.double().exp().item() == 201 and x.half().exp().item() == 201
-                    with tt.prefer("*", "rival_two"):  # what it leaves together, the outer blocks order
+                    with tt.prefer("*", "rival_two"):  # the outer blocks order its ties
                         assert x.exp().item() == 101
                     with tt.prefer("cpu", "*"):
                         assert x.exp().item() == plain
                 assert x.exp().item() == 101
-                assert tt.tensor([1j]).exp().dtype == tt.complex64  # what it does not serve, the CPU's kernel does
+                assert tt.tensor([1j]).exp().dtype == tt.complex64  # the CPU's kernel serves the rest
             assert x.exp().item() == plain and tt.nn.functional.relu6(x).item() == 1
         tt.set_preference("rival_two", ops="exp")
         assert x.exp().item() == 201 and tt.nn.functional.relu6(x).item() == 1

@@ -1,4 +1,4 @@
-"""A layout from a package of its own: what the core does for it, and what the checks find in it."""
+"""A layout from a package of its own: the core's part, and the findings of the checks."""
 
 from __future__ import annotations
 

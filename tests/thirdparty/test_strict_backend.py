@@ -12,7 +12,7 @@ pytest.importorskip("array_api_strict")
 
 STRICT = "tt-strict-backend"
 KINDS = ("bool", "uint8", "int64", "float32", "complex64")
-"""What the conformance check takes of the backend's dtypes; it has no float16."""
+"""The backend's dtypes in the conformance check; it has no float16."""
 HERE = Path(__file__).parent
 PROGRAM = (HERE / "device_cases.py").read_text()
 
@@ -28,7 +28,7 @@ def _names() -> list[str]:
 
 @pytest.fixture(scope="module")
 def problems(run):
-    """Run all cases in one process; what is wrong with each."""
+    """Run all cases in one process; the faults of each."""
     return json.loads(run(PROGRAM, STRICT))
 
 
@@ -48,7 +48,7 @@ def test_the_whole_backend_is_about_twenty_lines():
 
 
 def conformance(ops: list[str], dtypes: list[str]) -> str:
-    """Return a program that prints what the conformance check finds."""
+    """Return a program that prints the findings of the conformance check."""
     return f"""
         import json
         from tt.core.testing.conformance import check_conformance

@@ -17,7 +17,7 @@ SEED = drawn_seed()
 
 @pytest.fixture(scope="module")
 def alone(run):
-    """What the program prints where nothing else is installed."""
+    """The output of the program where nothing else is installed."""
     found = run(PROGRAM, arguments=[str(SEED)])
     assert found.count("\n") > 500
     return found
@@ -73,7 +73,7 @@ def test_what_was_put_back_is_told(listed):
         ),
         (
             "hostile_gradient",
-            "PluginError: the 'hostile_gradient' plugin brings what the layer 'autograd' does for softplus: that is "
+            "PluginError: the 'hostile_gradient' plugin brings the rule of the layer 'autograd' for softplus: that is "
             "for whoever brings the operator or the layer to say",
         ),
         (

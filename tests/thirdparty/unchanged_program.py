@@ -1,4 +1,4 @@
-"""A program that names no plugin, and prints what it computed: the same with and without other packages installed.
+"""A program that names no plugin, and prints its results: the same with and without other packages installed.
 
 Arguments: the seed from which operators and samples are drawn; "activate", to let every plugin register in between.
 """
@@ -100,7 +100,7 @@ def samples_report():
             for number, sample in enumerate(found):
                 tt.manual_seed(number)
                 try:
-                    result = digest(REGISTRY.caller(definition.name)(*sample.args, **sample.kwargs))
+                    result = digest(REGISTRY.overload(definition.name)(*sample.args, **sample.kwargs))
                 except EXPECTED as error:
                     result = type(error).__name__  # messages tell which backends are installed
                 show(definition.name, dtype, number, result)

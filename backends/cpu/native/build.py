@@ -9,23 +9,21 @@ of, or its flags, have changed; `_native.json` in the root of the package record
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
 import platform
 import re
-import shutil
 import sys
-import tempfile
-import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import source_hash
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from pathlib import Path
 
 __all__ = [
     "FAMILY_LEVELS", "FLAGS", "LEVELS", "LEVEL_FLAGS", "RECORD", "NotBuiltError", "build_in_place", "compile_native",
@@ -40,9 +38,10 @@ LEVELS: Final = ("baseline", "avx2", "avx512")
 """The instruction sets, lowest first: x86-64 (or any other processor), x86-64-v3, x86-64-v4."""
 
 FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "threads": (), "memory": (),  # one for the process, whatever the kernels are compiled for
-    # Sorting, adding at places, weighted sums of rows and joining wait for memory or for branches.
+    "threads": (), "memory": (), "checksums": (),  # one for the process, whatever the kernels are compiled for
+    # Sorting, adding at places, weighted sums of rows, joining and alignments wait for memory or for branches.
     "sorting": ("baseline",), "scattering": ("baseline",), "resampling": ("baseline",), "shaping": ("baseline",),
+    "ctc": ("baseline",),
     # With AVX-512 they are as fast as with AVX2; a cumulative sum down the rows is slower, by its scattered stores.
     "scan": ("baseline", "avx2"), "pooling": ("baseline", "avx2"), "optimizer": ("baseline", "avx2"),
     "decomposition": ("baseline", "avx2"),
@@ -67,7 +66,7 @@ LEVEL_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
     "avx512": ("-march=x86-64-v4",),
 }
 
-WIDE_VECTORS: Final = frozenset({"activation", "pointwise"})
+WIDE_VECTORS: Final = frozenset({"activation", "pointwise", "recurrent", "reparametrization"})
 """The families of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
 to a third faster.  For AVX-512 compilers prefer 256 bits, and for all that moves data
 they are right: transposing a matrix takes half as long again with 512."""
@@ -78,7 +77,13 @@ SOURCES: Final = "src"
 HEADERS: Final = "include"
 """The folder of the headers, next to the folder of the sources; extensions lie in the folder that holds both."""
 
-INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
+INCLUDED: Final = re.compile(
+    rb'#[ \t]*include[ \t]+"([^"]+)"'
+)  # a search for `#` is faster than one for lines
+
+
+NEEDED: Final = 32 << 20
+"""Bytes: more than the compiler writes for an extension, its temporary files included."""
 
 
 class NotBuiltError(Exception):
@@ -136,19 +141,64 @@ def include_folders(source: Path) -> list[Path]:
     return [source.parent, source.parent.with_name(HEADERS)]
 
 
+def included_names(content: bytes) -> list[str]:
+    """Return the names that a file includes, in its order."""
+    found = INCLUDED.finditer(content)
+    return [m[1].decode() for m in found if not content[: m.start()].rpartition(b"\n")[2].strip()]
+
+
+class Files:
+    """The sources and headers that were read.  Extensions share most of them, and every process checks all."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[bytes, list[str]] | None] = {}
+        self._digests: dict[str, bytes] = {}
+        self._places: dict[tuple[str, str], str | None] = {}
+
+    def read(self, path: str) -> tuple[bytes, list[str]] | None:
+        """Return the content of a file and the names that it includes, or None where there is no file."""
+        if path not in self._read:
+            self._read[path] = None
+            with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
+                content = file.readall()
+                self._read[path] = (content, included_names(content))
+        return self._read[path]
+
+    def made_of(self, source: str) -> list[str]:
+        """Return a source and all templates and headers that it includes, also by way of others."""
+        folder = os.path.dirname(source)
+        found, open_files = {source: None}, [source]
+        while open_files:
+            file = self.read(open_files.pop())
+            for name in () if file is None else file[1]:
+                included = self._included(folder, name)
+                if included is not None and included not in found:
+                    found[included] = None
+                    open_files.append(included)
+        del found[source]
+        return [source, *sorted(found, key=lambda path: path.split(os.sep))]
+
+    def _included(self, folder: str, name: str) -> str | None:
+        """Return the file that a source in a folder includes by a name; None for one of the system."""
+        if (folder, name) not in self._places:
+            # Templates lie with sources, headers apart.
+            headers = os.path.join(os.path.dirname(folder), HEADERS)
+            places = (os.path.join(folder, name), os.path.join(headers, name))
+            found = next((place for place in places if self.read(place) is not None), None)
+            self._places[folder, name] = found
+        return self._places[folder, name]
+
+    def digest(self, source: str) -> bytes:
+        """Return a digest of a source and all that it includes."""
+        if source not in self._digests:
+            files = [self.read(path) for path in self.made_of(source)]
+            self._digests[source] = source_hash(b"\0".join(file[0] for file in files if file is not None))
+        return self._digests[source]
+
+
 def made_of(source: Path) -> list[Path]:
     """Return a source and all templates and headers that it includes, also by way of others."""
-    folders = include_folders(source)
-    found, open_files = [source], [source]
-    while open_files:
-        file = open_files.pop()
-        for name in INCLUDED.findall(file.read_bytes()):
-            places = [folder / name.decode() for folder in folders]
-            included = next((place for place in places if place.is_file()), None)
-            if included is not None and included not in found:
-                found.append(included)
-                open_files.append(included)
-    return [source, *sorted(found[1:])]
+    return [type(source)(path) for path in Files().made_of(str(source))]
 
 
 def flags_of(module: str) -> list[str]:
@@ -171,44 +221,31 @@ def level_has_better(module: str) -> bool:
     return platform.machine() in X86 and "avx2" in FAMILY_LEVELS.get(family_of(module), LEVELS)
 
 
-def digest(module: str, source: Path, contents: dict[Path, bytes] | None = None) -> str:
-    """Return a digest of all that an extension is made of, its flags included.
-
-    Parameters
-    ----------
-    module : str
-        Its import name.
-    source : Path
-        Its source.
-    contents : dict, optional
-        Keeps what was read of a source, for the other extensions that are made of it.
-    """
-    content = contents.get(source) if contents is not None else None
-    if content is None:
-        content = source_hash(b"\0".join(file.read_bytes() for file in made_of(source)))
-        if contents is not None:
-            contents[source] = content
+def digest(module: str, source: Path | str, files: Files | None = None) -> str:
+    """Return a digest of all that an extension is made of, its flags included; `files` keeps what was read."""
+    content = (Files() if files is None else files).digest(str(source))
     return source_hash(content + " ".join(flags_of(module)).encode()).hex()
 
 
 def source_of(module: str, package: Path) -> Path:
     """Return where the source of an extension lies under the root of the package."""
-    return Path(package, *module.split(".")[1:-1], SOURCES, f"{family_of(module)}.c")
+    return package.joinpath(*module.split(".")[1:-1], SOURCES, f"{family_of(module)}.c")
 
 
 def library_of(module: str, package: Path) -> Path:
     """Return where the library of an extension lies under the root of the package."""
     *folders, name = module.split(".")[1:]
-    return Path(package, *folders, name + EXTENSION_SUFFIXES[0])
+    return package.joinpath(*folders, name + EXTENSION_SUFFIXES[0])
 
 
 # --- the record ---
 
 
-def read_record(package: Path) -> dict[str, Any]:
+def read_record(package: Path | str) -> dict[str, Any]:
     """Return the record of the last build; an empty one where there is none that can be read."""
     try:
-        record: dict[str, Any] = json.loads((package / RECORD).read_text(encoding="utf-8"))
+        with open(os.path.join(package, RECORD), encoding="utf-8") as file:
+            record: dict[str, Any] = json.load(file)
     except (OSError, ValueError):
         return {}
     return record
@@ -258,24 +295,29 @@ def compile_native(
     except ImportError as error:
         raise NotBuiltError(f"{error.name} is not installed") from error
     probe = into / "probe.c"
-    into.mkdir(parents=True, exist_ok=True)
-    probe.write_text("#include <Python.h>\n#include <pthread.h>\nint tt_probe;\n", encoding="utf-8")
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        probe.write_text("#include <Python.h>\n#include <pthread.h>\nint tt_probe;\n", encoding="utf-8")
+    except OSError as error:
+        raise NotBuiltError(full_disk(into.parent) or str(error)) from error
     refused = []
     for level in ["", *sorted({level_of(name) for name in modules} - {"", "baseline"})]:
         try:
             compile_one(f"tt_probe_{level}", probe, into, np.get_include())
         except Exception as error:  # setuptools raises a dozen kinds
-            if not level:
-                raise NotBuiltError("no working C compiler with Python's headers was found") from error
+            full = full_disk(into)
+            if full or not level:
+                raise NotBuiltError(
+                    full or "no working C compiler with Python's headers was found"
+                ) from error
             refused.append(level)
     modules = without(modules, refused)
     # Imported here: every process that looks at the record would wait for it.
     from concurrent.futures import ThreadPoolExecutor, wait
 
-    contents: dict[Path, bytes] = {}
-    digests = {
-        name: digest(name, source, contents) for name, source in modules.items()
-    }  # before the compiler reads
+    files = Files()
+    # Before the compiler reads.
+    digests = {name: digest(name, source, files) for name, source in modules.items()}
 
     def build(name: str) -> Path:
         library = compile_one(name, modules[name], into, np.get_include())
@@ -295,7 +337,8 @@ def compile_native(
             libraries[name] = future.result()
         except Exception as error:
             first = (str(error).strip().splitlines() or [""])[0]
-            raise NotBuiltError(f"compiling {modules[name].name} failed: {first}") from error
+            reason = full_disk(into) or first
+            raise NotBuiltError(f"compiling {modules[name].name} failed: {reason}") from error
     record = {
         "numpy": np.__version__,
         "suffix": EXTENSION_SUFFIXES[0],
@@ -303,6 +346,26 @@ def compile_native(
         "modules": digests,
     }
     return libraries, record
+
+
+def full_disk(*folders: str | Path) -> str:
+    """Return which folder's disk is full, as a message, or "" if none is; compilers' temporary folder is one of them.
+
+    Compilers print it to the terminal and remove their output, so only writing as much as they do shows it.
+    """
+    import tempfile  # here and below: every process that looks at the record would wait for it
+
+    # Python takes another folder than TMPDIR if nothing can be written there, and compilers do not.
+    for folder in (*folders, tempfile.gettempdir(), os.environ.get("TMPDIR", "")):
+        try:
+            if not os.path.isdir(folder):
+                continue
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(NEEDED))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                return f"the disk of {folder} is full"
+    return ""
 
 
 def expected_work(module: str, source: Path) -> float:
@@ -339,7 +402,7 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
     command.force = True
     command.ensure_finalized()
     command.run()
-    return Path(command.get_ext_fullpath(name))
+    return type(source)(command.get_ext_fullpath(name))
 
 
 # --- in place ---
@@ -352,23 +415,31 @@ def build_in_place(
     record = read_record(package)
     modules = without(modules, record.get("refused", ()))
     before = record.get("modules", {}) if record.get("suffix") == EXTENSION_SUFFIXES[0] else {}
-    contents: dict[Path, bytes] = {}
+    files = Files()
     current = {
         name for name, source in modules.items()
-        if before.get(name) == digest(name, source, contents) and library_of(name, package).is_file()
+        if before.get(name) == digest(name, source, files) and library_of(name, package).is_file()
     }  # fmt: skip
     wanted = {name: source for name, source in modules.items() if name not in current}
     if not wanted and before.keys() == modules.keys():
         return f"native kernels: {len(modules)} extensions are current"
     new: dict[str, Any] = {}
     if wanted:
+        import shutil
+        import tempfile
+        from pathlib import Path
+
         with tempfile.TemporaryDirectory(prefix="tt-native-") as scratch:
             libraries, new = compile_native(wanted, Path(scratch), say=say, pool=pool)
             for name, library in libraries.items():
                 # Replaced at once: a process that has the old one open keeps it.
                 partial = library_of(name, package).with_suffix(f".{os.getpid()}.partial")
-                shutil.copyfile(library, partial)
-                partial.replace(library_of(name, package))
+                try:
+                    shutil.copyfile(library, partial)
+                    partial.replace(library_of(name, package))
+                except OSError as error:
+                    partial.unlink(missing_ok=True)
+                    raise NotBuiltError(full_disk(partial.parent) or str(error)) from error
         modules = without(modules, new["refused"])
         wanted = without(wanted, new["refused"])
     digests = {name: new["modules"][name] if name in wanted else before[name] for name in modules}
@@ -397,12 +468,16 @@ def withdraw(package: Path, modules: Mapping[str, Path], reason: str) -> None:
 
 def main() -> int:
     """Compile the native kernels of a checkout in place; the command of `make native`."""
+    from pathlib import Path
+
     folder = Path(__file__)
     package, root = folder.absolute().parents[3], folder.resolve().parents[3]
     project = root / "pyproject.toml"
     if not project.is_file():
         sys.stderr.write("native kernels are compiled in a checkout of the project, which this is not\n")
         return 2
+    import tomllib
+
     with project.open("rb") as file:
         options = tomllib.load(file)["tool"]["hatch"]["build"]["hooks"]["custom"]
     modules = native_modules(root, options["native-modules"])
@@ -414,7 +489,7 @@ def main() -> int:
     try:
         with contextlib.redirect_stdout(quiet):  # setuptools names each command
             line = build_in_place(root, package, modules, say)
-    except NotBuiltError as reason:
+    except (NotBuiltError, OSError) as reason:
         sys.stderr.write(f"native kernels: {reason}\n")
         return 1
     sys.stdout.write(line + "\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tt.backends.cpu.native.loading import load
+import numpy as np
+
+from tt.backends.cpu.native.loading import adder, load
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -13,10 +15,21 @@ cpu: Final = KernelTable(device="cpu")
 
 NATIVE: Final = load("optimizer")
 
+add = adder(cpu, NATIVE)
 
-def add(op: str, function: str, takes: str, **options: Any) -> None:
-    """Register a function of the extension under the name of an operator."""
-    cpu.kernel(op, getattr(NATIVE, function), takes=takes.split(), native=True, **options)
+
+def fused_step(*args: Any) -> None:
+    """Take a step by rule; arrays with gaps, or in another order than their parameter, are copied."""
+    if NATIVE.fused_step(*args):
+        return
+    *lists, rule, numbers, maximize = args
+    copies = [[np.ascontiguousarray(array).reshape(array.shape) for array in arrays] for arrays in lists]
+    if not NATIVE.fused_step(*copies, rule, numbers, maximize):
+        raise ValueError("lists that the shape rule refuses")
+    for arrays, changed in zip(lists, copies, strict=True):
+        for array, new in zip(arrays, changed, strict=True):
+            if array is not new and array.flags.writeable:
+                array[...] = new
 
 
 if NATIVE is not None:
@@ -33,6 +46,14 @@ if NATIVE is not None:
     )
     add("_fused_adam_", "fused_adam", ADAM, form="inplace")
     add("_fused_adamw_", "fused_adamw", ADAM, form="inplace")
+    cpu.kernel(
+        "_fused_step_",
+        fused_step,
+        dtypes=("float32", "float64"),
+        takes=("self", "grads", "first", "second", "third", "rule", "numbers", "maximize"),
+        native=True,
+        form="inplace",
+    )
     add(
         "_fused_adagrad_",
         "fused_adagrad",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import Any, Final
 
+import numpy as np
+
+from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.loading import load
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -99,3 +103,41 @@ if NATIVE is not None:
         half="native",
         native=True,
     )
+
+    # --- counts ----------------------------------------------------------------------------------------------------
+
+    def _flat(values: Array) -> Array:
+        return np.ascontiguousarray(values, np.float64).reshape(-1)
+
+    def poisson(self: Array, generator: Any) -> Array:
+        rate = _flat(self)
+        if not (rate >= 0).all():
+            raise errors.ValueRangeError(
+                "poisson(): the rates must be 0 or more, and some are negative or NaN"
+            )
+        infinite = rate == math.inf
+        found = NATIVE.poisson_counts(np.where(infinite, 0.0, rate) if infinite.any() else rate, generator)
+        found[infinite] = math.inf
+        out = np.empty_like(self)
+        with np.errstate(over="ignore"):
+            out[...] = found.reshape(self.shape)
+        return out
+
+    def binomial(count: Array, prob: Array, generator: Any) -> Array:
+        counts, probs = np.broadcast_arrays(count, prob)
+        n, p = np.floor(_flat(counts)), _flat(probs)
+        # Of probabilities above one half the failures are counted.
+        flipped = p > 0.5
+        rare = np.where(flipped, 1 - p, p)
+        drawable = (n > 0) & (n < math.inf) & (rare > 0)
+        found = NATIVE.binomial_counts(np.where(drawable, n, 0.0), np.where(drawable, rare, 0.0), generator)
+        np.subtract(n, found, found, where=flipped & drawable)
+        sure = ((p >= 1) & (n > 0)) | ((n == math.inf) & (p > 0))
+        np.copyto(found, n, where=sure)
+        np.copyto(found, math.nan, where=np.isnan(n) | np.isnan(p))
+        with np.errstate(over="ignore"):
+            out: Array = found.reshape(counts.shape).astype(count.dtype, copy=False)
+        return out
+
+    cpu.kernel("poisson", poisson, dtypes="floating", half="native", native=True)
+    cpu.kernel("binomial", binomial, dtypes="floating", half="native", native=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.native.loading import adder, load
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -13,11 +13,7 @@ cpu: Final = KernelTable(device="cpu")
 
 NATIVE: Final = load("scattering")
 
-
-def add(op: str, function: str, takes: str, **options: Any) -> None:
-    """Register a function of the extension under the name of an operator."""
-    cpu.kernel(op, getattr(NATIVE, function), takes=takes.split(), native=True, **options)
-
+add = adder(cpu, NATIVE)
 
 if NATIVE is not None:
     # --- along one dimension ---------------------------------------------------------------------------------------

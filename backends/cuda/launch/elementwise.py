@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 POINTWISE: Final = Program("pointwise.cuh")
+SPECIAL: Final = Program("special.cuh")
+"""With the functors that the first one has, and special functions, which take long to compile."""
 
 MAX_DIMS: Final = 8
 """The most dimensions that a kernel takes; the same as in `common.cuh`."""
@@ -118,13 +120,14 @@ def plan_of(
     """
     layout = collapse(out.shape, [out.strides, *strides])
     sizes, steps = layout
+    program = SPECIAL if functor.startswith("special::") else POINTWISE
     types = f"{out.dtype.name}, Types<{', '.join(h.dtype.name for h in operands)}>"
     widest = max(h.dtype.itemsize for h in (out, *operands))
     lanes = 1 if widest >= 16 else 8 if widest <= 2 else 16 // widest
     count = prod(sizes)
     index = "int32" if fits_int32(layout) and count < 2**31 - THREADS * MOST_BLOCKS else "int64"
     if not sizes or (len(sizes) == 1 and all(s == (1,) for s in steps) and aligned):
-        kernel = POINTWISE.kernel(f"pointwise_flat<{functor}, {types}>")
+        kernel = program.kernel(f"pointwise_flat<{functor}, {types}>")
         return ElementwisePlan(kernel, grid_of(max(count // lanes, min(count, lanes))), (count,))
     if aligned and len(sizes) <= 2 and sizes[-1] % lanes == 0 and _in_rows(layout, lanes):
         vectors, per_row = count // lanes, sizes[-1] // lanes
@@ -132,9 +135,9 @@ def plan_of(
         inner = [own[-1] for own in steps[1:]]
         room = [0] * (3 - len(operands))
         geometry = struct.pack("8q", vectors, per_row, *rows, *room, *inner, *room)
-        kernel = POINTWISE.kernel(f"pointwise_rows<{functor}, {index}, {types}>")
+        kernel = program.kernel(f"pointwise_rows<{functor}, {index}, {types}>")
         return ElementwisePlan(kernel, grid_of(vectors), (geometry,))
-    kernel = POINTWISE.kernel(f"pointwise_strided<{functor}, {index}, {types}>")
+    kernel = program.kernel(f"pointwise_strided<{functor}, {index}, {types}>")
     return ElementwisePlan(kernel, grid_of(count), (count, strided(layout, 4)))
 
 

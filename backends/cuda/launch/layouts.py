@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
     from tt.backends.cuda.handle import StridedHandle
 
-__all__ = ["MOST_BLOCKS", "THREADS", "axis_of", "contiguous", "grid_of", "joined", "name_of", "packed"]
+__all__ = [
+    "MOST_BLOCKS",
+    "THREADS",
+    "axis_of",
+    "contiguous",
+    "grid_of",
+    "joined",
+    "name_of",
+    "packed",
+    "uploaded",
+]
 
 THREADS: Final = 256
 """The threads of a block in which each thread computes its own elements."""
@@ -94,3 +104,12 @@ def joined(
             for f, row in zip(found, rows, strict=True):
                 f.append(row[d])
     return shape, found
+
+
+def uploaded(backend: CudaBackend, array: np.ndarray[Any, Any]) -> StridedHandle:
+    """Return a table of the host on the device; while a graph is captured, by a copy that it keeps and repeats."""
+    if backend.transfers.captured is None:
+        return backend.normalise(backend.namespace.asarray(array))
+    locked = backend.transfers.pinned(array.shape, array.dtype)
+    locked[...] = array
+    return backend.transfers.upload(locked, backend.current_device(), non_blocking=True)

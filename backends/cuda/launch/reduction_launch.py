@@ -38,6 +38,7 @@ __all__ = [
     "elementwise",
     "index_type",
     "line_width",
+    "only",
     "wide",
     "workspace",
 ]
@@ -250,6 +251,13 @@ def _columns(outer: int, inner: int, count: int, index: str, tuning: Tuning) -> 
     # One after the other a thread adds at most some hundred elements, which keeps digits.
     parts = max(1, parts, count // (rows * 512))
     return f"reduce_columns<{{}}, {index}, {tuning.threads}>", tiles * parts, parts
+
+
+def only(results: tuple[StridedHandle | None, ...]) -> StridedHandle:
+    """Return the first result of a reduction, whose dtype was given."""
+    found = results[0]
+    assert found is not None
+    return found
 
 
 class Walker:

@@ -303,7 +303,7 @@ class Ledger:
 def _described(
     device: int, start: int, size: int, stream: int, inside: list[tuple[int, Block, str]]
 ) -> dict[str, Any]:
-    """Return one segment; what is between its blocks is free."""
+    """Return one segment; the gaps between its blocks are free."""
     shown, end = [], start
     for ptr, block, state in [*inside, (start + size, Block(0, 0, 0, []), "")]:
         if ptr > end:

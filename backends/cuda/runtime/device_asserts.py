@@ -16,7 +16,7 @@ from tt.core.library import errors
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["KINDS", "Failures", "kind_of"]
+__all__ = ["KINDS", "POLYNOMIALS", "Failures", "kind_of"]
 
 _FIELDS: Final = 5
 """Words of the record: taken, what, index, dim, size; `Failure` in sources/failures.cuh."""
@@ -50,6 +50,26 @@ def _target(op: str, index: int, dim: int, size: int) -> Exception:
     return errors.IndexValueError(f"Target {index} is out of bounds.")
 
 
+def _label(op: str, index: int, dim: int, size: int) -> Exception:
+    return errors.PlaceError(f"{op}(): the target {index} is not one of {size} classes")
+
+
+def _bag(op: str, index: int, dim: int, size: int) -> Exception:
+    if dim == 1:
+        return errors.ShapeError(f"{op}(): offsets[0] has to be 0, however, got {index}")
+    if dim == 2:
+        return errors.ShapeError(
+            f"{op}(): offsets[-1] can not be greater than input's length {size} but got {index}"
+        )
+    if dim == 3:
+        return errors.ShapeError(f"{op}(): offsets must not decrease")
+    return errors.PlaceError(f"{op}(): index {index} is out of range for {size} rows")
+
+
+def _degree(op: str, index: int, dim: int, size: int) -> Exception:
+    return errors.ValueRangeError(f"{op}(): the degree is {index}, and the highest is {size}")
+
+
 def _chance(op: str, index: int, dim: int, size: int) -> Exception:
     return errors.ValueRangeError(f"{op}(): all elements of input should be between 0 and 1")
 
@@ -68,12 +88,20 @@ def _divisor(op: str, index: int, dim: int, size: int) -> Exception:
     return errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
 
 
+POLYNOMIALS: Final = (
+    *(f"special_{which}chebyshev_polynomial_{kind}" for which in ("", "shifted_") for kind in "tuvw"),
+    "special_hermite_polynomial_h", "special_hermite_polynomial_he", "special_laguerre_polynomial_l",
+    "special_legendre_polynomial_p",
+)  # fmt: skip
+"""Operators whose degree has a limit."""
+
 KINDS: Final[Mapping[str, Message]] = {
     "gather": _place, "scatter": _place, "scatter_add": _place, "scatter_reduce": _place, "index": _index,
     "index_put": _index, "index_select": _slice, "_embedding": _slice, "embedding_dense_backward": _slice,
     "index_add": _slice, "index_copy": _index, "index_fill": _index, "take": _flat, "put": _flat,
     "masked_scatter": _source, "bernoulli": _probability, "nll_loss": _target, "binary_cross_entropy": _chance,
-    "div": _divisor, "multinomial": _weight,
+    "div": _divisor, "multinomial": _weight, "_weighted_taps": _slice, "_spread_taps": _slice,
+    "ctc_loss": _label, "embedding_bag": _bag, **dict.fromkeys(POLYNOMIALS, _degree),
 }  # fmt: skip
 """The faults on the device, by operator; the position in this mapping is the number used there."""
 

@@ -1,6 +1,6 @@
 """CUDA graphs: the work of a stream, captured once and given again as a whole.
 
-Note [What a capture allows]
+Note [Rules of a capture]
 ----------------------------
 While a stream captures, no kernel runs: a host that waits for the device, or reads a number from it, needs a value that
 does not exist yet, and CUDA refuses.  CuPy's calls of cuBLAS, cuRAND, cuSOLVER and cuSPARSE refuse too, because these
@@ -17,16 +17,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from tt.backends.cuda.runtime.graph_random import CapturedNumbers
 from tt.backends.cuda.runtime.interface import backend
-from tt.core.library import Generator, Mode, Tensor, TensorBase, errors
+from tt.core.library import Generator, Mode, TensorBase, errors
 
-__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
+__all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"]
 
 _ERROR_MODES: Final = ("global", "thread_local", "relaxed")
 _NUMBERS: Final = itertools.count(1)
@@ -70,41 +69,41 @@ class _Capturing(Mode):
         super().__init__()
         self._numbers = numbers
 
-    def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+    def handle(self, overload: Any, args: tuple[Any, ...]) -> Any:
         """Make a call; an error of CUDA becomes one that names it."""
-        if "random" in caller.operator.definition.tags and _on_cuda(caller, args):
+        if "random" in overload.operator.definition.tags and _on_cuda(overload, args):
             generator = next((value for value in args if isinstance(value, Generator)), None)
             before = self._numbers.taken(generator)
-            result = self._call(caller, args)
+            result = self._call(overload, args)
             after = self._numbers.taken(generator)
             if (after[0] - before[0]) % 2**64 != after[1] - before[1]:
                 raise errors.DeviceError(
-                    f"{caller.name}(): these random numbers cannot be captured in a CUDA graph: each replay would draw "
-                    "the same\n"
+                    f"{overload.name}(): these random numbers cannot be captured in a CUDA graph: each replay would "
+                    "draw the same\n"
                     "  try: draw them before the replay, into a tensor that the graph reads"
                 )
             return result
-        return self._call(caller, args)
+        return self._call(overload, args)
 
-    def _call(self, caller: Any, args: tuple[Any, ...]) -> Any:
+    def _call(self, overload: Any, args: tuple[Any, ...]) -> Any:
         try:
-            return caller.dispatch(args)
+            return overload.dispatch(args)
         except Exception as error:
             # Libraries and CUDA have their own messages, also where a kernel explains their errors.
             if isinstance(error, errors.DeviceError) or "captur" not in str(error).lower():
                 raise
             raise errors.DeviceError(
-                f"{caller.name}(): cannot be captured in a CUDA graph: {error}\n"
+                f"{overload.name}(): cannot be captured in a CUDA graph: {error}\n"
                 "  try: call it before or after the capture\n"
                 "  see: tt ops explain, for the kernels that serve it"
             ) from error
 
 
-def _on_cuda(caller: Any, args: tuple[Any, ...]) -> bool:
+def _on_cuda(overload: Any, args: tuple[Any, ...]) -> bool:
     tensors = [value for value in args if isinstance(value, TensorBase)]
     if tensors:
         return any(tensor.device.type == "cuda" for tensor in tensors)
-    at = caller.operator.device_at
+    at = overload.operator.device_at
     return at < 0 or args[at] is None or args[at].type == "cuda"
 
 
@@ -137,7 +136,7 @@ class CUDAGraph:
         pool : GraphPool, optional
             From `graph_pool_handle`, or the `pool()` of another graph: both share its memory.
         capture_error_mode : str
-            "global", "thread_local" or "relaxed"; captures are always relaxed (see Note [What a capture allows]).
+            "global", "thread_local" or "relaxed"; captures are always relaxed (see Note [Rules of a capture]).
 
         Raises
         ------
@@ -325,132 +324,3 @@ class graph:  # noqa: N801 - PyTorch's name
                 with contextlib.suppress(errors.DeviceError):
                     self.cuda_graph.capture_end()
                 self.cuda_graph.reset()
-
-
-# --- functions as graphs -------------------------------------------------------------------------------------------
-
-
-def make_graphed_callables(
-    callables: Any,
-    sample_args: Any,
-    num_warmup_iters: int = 3,
-    allow_unused_input: bool = False,
-    pool: Any = None,
-) -> Any:
-    """Return functions that do the work of others, forward and backward, by replaying graphs.
-
-    Parameters
-    ----------
-    callables : callable or tuple of callable
-        Functions of CUDA tensors that return a tensor, or a tuple of them.
-    sample_args : tuple of Tensor, or tuple of such
-        Arguments for each, with the shapes, dtypes and `requires_grad` of those that it will be called with.
-    num_warmup_iters : int
-        How often each runs before it is captured.
-    allow_unused_input : bool
-        Whether arguments may have no influence on the results.
-    pool : GraphPool, optional
-        Memory that is shared with other graphs.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is not a CUDA tensor.
-    DeviceError
-        When a function does what cannot be captured.
-    """
-    several = isinstance(callables, tuple)
-    functions: Sequence[Callable[..., Any]] = callables if several else (callables,)
-    samples: Sequence[tuple[Any, ...]] = sample_args if several else (sample_args,)
-    if len(functions) != len(samples):
-        raise errors.ArgumentError(
-            "make_graphed_callables", f"{len(functions)} callables and {len(samples)} tuples of sample_args"
-        )
-    shared = graph_pool_handle() if pool is None else pool
-    made = tuple(
-        _graphed(function, tuple(args), num_warmup_iters, allow_unused_input, shared)
-        for function, args in zip(functions, samples, strict=True)
-    )
-    return made if several else made[0]
-
-
-def _graphed(
-    function: Callable[..., Any], samples: tuple[Any, ...], warmup: int, allow_unused: bool, pool: GraphPool
-) -> Callable[..., Any]:
-    import tt
-
-    for position, value in enumerate(samples):
-        if not isinstance(value, Tensor) or value.device.type != "cuda":
-            raise errors.ArgumentError(
-                "make_graphed_callables",
-                f"sample_args[{position}] must be a CUDA tensor, not {type(value).__name__}",
-            )
-    static = [value.detach().clone().requires_grad_(value.requires_grad) for value in samples]
-    wanted = [position for position, value in enumerate(static) if value.requires_grad]
-
-    def outputs() -> tuple[Any, ...]:
-        found = function(*static)
-        return tuple(found) if isinstance(found, tuple | list) else (found,)
-
-    def gradients(results: tuple[Any, ...], given: list[Any]) -> Any:
-        recorded = [(r, g) for r, g in zip(results, given, strict=True) if r.requires_grad]
-        if not wanted or not recorded:
-            return ()
-        return tt.autograd.grad(
-            [r for r, _ in recorded],
-            [static[position] for position in wanted],
-            [g for _, g in recorded],
-            allow_unused=allow_unused,
-        )
-
-    with tt.cuda.stream(tt.cuda.Stream()):
-        for _ in range(max(warmup, 1)):
-            results = outputs()
-            given = [tt.zeros_like(result) for result in results]
-            gradients(results, given)
-        del results
-    forward, backward = CUDAGraph(), CUDAGraph()
-    with graph(forward, pool=pool):
-        results = outputs()
-    is_tuple = len(results) > 1
-    grads: Any = ()
-    if wanted and any(result.requires_grad for result in results):
-        with graph(backward, pool=pool):
-            grads = gradients(results, given)
-    plain = [result.detach() for result in results]
-
-    class Graphed(tt.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, *args: Any) -> Any:
-            for target, value in zip(static, args, strict=True):
-                if target.data_ptr() != value.data_ptr():
-                    target.detach().copy_(value)
-            forward.replay()
-            return tuple(value.detach().clone() for value in plain)
-
-        @staticmethod
-        def backward(ctx: Any, *received: Any) -> Any:
-            for target, value in zip(given, received, strict=True):
-                if value is not None:
-                    target.copy_(value)
-            backward.replay()
-            found: Iterator[Any] = iter(grads)
-            return tuple(
-                (None if (g := next(found)) is None else g.detach().clone()) if position in wanted else None
-                for position in range(len(static))
-            )
-
-    def graphed(*args: Any) -> Any:
-        if len(args) != len(static):
-            raise errors.ArgumentError("graphed callable", f"takes {len(static)} tensors, not {len(args)}")
-        for position, (value, like) in enumerate(zip(args, static, strict=True)):
-            if value.shape != like.shape or value.dtype != like.dtype or value.device != like.device:
-                raise errors.ArgumentError(
-                    "graphed callable",
-                    f"argument {position} is {value.dtype}{list(value.shape)} on {value.device}; the graph was "
-                    f"captured with {like.dtype}{list(like.shape)} on {like.device}",
-                )
-        found = Graphed.apply(*args)
-        return found if is_tuple else found[0]
-
-    return graphed

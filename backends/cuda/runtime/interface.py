@@ -152,7 +152,8 @@ def caching_allocator_delete(mem_ptr: int) -> None:
 
 
 def ipc_collect() -> None:
-    """Do nothing: no memory is shared with other processes."""
+    """Give up memory that was sent to other processes and that none of them uses any more."""
+    backend(usable=False).sent.collect()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:

@@ -94,15 +94,15 @@ class emit_nvtx(Mode):  # noqa: N801 - PyTorch's name
         if self.enabled:
             super().__exit__(kind, error, trace)
 
-    def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+    def handle(self, overload: Any, args: tuple[Any, ...]) -> Any:
         """Put a range around a call."""
-        name = f"tt::{caller.name}"
+        name = f"tt::{overload.name}"
         if self.record_shapes:
             sizes = [list(value.shape) if isinstance(value, TensorBase) else [] for value in args]
             name += f", sizes = {sizes}"
         ranges: Any = self._ranges
         ranges.RangePush(name)
         try:
-            return caller.dispatch(args)
+            return overload.dispatch(args)
         finally:
             ranges.RangePop()

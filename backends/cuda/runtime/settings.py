@@ -70,13 +70,22 @@ class MatmulSettings(Settings):
     ----------
     allow_tf32 : bool
         Round the factors of float32 products to the 10 bits of TF32, which tensor cores multiply; off by default.
+    allow_fp16_reduced_precision_reduction, allow_bf16_reduced_precision_reduction, allow_fp16_accumulation : bool
+        PyTorch's switches, without effect: products of half precision are summed in float32.
     """
 
-    names = ("allow_tf32",)
+    names = (
+        "allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction",
+        "allow_fp16_accumulation",
+    )  # fmt: skip
     allow_tf32: bool
+    allow_fp16_reduced_precision_reduction: bool
+    allow_bf16_reduced_precision_reduction: bool
+    allow_fp16_accumulation: bool
 
     def __init__(self) -> None:
-        self.allow_tf32 = False
+        self.allow_tf32 = self.allow_fp16_accumulation = False
+        self.allow_fp16_reduced_precision_reduction = self.allow_bf16_reduced_precision_reduction = True
 
 
 class CudnnSettings(Settings):

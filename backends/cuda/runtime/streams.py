@@ -9,7 +9,29 @@ from typing import Any
 __all__ = ["CudaEvent", "CudaStream", "ForeignStream", "OpenedEvent"]
 
 
-class CudaEvent:
+class _Work:
+    """Work on the device that the host can wait for."""
+
+    __slots__ = ("_waited", "native")
+
+    def __init__(self, native: Any, waited: Callable[[], None] | None) -> None:
+        self.native, self._waited = native, waited
+
+    def query(self) -> bool:
+        """Return whether the work is done; if it is, raise what went wrong in it."""
+        done = bool(self.native.done)
+        if done and self._waited is not None:
+            self._waited()
+        return done
+
+    def synchronize(self) -> None:
+        """Wait until the work is done."""
+        self.native.synchronize()
+        if self._waited is not None:
+            self._waited()
+
+
+class CudaEvent(_Work):
     """A point in the work of a CUDA stream.
 
     Parameters
@@ -22,28 +44,16 @@ class CudaEvent:
         Called after the host has waited, or has heard that nothing is left: it raises what went wrong on the device.
     """
 
-    __slots__ = ("_library", "_waited", "native")
+    __slots__ = ("_library",)
 
     def __init__(self, library: Any, native: Any, waited: Callable[[], None] | None = None) -> None:
-        self._library, self.native, self._waited = library, native, waited
+        super().__init__(native, waited)
+        self._library = library
 
     @property
     def ptr(self) -> int:
         """The event of CUDA."""
         return int(self.native.ptr)
-
-    def query(self) -> bool:
-        """Return whether the work before the event is done; if it is, raise what went wrong in it."""
-        done = bool(self.native.done)
-        if done and self._waited is not None:
-            self._waited()
-        return done
-
-    def synchronize(self) -> None:
-        """Wait until the work before the event is done."""
-        self.native.synchronize()
-        if self._waited is not None:
-            self._waited()
 
     def ipc_handle(self) -> bytes:
         """Return what another process opens the event by."""
@@ -87,7 +97,7 @@ class OpenedEvent:
             self._runtime.eventDestroy(self.ptr)
 
 
-class CudaStream:
+class CudaStream(_Work):
     """A sequence of work on a CUDA device.
 
     Parameters
@@ -98,28 +108,16 @@ class CudaStream:
         Called after the host has waited, or has heard that nothing is left: it raises what went wrong on the device.
     """
 
-    __slots__ = ("_waited", "native", "ptr")
+    __slots__ = ("ptr",)
 
     def __init__(self, native: Any, waited: Callable[[], None] | None = None) -> None:
-        self.native, self.ptr, self._waited = native, int(native.ptr), waited
+        super().__init__(native, waited)
+        self.ptr = int(native.ptr)
 
     @property
     def priority(self) -> int:
         """Lower numbers go first."""
         return int(self.native.priority)
-
-    def query(self) -> bool:
-        """Return whether all work of the stream is done; if it is, raise what went wrong in it."""
-        done = bool(self.native.done)
-        if done and self._waited is not None:
-            self._waited()
-        return done
-
-    def synchronize(self) -> None:
-        """Wait until all work of the stream is done."""
-        self.native.synchronize()
-        if self._waited is not None:
-            self._waited()
 
     def record(self, event: CudaEvent) -> None:
         """Record an event behind the work of the stream."""

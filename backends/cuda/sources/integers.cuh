@@ -48,6 +48,28 @@ TT_INLINE T remainder(T a, T b) {
     return found;
 }
 
+// By Euclid's algorithm; the result is not negative, except where the smallest number has no counterpart.
+template <typename T>
+TT_INLINE T magnitude(T a) {
+    if constexpr (is_signed_v<T>) return a < T(0) ? negative(a) : a;
+    else return a;
+}
+template <typename T>
+TT_INLINE T divisor_of_both(T a, T b) {
+    while (b != T(0)) {
+        const T left = rest(a, b);
+        a = b;
+        b = left;
+    }
+    return magnitude(a);
+}
+template <typename T>
+TT_INLINE T multiple_of_both(T a, T b) {
+    const T divisor = divisor_of_both(a, b);
+    if (divisor == T(0)) return T(0);
+    return magnitude(T(uint64(quotient(a, divisor)) * uint64(b)));
+}
+
 // Powers wrap around; a negative exponent gives what the inverse rounds to: 0, 1 or -1.
 template <typename T>
 TT_INLINE T power(T a, T exponent) {

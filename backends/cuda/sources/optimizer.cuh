@@ -137,4 +137,128 @@ __global__ void step_adagrad(const Stepped *tensors, const Chunk *chunks, const 
     });
 }
 
+// --- steps by rule -----------------------------------------------------------------------------------------------------
+
+// `decay` times the parameter is added to the gradient, and the parameter is `kept` times what it was; then the rule's numbers.
+struct RuleOptions {
+    double decay, kept, numbers[6];
+    int64 chunk;
+    int maximize, moves, centered, reserved;
+};
+
+// Each rule changes parameter and states of one element.  `s` are its states, in float for half types; o.numbers are read as
+// the operator's composite reads them.
+namespace rules {
+
+template <typename A>
+TT_INLINE A towards(A mean, A gradient, double share) {
+    return mean + (gradient - mean) * A(share);
+}
+template <typename A>
+TT_INLINE A of_squares(A square, A gradient, double kept) {
+    return square * A(kept) + A(1.0 - kept) * gradient * gradient;
+}
+
+struct Adamax {
+    static constexpr int STATES = 2;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        s[0] = towards(s[0], gradient, 1.0 - o.numbers[0]);
+        s[1] = math::maximum(s[1] * A(o.numbers[1]), math::fabs(gradient) + A(o.numbers[2]));
+        return param + A(o.numbers[3]) * s[0] / s[1];
+    }
+};
+struct Nadam {
+    static constexpr int STATES = 2;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        s[0] = towards(s[0], gradient, 1.0 - o.numbers[0]);
+        s[1] = of_squares(s[1], gradient, o.numbers[1]);
+        const A divisor = math::sqrt(s[1] / A(o.numbers[3])) + A(o.numbers[2]);
+        return param + (A(o.numbers[4]) * gradient + A(o.numbers[5]) * s[0]) / divisor;
+    }
+};
+struct Radam {
+    static constexpr int STATES = 2;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        s[0] = towards(s[0], gradient, 1.0 - o.numbers[0]);
+        s[1] = of_squares(s[1], gradient, o.numbers[1]);
+        if (o.numbers[4] == 0.0) return param + A(o.numbers[3]) * s[0];
+        return param + A(o.numbers[4]) * (s[0] / (math::sqrt(s[1]) + A(o.numbers[2])));
+    }
+};
+struct Adadelta {
+    static constexpr int STATES = 2;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        const A eps = A(o.numbers[1]);
+        s[0] = of_squares(s[0], gradient, o.numbers[0]);
+        const A delta = math::sqrt(s[1] + eps) / math::sqrt(s[0] + eps) * gradient;
+        s[1] = of_squares(s[1], delta, o.numbers[0]);
+        return param + A(o.numbers[2]) * delta;
+    }
+};
+// States: squares, then the velocities if it `moves`, then the means if it is `centered`.
+struct Rmsprop {
+    static constexpr int STATES = 3;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        A& mean = s[o.moves ? 2 : 1];
+        A spread = s[0] = of_squares(s[0], gradient, o.numbers[0]);
+        if (o.centered) {
+            mean = towards(mean, gradient, 1.0 - o.numbers[0]);
+            spread -= mean * mean;
+        }
+        A step = gradient / (math::sqrt(spread) + A(o.numbers[1]));
+        if (o.moves) step = s[1] = step + s[1] * A(o.numbers[3]);
+        return param + A(o.numbers[2]) * step;
+    }
+};
+struct Rprop {
+    static constexpr int STATES = 2;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        const A agreement = gradient * s[0], least = A(o.numbers[2]), most = A(o.numbers[3]);
+        A size = s[1] * (agreement > A(0) ? A(o.numbers[1]) : agreement < A(0) ? A(o.numbers[0]) : A(1));
+        s[1] = size = size < least ? least : size > most ? most : size;
+        s[0] = gradient = agreement < A(0) ? A(0) : gradient;
+        return param - (gradient > A(0) ? size : gradient < A(0) ? -size : gradient);
+    }
+};
+struct Asgd {
+    static constexpr int STATES = 1;
+    template <typename A>
+    TT_INLINE static A step(A param, A gradient, A* s, const RuleOptions& o) {
+        param = param * A(1.0 - o.numbers[0] * o.numbers[1]) - A(o.numbers[1]) * gradient;
+        s[0] = o.numbers[2] != 1.0 ? s[0] + (param - s[0]) * A(o.numbers[2]) : param;
+        return param;
+    }
+};
+
+}  // namespace rules
+
+template <typename T, typename Rule>
+__global__ void step_by_rule(const Stepped* tensors, const Chunk* chunks, const RuleOptions o) {
+    using A = compute_t<T>;
+    const Chunk chunk = chunks[blockIdx.x];
+    const Stepped tensor = tensors[chunk.tensor];
+    T *params = reinterpret_cast<T*>(tensor.arrays[0]), *states[Rule::STATES];
+    const T* gradients = reinterpret_cast<const T*>(tensor.arrays[1]);
+#pragma unroll
+    for (int k = 0; k < Rule::STATES; k++) states[k] = reinterpret_cast<T*>(tensor.arrays[2 + k]);
+    each_of_chunk(tensor, chunk.first, o.chunk, [&](int64 i) {
+        A param = A(params[i]), gradient = A(gradients[i]), s[Rule::STATES];
+        if (o.maximize) gradient = -gradient;
+        if (o.decay != 0.0) gradient += A(o.decay) * param;
+        param *= A(o.kept);
+#pragma unroll
+        for (int k = 0; k < Rule::STATES; k++) s[k] = states[k] ? A(states[k][i]) : A(0);
+        params[i] = convert<T>(Rule::step(param, gradient, s, o));
+#pragma unroll
+        for (int k = 0; k < Rule::STATES; k++)
+            if (states[k]) states[k][i] = convert<T>(s[k]);
+    });
+}
+
 #endif  // TT_OPTIMIZER_CUH

@@ -53,6 +53,57 @@ __global__ void largest(const T* x, T* y, int64* places, Windows w) {
     }
 }
 
+// Windows at other distances: those that together cover a dimension (samples is null), or irregular ones (Graham 2015), which a
+// sample of each plane and dimension determines.  S is the type of samples, in which places are computed.
+template <typename S>
+TT_INLINE void window_of(const Windows& w, int d, int64 number, const S* sample, int64* from, int64* to) {
+    if (!sample) {
+        *from = number * w.size[d] / w.out[d];
+        *to = up((number + 1) * w.size[d], w.out[d]);
+        return;
+    }
+    using C = compute_t<S>;
+    const int64 room = w.size[d] - w.width[d];
+    *from = room;
+    if (number + 1 < w.out[d]) {
+        // Rounded to S after each step, as the composite computes.
+        const S step = S(C(S(C(room))) / C(w.out[d] - 1));
+        const S at = S(C(S(C(S(C(number))) + C(*sample))) * C(step));
+        *from = smaller(larger(int64(C(at)) - int64(C(S(C(*sample) * C(step)))), 0), room);
+    }
+    *to = *from + w.width[d];
+}
+
+template <typename T>
+__global__ void largest_at(const T* x, const T* samples, T* y, int64* places, Windows w, int64 dims) {
+    EACH_OF(i, w.lead * w.places()) {
+        const int64 lead = i / w.places();
+        const T* plane = x + lead * w.elements();
+        const int64 place[3] = {i / (w.out[2] * w.out[1]) % w.out[0], i / w.out[2] % w.out[1], i % w.out[2]};
+        int64 from[3], to[3];
+        for (int d = 0; d < 3; d++) {
+            // Of two samples of a plane the first is the columns', of three the first is the depth's.
+            const int64 which = dims == 2 ? 2 - d : d - (3 - dims);
+            const bool drawn = samples && which >= 0 && which < dims;
+            window_of(w, d, place[d], drawn ? samples + lead * dims + which : (const T*)nullptr, from + d, to + d);
+        }
+        int64 best = -1;
+        T value = T();
+        for (int64 a = from[0]; a < to[0]; a++)
+            for (int64 b = from[1]; b < to[1]; b++)
+                for (int64 c = from[2]; c < to[2]; c++) {
+                    const int64 at = (a * w.size[1] + b) * w.size[2] + c;
+                    const T found = plane[at];
+                    if (best < 0 || compute_t<T>(found) > compute_t<T>(value) || compute_t<T>(found) != compute_t<T>(found)) {
+                        best = at;
+                        value = found;
+                    }
+                }
+        y[i] = value;
+        places[i] = best;
+    }
+}
+
 // Adds values to zeros at places of their channel.  The order of equal places is not fixed; S is wide enough that
 // half-precision values are rounded once.
 template <typename T, typename S>

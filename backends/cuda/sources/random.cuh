@@ -254,6 +254,43 @@ __global__ void draw_exponential(T *out, const Drawn drawn, double rate) {
     });
 }
 
+// Functions of uniform numbers in double precision, to which half a step is added, so that none is 0.
+struct Cauchy {
+    TT_INLINE static double of(double number, double median, double sigma, double) {
+        const double angle = multiply_rounded(number - 0.5, 3.14159265358979323846);
+        return add_rounded(multiply_rounded(tan(angle), sigma), median);
+    }
+};
+// How many trials it takes until the first success; `slope` is the logarithm of the chance to fail.
+struct Geometric {
+    TT_INLINE static double of(double number, double slope, double, double most) {
+        const double trials = ceil(log(number) / slope), some = trials < 1.0 ? 1.0 : trials;
+        return some > most ? most : some;
+    }
+};
+
+template <typename T, typename Function>
+__global__ void draw_by_function(T *out, const Drawn drawn, double a, double b, double c) {
+    each_block(drawn, 2, [&](int64 first, const Words &words) {
+        T values[2];
+        for (int i = 0; i < 2; i++)
+            values[i] = convert<T>(Function::of(add_rounded(Unit<double>::of(words, i), 5.5511151231257827e-17), a, b, c));
+        store_block<T, 2>(out, first, drawn.count, values);
+    });
+}
+
+template <typename T>
+__global__ void draw_log_normal(T *out, const Drawn drawn, double mean, double deviation) {
+    each_block(drawn, 2, [&](int64 first, const Words &words) {
+        double numbers[2];
+        normal_pair(joined(words, 0), joined(words, 1), numbers[0], numbers[1]);
+        T values[2];
+        for (int i = 0; i < 2; i++)
+            values[i] = convert<T>(exp(add_rounded(multiply_rounded(numbers[i], deviation), mean)));
+        store_block<T, 2>(out, first, drawn.count, values);
+    });
+}
+
 // --- places by their weights -------------------------------------------------------------------------------
 
 // Note rows with a weight that is none (index 0), and rows whose weights are all zero (index 1); a warp for a row.

@@ -76,4 +76,28 @@ __global__ void move_digits(uint64 *keys_out, int64 *order_out, const uint64 *ke
     }
 }
 
+// --- searching ---------------------------------------------------------------------------------------------------------
+
+// Where values belong in ascending rows, behind equal elements if RIGHT; one row (`shared`), or one for each `columns` values.
+// NaN is larger than all numbers.
+template <typename T>
+__global__ void search_rows(const T* rows, const T* values, int64* out, int64 count, int64 columns, int64 size, bool shared,
+                            bool right) {
+    using C = compute_t<T>;
+    for (int64 i = first_element(); i < count; i += element_step()) {
+        const T* row = shared ? rows : rows + i / columns * size;
+        const C value = C(values[i]);
+        int64 low = 0, high = size;
+        while (low < high) {
+            const int64 middle = low + (high - low) / 2;
+            const C seen = C(row[middle]);
+            // As on the CPU, by comparisons that NaN fails: it belongs behind all others.
+            const bool stays = right ? seen > value : seen >= value;
+            if (stays) high = middle;
+            else low = middle + 1;
+        }
+        out[i] = low;
+    }
+}
+
 #endif  // TT_SORTING_CUH

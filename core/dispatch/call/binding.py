@@ -65,11 +65,15 @@ def _int(value: Any) -> int:
         raise Mismatch("int") from None
 
 
+def _is_zero_dim(value: object) -> bool:
+    return isinstance(value, TensorBase) and value.ndim == 0
+
+
 def _float(value: Any) -> float:
     if isinstance(value, _NO_FLOATS):
         raise Mismatch("float")
-    if isinstance(value, _REALS) or (isinstance(value, TensorBase) and value.ndim == 0):
-        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, _REALS) or _is_zero_dim(value):
+        return float(value)
     raise Mismatch("float")
 
 
@@ -88,11 +92,14 @@ def _str(value: Any) -> str:
 def _scalar(value: Any) -> bool | int | float | complex:
     if isinstance(value, _BOOLS):
         return bool(value)
-    if isinstance(value, np.generic) or (isinstance(value, TensorBase) and value.ndim == 0):
-        value = value.item()  # type: ignore[union-attr]
-    for kind in (int, float, complex):
-        if isinstance(value, kind):
-            return kind(value)  # type: ignore[arg-type]  # isinstance has just said that it can be
+    if isinstance(value, np.generic) or _is_zero_dim(value):
+        value = value.item()
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, complex):
+        return complex(value)
     raise Mismatch("Number")
 
 

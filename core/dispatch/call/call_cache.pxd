@@ -1,6 +1,6 @@
 cimport cython
 
-from tt.core.dispatch.call.entry cimport CachedCall
+from tt.core.dispatch.call.cached_call cimport CachedCall
 from tt.core.types.state cimport DispatchState
 
 cdef DispatchState STATE
@@ -17,5 +17,5 @@ cdef class CallCache:
     cdef public long long generation
     cdef CachedCall find(self, long long keys, unsigned long long bits, long long positions)
     @cython.locals(generation="long long", epoch="long long")
-    cpdef CachedCall entry(self, long long keys, unsigned long long bits, long long positions, tuple args)
-    cpdef CachedCall enter(self, CachedCall entry, long long epoch, long long generation)
+    cpdef CachedCall cached_call(self, long long keys, unsigned long long bits, long long positions, tuple args)
+    cpdef CachedCall enter(self, CachedCall cached, long long epoch, long long generation)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.entry import EMPTY
+from tt.core.dispatch.call.cached_call import EMPTY
 from tt.core.forks import fork_safe_lock
 from tt.core.types.keys import FUNCTION
 from tt.core.types.promotion import join_bits, split_bits
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 # The epoch of cached calls that serve no further call.
@@ -75,11 +75,11 @@ class CallCache:
         table = tables.get(keys)
         if table is None:
             return EMPTY
-        entry = table.get(table_key(bits, positions))
-        if entry is None or entry.epoch != epoch:
+        cached = table.get(table_key(bits, positions))
+        if cached is None or cached.epoch != epoch:
             return EMPTY
-        self.last = entry
-        return entry
+        self.last = cached
+        return cached
 
     def invalidate(self) -> None:
         """Drop all cached calls, because something that they depend on was registered or unregistered.
@@ -93,11 +93,11 @@ class CallCache:
             self.tables = {}
             self.last = EMPTY
             for table in tables.values():
-                for entries in table.values():
-                    for entry in entries.values():
-                        entry.epoch = RETIRED
+                for calls in table.values():
+                    for cached in calls.values():
+                        cached.epoch = RETIRED
 
-    def entry(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
+    def cached_call(self, keys: int, bits: int, positions: int, args: tuple[Any, ...]) -> CachedCall:
         """Return the cached call of a combination, resolving it if it is new."""
         keys &= NOT_OVERRIDDEN
         epoch = STATE.epoch
@@ -113,38 +113,38 @@ class CallCache:
         if tables is not None:
             table = tables.get(keys)
             if table is not None:
-                entry = table.get(table_key(bits, positions))
-                if entry is not None and entry.epoch == epoch:
-                    self.last = entry
-                    return entry
+                cached = table.get(table_key(bits, positions))
+                if cached is not None and cached.epoch == epoch:
+                    self.last = cached
+                    return cached
         generation = self.generation
         found = self.operator.resolve(self.form, keys, join_bits(bits, positions), args)
         return self.enter(found, epoch, generation)
 
-    def entry_of(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
+    def cached_call_of(self, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
         """Return the cached call of a combination whose bits are one integer."""
         promotion, positions = split_bits(bits)
-        return self.entry(keys, promotion, positions, args)
+        return self.cached_call(keys, promotion, positions, args)
 
-    def enter(self, entry: CachedCall, epoch: int, generation: int) -> CachedCall:
+    def enter(self, cached: CachedCall, epoch: int, generation: int) -> CachedCall:
         """Add a cached call to the tables and return it, or another thread's for the same combination.
 
         See Note [One cached call per combination].
         """
         with ENTERING:
-            if self.generation != generation or entry.epoch != epoch:
-                entry.epoch = RETIRED  # right for this call, which began before, and not for later ones
-                return entry
-            table = self.tables.setdefault(epoch, {}).setdefault(entry.keys, {})
-            key = table_key(entry.promotion, entry.positions)
+            if self.generation != generation or cached.epoch != epoch:
+                cached.epoch = RETIRED  # right for this call, which began before, and not for later ones
+                return cached
+            table = self.tables.setdefault(epoch, {}).setdefault(cached.keys, {})
+            key = table_key(cached.promotion, cached.positions)
             known = table.get(key)
             if known is not None:
-                entry = known
+                cached = known
             else:
-                table[key] = entry
-                for bits in self.operator.short_bits(entry):
+                table[key] = cached
+                for bits in self.operator.short_bits(cached):
                     key = table_key(bits, 0)
                     if key not in table:
-                        table[key] = entry.with_bits(bits)
-            self.last = entry
-        return entry
+                        table[key] = cached.with_bits(bits)
+            self.last = cached
+        return cached

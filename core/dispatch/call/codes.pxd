@@ -49,6 +49,7 @@ cdef enum:  # Values that a parameter takes unconverted.
 cdef enum:  # Masks over the kinds of a parameter.
     KIND_MASK = 15
     NONE_TAKEN = 16
+    IN_RANGE = 32
 
 cdef enum:  # Whose memory the results of a view share, besides the positions of arguments.
     UNSHARED = -1

@@ -56,6 +56,7 @@ STRING: Final = 10
 # Masks over the kinds of a parameter.
 KIND_MASK: Final = 15  # the bits of the kinds above
 NONE_TAKEN: Final = 16  # a flag: None, too
+IN_RANGE: Final = 32  # a flag: a number that has to be in the range of the dtype
 
 # Whose memory the results of a view share, besides the positions of arguments.
 UNSHARED: Final = -1  # results have memory of their own

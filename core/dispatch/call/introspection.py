@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 
 __all__ = ["DescribedOverload"]
@@ -21,12 +21,12 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
         return self.name
 
     @property
-    def __module__(self) -> str:  # type: ignore[override]
+    def __module__(self) -> str:  # type: ignore[override]  # mypy takes it for an attribute
         module: str = self.operator.module
         return module
 
     @property
-    def __doc__(self) -> str:  # type: ignore[override]
+    def __doc__(self) -> str:  # type: ignore[override]  # mypy takes it for an attribute
         text: str = self.operator.documentation(self)
         return text
 
@@ -56,4 +56,4 @@ class DescribedOverload(OpOverload):  # noqa: D101 - the docstring is the proper
 
 
 def _reload(name: str, form: str) -> Any:
-    return REGISTRY.caller(name, form)
+    return REGISTRY.overload(name, form)

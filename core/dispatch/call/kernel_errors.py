@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tt.core.dispatch.call.quiet import is_conflict, run_in_copy
+from tt.core.dispatch.resolve.shape_rules import run_rule
 from tt.core.errors import (
     DataDependentError,
     DataTypeError,
@@ -33,14 +34,14 @@ from tt.core.tensor.backend import Backend
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import BoundKernel, CachedCall
+    from tt.core.dispatch.call.bound_kernel import BoundKernel
+    from tt.core.dispatch.call.kernel_call import KernelCall
 
 __all__ = [
     "cast_failed",
     "check_limits",
     "check_shapes",
     "failed",
-    "failed_direct",
     "method_escaped",
     "method_failed",
     "names_methods",
@@ -70,17 +71,8 @@ _LIMITS = (
 """Texts of NumPy's errors for arrays beyond its limits."""
 
 
-def failed_direct(
-    entry: CachedCall, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]
-) -> Any:
-    """Handle an error of a direct call: repeat the call, or raise an error that explains it."""
-    args = (*leading, *tail)
-    choice = entry.choices[0]
-    return failed(entry, choice, error, args, entry.handles(choice, args))
-
-
 def failed(
-    entry: CachedCall, choice: BoundKernel, error: Exception, args: tuple[Any, ...], prepared: list[Any]
+    cached: KernelCall, choice: BoundKernel, error: Exception, args: tuple[Any, ...], prepared: list[Any]
 ) -> Any:
     """Handle an error of a kernel.
 
@@ -91,60 +83,60 @@ def failed(
         try:
             return run_in_copy(choice.function, prepared)
         except Exception as second:
-            return failed(entry, choice, second, args, prepared)
+            return failed(cached, choice, second, args, prepared)
     if isinstance(error, TTError | KernelFailedError):
         raise error
     if isinstance(error, MemoryError):
-        raise HostMemoryError(*_asked(entry, args, error)) from error
+        raise HostMemoryError(*_asked(cached, args, error)) from error
     # First, because the number may be a size or a step, which does not wrap around.
-    refuse_wide(entry.operator.definition, args)
-    name = entry.operator.definition.signature.name
-    if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
+    refuse_wide(cached.operator.definition, args)
+    name = cached.operator.definition.signature.name
+    if isinstance(error, OverflowError) and (cached.operator.is_factory or name in _NO_WRAPPING):
         raise NumberRangeError(f"{name}(): {error}") from error
     if isinstance(error, OverflowError):
-        wrapped = _wrap_integers(entry, choice, prepared)
+        wrapped = _wrap_integers(cached, choice, prepared)
         if wrapped is not None:
             try:
                 return choice.function(*wrapped)
             except Exception as second:
                 error = second
-    check_shapes(entry, args, error)
-    if entry.operator.mutates and not entry.backend.mutable and isinstance(error, TypeError | ValueError):
-        device = entry.backend.device_type
+    check_shapes(cached, args, error)
+    if cached.operator.mutates and not cached.backend.mutable and isinstance(error, TypeError | ValueError):
+        device = cached.backend.device_type
         raise KernelContractError(
-            f"the kernel of {entry.operator.name} by {choice.registration} failed on {device}, whose arrays cannot "
+            f"the kernel of {cached.operator.name} by {choice.registration} failed on {device}, whose arrays cannot "
             f"change: {error}\n  try: form='functional', and return the new values and then the results"
         ) from error
-    check_limits(entry, args, error)
+    check_limits(cached, args, error)
     source = getattr(choice.registration, "source", None)
     ours = source is None or source.distribution == _OURS
     own = _in_own_words(name, error) if ours else None
     if own is not None:
         raise own from error
-    raise_named(entry, choice, error, args)
+    raise_named(cached, choice, error, args)
 
 
-def method_escaped(entry: CachedCall, error: Exception, args: Sequence[Any]) -> NoReturn:
+def method_escaped(cached: KernelCall, error: Exception, args: Sequence[Any]) -> NoReturn:
     """Reraise an error with the call added if a backend's method raised it outside of the kernel; else as it is."""
     if isinstance(error, TTError | KernelFailedError) or not method_of(error):
         raise error
-    raise_named(entry, None, error, args)
+    raise_named(cached, None, error, args)
 
 
-def cast_failed(entry: CachedCall, error: Exception, handle: Any, position: int) -> NoReturn:
+def cast_failed(cached: KernelCall, error: Exception, handle: Any, position: int) -> NoReturn:
     """Raise the error of a backend that failed to cast an argument for the kernel."""
     if isinstance(error, TTError | KernelFailedError):
         raise error
-    name = entry.operator.arguments[position].name
-    words = f"{name}={_handle_in_words(handle)} to {entry.compute_native}"
+    name = cached.operator.arguments[position].name
+    words = f"{name}={_handle_in_words(handle)} to {cached.compute_native}"
     named = KernelFailedError.of(
-        error, entry.operator.name, entry.backend.device_type, "", words, method_of(error) or "cast"
+        error, cached.operator.name, cached.backend.device_type, "", words, method_of(error) or "cast"
     )
     _raise(named, error)
 
 
 def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Make errors of a function whose last parameters are (entry, args) name the failed method of the backend."""
+    """Make errors of a function whose last parameters are (cached, args) name the failed method of the backend."""
 
     @wraps(rule)
     def run(*given: Any) -> Any:
@@ -156,24 +148,24 @@ def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def check_limits(entry: CachedCall, args: tuple[Any, ...], error: Exception) -> None:
+def check_limits(cached: KernelCall, args: tuple[Any, ...], error: Exception) -> None:
     """Raise the error for too large a tensor, where NumPy raised one for an array."""
     if type(error) is ValueError and str(error).startswith(_LIMITS):
-        shape, _ = _results(entry, args)
-        name = entry.operator.definition.signature.name
+        shape, _ = _results(cached, args)
+        name = cached.operator.definition.signature.name
         raise SizeLimitError(name, shape, reason=str(error)) from error
 
 
 def raise_named(
-    entry: CachedCall, choice: BoundKernel | None, error: Exception, args: Sequence[Any]
+    cached: KernelCall, choice: BoundKernel | None, error: Exception, args: Sequence[Any]
 ) -> NoReturn:
     """Raise an error of the library's class that names the failed call."""
     named = KernelFailedError.of(
         error,
-        entry.operator.name,
-        _device_type(entry, args),
+        cached.operator.name,
+        _device_type(cached, args),
         "" if choice is None else str(choice.registration),
-        in_words(entry, args),
+        in_words(cached, args),
         method_of(error),
     )
     _raise(named, error)
@@ -186,8 +178,8 @@ def _raise(named: BaseException, error: Exception) -> NoReturn:
     raise named from error
 
 
-def _device_type(entry: CachedCall, args: Sequence[Any]) -> str:
-    backend: Backend | None = entry.backend  # a layer has none
+def _device_type(cached: KernelCall, args: Sequence[Any]) -> str:
+    backend: Backend | None = cached.backend  # a layer has none
     if backend is not None:
         return backend.device_type
     tensor = next((value for value in args if isinstance(value, TensorBase)), None)
@@ -222,11 +214,11 @@ def _handle_in_words(value: Any) -> str:
     )
 
 
-def in_words(entry: CachedCall, args: Sequence[Any]) -> str:
+def in_words(cached: KernelCall, args: Sequence[Any]) -> str:
     """Return the arguments of a call: names, dtypes and shapes of tensors, and the other values."""
     return ", ".join(
         f"{argument.name}={_in_words(value)}"
-        for argument, value in zip(entry.operator.arguments, args, strict=False)
+        for argument, value in zip(cached.operator.arguments, args, strict=False)
         if value is not argument.default
     )
 
@@ -261,57 +253,53 @@ def _in_own_words(name: str, error: Exception) -> TTError | None:
     return None
 
 
-def check_shapes(entry: CachedCall, args: tuple[Any, ...], cause: Exception | None = None) -> None:
+def check_shapes(cached: KernelCall, args: tuple[Any, ...], cause: Exception | None = None) -> None:
     """Run the shape rule of the operator, which raises if the call is wrong."""
-    from tt.core.meta import MetaHandle, run_rule
-
     try:
-        result = run_rule(entry.operator.definition, args)
+        result = run_rule(cached.operator.definition, args)
     except DataDependentError:
         return  # the rule needs values to find the mistake
     except TTError as explained:
         raise explained from cause
     except NotImplementedError:
         return
-    metadata = "metadata_inplace" in entry.operator.definition.tags
+    metadata = "metadata_inplace" in cached.operator.definition.tags
     if (
-        entry.form == "inplace"
+        cached.form == "inplace"
         and not metadata
-        and isinstance(result, MetaHandle)
+        and not isinstance(result, tuple | list)
         and result.shape != tuple(args[0].shape)
     ):
         raise InplaceError(
-            f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
+            f"{cached.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
             f"target of shape {list(args[0].shape)} cannot hold"
         ) from cause
 
 
-def _asked(entry: CachedCall, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
+def _asked(cached: KernelCall, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
     """Return the arguments of an out-of-memory error: the operator, the bytes of its results, the kernel's message."""
-    _, asked = _results(entry, args)
-    return entry.operator.definition.signature.name, asked, str(error)
+    _, asked = _results(cached, args)
+    return cached.operator.definition.signature.name, asked, str(error)
 
 
-def _results(entry: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
+def _results(cached: KernelCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of the first result and the bytes of all; as far as the shape rule gives them."""
-    from tt.core.meta import MetaHandle, run_rule
-
     try:
-        found = run_rule(entry.operator.definition, args)
+        found = run_rule(cached.operator.definition, args)
     except (DataDependentError, NotImplementedError):
         return (), None
-    results = [found] if isinstance(found, MetaHandle) else [*found]
+    results = [*found] if isinstance(found, tuple | list) else [found]
     total = sum(prod(one.shape) * one.dtype.itemsize for one in results)
     return results[0].shape if results else (), total
 
 
-def _wrap_integers(entry: CachedCall, choice: BoundKernel, prepared: list[Any]) -> list[Any] | None:
+def _wrap_integers(cached: KernelCall, choice: BoundKernel, prepared: list[Any]) -> list[Any] | None:
     """Return the arguments with integers among the operands wrapped around to the compute dtype, or None.
 
     Numbers that are not operands, such as a factor or a fill value, are refused if the dtype cannot hold them, and so
     are integers of more than 64 bits.
     """
-    definition, dtype = entry.operator.definition, entry.resolution.compute
+    definition, dtype = cached.operator.definition, cached.resolution.compute
     if dtype is None or dtype.kind not in ("signed", "unsigned"):
         return None
     bits = dtype.itemsize * 8

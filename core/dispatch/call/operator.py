@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from tt.core.dispatch.call.kernel_errors import method_escaped
 from tt.core.dispatch.call.parameters import make_plan
 from tt.core.dispatch.call.return_types import return_type
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
-from tt.core.dispatch.mutate.out import call_with_out
+from tt.core.dispatch.mutate.out import FILL_LISTS, call_with_out
 from tt.core.dispatch.resolve.resolve import resolve
 from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
@@ -32,8 +33,9 @@ from tt.core.types.promotion import (
 )
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
+    from tt.core.dispatch.call.kernel_call import KernelCall
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.signature_plan import SignaturePlan
     from tt.core.dispatch.registry.registry import Registry
 
@@ -94,7 +96,7 @@ class Operator:
         self.indexed = self.is_factory
         self.writes_out = definition.has_out and (not self.is_factory or self.tensor_at >= 0)
         self.writes_out = self.writes_out and len(definition.signature.returns) == 1
-        self._callers: dict[str, OpOverload] = {}
+        self._overloads: dict[str, OpOverload] = {}
         self._plans: dict[str, SignaturePlan] = {}
         self._return_type: Callable[..., Any] | None = None
         self.steps, self.others, self.dtype_shift, self.target_shift = self._make_steps()
@@ -168,9 +170,9 @@ class Operator:
                 return -1
         return -1
 
-    # --- forms and callers -------------------------------------------------------------------------------------
+    # --- forms and overloads -------------------------------------------------------------------------------------
 
-    def caller(self, form: str = "functional") -> OpOverload:
+    def overload(self, form: str = "functional") -> OpOverload:
         """Return the overload object of a form: functional, inplace or out.
 
         Raises
@@ -178,12 +180,19 @@ class Operator:
         UnknownOpError
             When the operator does not have the form.
         """
-        found = self._callers.get(form)
+        found = self._overloads.get(form)
         if found is None:
-            found = self._callers.setdefault(form, self._make_caller(form))
+            found = self._overloads.setdefault(form, self._make_overload(form))
         return found
 
-    def _make_caller(self, form: str) -> OpOverload:
+    def caller(self, form: str = "functional") -> OpOverload:
+        """Deprecated name of `overload`."""
+        warnings.warn(
+            "Operator.caller is deprecated; use Operator.overload", DeprecationWarning, stacklevel=2
+        )
+        return self.overload(form)
+
+    def _make_overload(self, form: str) -> OpOverload:
         definition = self.definition
         if form == "inplace" and not definition.has_inplace:
             raise UnknownOpError(definition.inplace_name, self.registry.names())
@@ -198,8 +207,8 @@ class Operator:
 
     def adopt(self, kind: type[OpOverload]) -> OpOverload:
         """Make the overload object of the functional form as an instance of another class, and return it."""
-        plain = self._make_caller("functional")
-        made = self._callers["functional"] = kind(self, "functional", plain.plan, plain.name)
+        plain = self._make_overload("functional")
+        made = self._overloads["functional"] = kind(self, "functional", plain.plan, plain.name)
         return made
 
     def signature(self, form: str = "functional") -> Signature:
@@ -227,24 +236,25 @@ class Operator:
         """Positions in the bits of the dtypes of the tensors of `out=`."""
         return tuple(self.target_shift + i * POSITION_BITS for i in range(self.out_count))
 
-    def binder(self, caller: OpOverload) -> Binder:
+    def binder(self, overload: OpOverload) -> Binder:
         """Return (and keep) the function that binds a user's arguments for an overload."""
         bind = make_binder(
             self.definition.signature,
             self.defaults,
-            caller.name,
-            (str(self.signature(caller.form)),),
+            overload.name,
+            (str(self.signature(overload.form)),),
             "variadic" in self.definition.tags,
         )
-        caller.binder = bind
+        overload.binder = bind
         return bind
 
-    def call_with_options(self, caller: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_with_options(self, overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`, `requires_grad=` or `pin_memory=`, which are not in the schema."""
         kwargs = dict(kwargs)
-        out = kwargs.pop("out", None) if self.definition.has_out else None
+        has_out = self.definition.has_out or self.definition.signature.name in FILL_LISTS
+        out = kwargs.pop("out", None) if has_out else None
         options = {name: kwargs.pop(name, False) for name in FACTORY_OPTIONS} if self.is_factory else {}
-        binder = caller.binder or self.binder(caller)
+        binder = overload.binder or self.binder(overload)
         given = dict(kwargs)
         if out is not None:
             given["out"] = out
@@ -255,13 +265,13 @@ class Operator:
         except ArgumentError as error:
             refused = error
         if refused is not None:
-            return call_refused(caller, refused, args, given)
-        found = intercept(caller, args, given, out)
+            return call_refused(overload, refused, args, given)
+        found = intercept(overload, args, given, out)
         if found is not NOT_HANDLED:
             return found
         if out is not None:
             return call_with_out(self, bound, out)
-        return with_options(caller.dispatch(bound), options)
+        return with_options(overload.dispatch(bound), options)
 
     # --- used by cached calls ----------------------------------------------------------------------------------
 
@@ -309,14 +319,14 @@ class Operator:
         found: TensorSpec = spec.backend.spec(spec.dtype, device)
         return found
 
-    def write_back(self, entry: CachedCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
+    def write_back(self, cached: KernelCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
         """Write a functional result into the target of an in-place call."""
         backend = target._spec.backend
         if type(handle) is not backend.handle_type:
             try:
                 handle = backend.normalise(handle)
             except Exception as error:
-                method_escaped(entry, error, args)
+                method_escaped(cached, error, args)
         if tuple(handle.shape) != tuple(target._handle.shape):
             raise InplaceError(
                 f"{self.definition.inplace_name}(): the result has shape {list(handle.shape)}, which the "
@@ -325,7 +335,7 @@ class Operator:
         try:
             backend.copy_into(target._handle, handle)
         except Exception as error:
-            method_escaped(entry, error, args)
+            method_escaped(cached, error, args)
 
     # --- resolving ---------------------------------------------------------------------------------------------
 
@@ -335,7 +345,7 @@ class Operator:
             raise UnknownOpError(self.name, self.registry.names())
         return resolve(self, form, keys, bits, args)
 
-    def short_bits(self, entry: CachedCall) -> tuple[int, ...]:
+    def short_bits(self, cached: CachedCall) -> tuple[int, ...]:
         """Return the level-2 bits that calls of one or two tensors look up first.
 
         Note [Short bits]
@@ -343,41 +353,61 @@ class Operator:
         Such calls OR the promotion bits of the tensors.  If the arguments do not promote, the result does not show
         which of them has which dtype, unless all have the same.
         """
-        if entry.form != "functional" or not self.leading:
+        if cached.form != "functional" or not self.leading:
             return ()
         shifts = [shift for _, shift in self.others[: self.leading]]
-        bits = entry.bits
+        bits = cached.bits
         code = position_at(bits, shifts[0]) - 1
         if code < 0 or bits != sum((code + 1) << shift for shift in shifts):
             return ()
         dim, zero_dim = DIM_BITS[code], ZERO_DIM_BITS[code]
         return dim, zero_dim, dim | zero_dim
 
-    def resolve_rest(self, entry: CachedCall) -> CachedCall:
-        """Return the cached call for calls that no kernel of `entry` accepts."""
-        if entry.rest is None:
-            entry.rest = resolve(self, entry.form, entry.keys, entry.bits, (), without_kernels=True)
-        return entry.rest
+    def resolve_rest(self, cached: CachedCall) -> CachedCall:
+        """Return the cached call for calls that no kernel of `cached` accepts."""
+        if cached.rest is None:
+            cached.rest = resolve(self, cached.form, cached.keys, cached.bits, (), without_kernels=True)
+        return cached.rest
 
     def invalidate(self) -> None:
         """Drop the cached calls of all forms."""
-        for caller in self._callers.values():
-            caller.invalidate()
+        for overload in self._overloads.values():
+            overload.invalidate()
 
     # --- documentation -----------------------------------------------------------------------------------------
 
-    def documentation(self, caller: OpOverload) -> str:
+    def documentation(self, overload: OpOverload) -> str:
         """Return the docstring of an overload."""
         definition = self.definition
-        lines = [str(self.signature(caller.form)), ""]
-        if caller.form == "inplace":
+        lines = [str(self.signature(overload.form)), ""]
+        if overload.form == "inplace":
             lines += [f"In-place form of `{definition.signature.name}`."]
         lines += [definition.doc]
-        if definition.example and caller.form == "functional":
+        described = self._parameters_described()
+        if described:
+            lines += ["", "Parameters", "----------", *described]
+        if definition.example and overload.form == "functional":
             lines += ["", "Examples", "--------", ">>> import tt", definition.example.strip()]
         return "\n".join(lines)
 
-    def python_signature(self, caller: OpOverload) -> inspect.Signature:
+    def _parameters_described(self) -> list[str]:
+        """Return the parameters with their meanings, as docstrings list them; none if one is not known."""
+        from tt.core.schema.operator_texts import meaning  # which reads files: only for those who ask
+
+        lines = []
+        for argument in self.arguments:
+            about = meaning(self.definition, argument)
+            if not about:  # of a plugin's operator: a list with gaps would look complete
+                return []
+            words, _, default = str(argument).partition("=")
+            type_ = words.rpartition(" ")[0]
+            lines += [
+                f"{argument.name} : {type_}" + (f", default {default}" if default else ""),
+                f"    {about}",
+            ]
+        return lines
+
+    def python_signature(self, overload: OpOverload) -> inspect.Signature:
         """Return the Python signature of an overload, for help() and editors."""
         parameters = []
         for argument in self.arguments:
@@ -390,6 +420,6 @@ class Operator:
             parameters.append(
                 inspect.Parameter(argument.name, kind, default=default, annotation=str(argument.type))
             )
-        if caller.form == "functional" and self.definition.has_out:
+        if overload.form == "functional" and self.definition.has_out:
             parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
         return inspect.Signature(parameters)

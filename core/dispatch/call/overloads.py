@@ -14,7 +14,7 @@ from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["PacketOp", "lookup"]
@@ -26,28 +26,30 @@ class PacketOp(OpOverloadPacket):
     The overloads are attributes: `tt.max.dim`, `tt.max.default`.
     """
 
-    def __init__(self, name: str, callers: dict[str, OpOverload]) -> None:
-        super().__init__(next((caller for caller in callers.values() if caller.leading == 1), None))
+    def __init__(self, name: str, op_overloads: dict[str, OpOverload]) -> None:
+        super().__init__(
+            next((overload for overload in op_overloads.values() if overload.leading == 1), None)
+        )
         self.__name__ = self.__qualname__ = self.name = name
-        self.callers = callers
+        self.op_overloads = op_overloads
         # A tensor of one integer could be a dim, too, so overloads with more tensors come first.
-        self._in_turn = sorted(callers.values(), key=_fewest_tensors_last)
-        for overload, caller in callers.items():
-            setattr(self, overload or "default", caller)
-        self.__module__ = next(iter(callers.values())).operator.module
+        self._in_turn = sorted(op_overloads.values(), key=_fewest_tensors_last)
+        for overload_name, overload in op_overloads.items():
+            setattr(self, overload_name or "default", overload)
+        self.__module__ = next(iter(op_overloads.values())).operator.module
 
     @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return "\n\n".join(str(caller.__doc__) for caller in self.callers.values())
+    def __doc__(self) -> str | None:  # type: ignore[override]  # mypy takes it for an attribute
+        return "\n\n".join(str(overload.__doc__) for overload in self.op_overloads.values())
 
     @property
     def form(self) -> str:
-        """The form of the callers: functional or inplace."""
-        return next(iter(self.callers.values())).form
+        """The form of the overloads: functional or inplace."""
+        return next(iter(self.op_overloads.values())).form
 
     def _makes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether a call makes a tensor: `normal` of numbers does, `normal` of tensors does not."""
-        factories = [caller.operator.is_factory for caller in self.callers.values()]
+        factories = [overload.operator.is_factory for overload in self.op_overloads.values()]
         of_tensors = any(isinstance(value, TensorBase) for value in (*args, *kwargs.values()))
         return all(factories) or (any(factories) and not of_tensors)
 
@@ -60,21 +62,21 @@ class PacketOp(OpOverloadPacket):
             result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
             return with_options(result, options)
         # The overload chosen for arguments of these types before is tried first.
-        caller = self.choices.get(key)
-        if caller is not None:
+        overload = self.choices.get(key)
+        if overload is not None:
             try:
-                bound = self._bind(caller, args, kwargs)
+                bound = self._bind(overload, args, kwargs)
             except ArgumentError:
                 pass
             else:
-                return caller.called(bound, self, args, kwargs)
-        for caller in self._in_turn:
+                return overload.called(bound, self, args, kwargs)
+        for overload in self._in_turn:
             try:
-                bound = self._bind(caller, args, kwargs)
+                bound = self._bind(overload, args, kwargs)
             except ArgumentError:
                 continue
-            self.choices[key] = caller
-            return caller.called(bound, self, args, kwargs)
+            self.choices[key] = overload
+            return overload.called(bound, self, args, kwargs)
         return call_refused(self, self._refusal(args, kwargs), args, kwargs)
 
     def _call_with_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -86,22 +88,22 @@ class PacketOp(OpOverloadPacket):
         # tensors.  Overloads without an out= form come last; their error says so.
         count = len(out) if isinstance(out, list | tuple) else 1
 
-        def fit(caller: OpOverload) -> int:
-            operator = caller.operator
+        def fit(overload: OpOverload) -> int:
+            operator = overload.operator
             return 2 if not operator.definition.has_out else int(operator.out_count != count)
 
-        for caller in sorted(self.callers.values(), key=fit):
+        for overload in sorted(self.op_overloads.values(), key=fit):
             try:
-                bound = self._bind(caller, args, kwargs)
+                bound = self._bind(overload, args, kwargs)
             except ArgumentError:
                 continue
             found = intercept(self, args, {**kwargs, "out": out}, out)
-            return call_with_out(caller.operator, bound, out) if found is NOT_HANDLED else found
+            return call_with_out(overload.operator, bound, out) if found is NOT_HANDLED else found
         return call_refused(self, self._refusal(args, kwargs), args, {**kwargs, "out": out})
 
     @staticmethod
-    def _bind(caller: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        binder = caller.binder or caller.operator.binder(caller)
+    def _bind(overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        binder = overload.binder or overload.operator.binder(overload)
         bound: tuple[Any, ...] = binder(args, kwargs)
         return bound
 
@@ -110,18 +112,18 @@ class PacketOp(OpOverloadPacket):
         return ArgumentError(
             self.name,
             f"received an invalid combination of arguments - got ({', '.join(found)})",
-            signatures=[str(caller.schema) for caller in self.callers.values()],
+            signatures=[str(overload.schema) for overload in self.op_overloads.values()],
         )
 
     def __repr__(self) -> str:
-        return f"<op {self.name} with overloads {', '.join(o or 'default' for o in self.callers)}>"
+        return f"<op {self.name} with overloads {', '.join(o or 'default' for o in self.op_overloads)}>"
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         return _reload, (self.name, self.form)
 
 
-def _fewest_tensors_last(caller: OpOverload) -> int:
-    arguments = caller.operator.definition.signature.arguments
+def _fewest_tensors_last(overload: OpOverload) -> int:
+    arguments = overload.operator.definition.signature.arguments
     return -sum(str(a.type) == "Tensor" for a in arguments)
 
 
@@ -148,15 +150,15 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
         overloads, form = registry.overloads(qualified[:-1]), "inplace"
         overloads = tuple(o for o in overloads if registry.operator(o).definition.has_inplace)
     if overloads:
-        callers = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.caller(o, form)
+        found = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.overload(o, form)
                    for o in overloads}  # fmt: skip
-        if len(callers) == 1:
-            return next(iter(callers.values()))
+        if len(found) == 1:
+            return next(iter(found.values()))
         # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.
         return registry.packets.setdefault(
-            (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, callers)
+            (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, found)
         )
     known = any(n.startswith(f"{name}::") for n in list(registry._extra))
     if not namespace and (known or plugins().activate("namespace", name)):
         return Operators(registry, name)
-    raise UnknownOpError(qualified, registry.names())
+    raise UnknownOpError(qualified, registry.names)

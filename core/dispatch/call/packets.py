@@ -13,7 +13,7 @@ from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.op_overload import OpOverload
 
 
 class OpOverloadPacket:
@@ -22,7 +22,7 @@ class OpOverloadPacket:
     Attributes
     ----------
     choices : dict
-        The caller that took arguments of these types (and these keywords) before.
+        The overload that took arguments of these types (and these keywords) before.
     unary : OpOverload or None
         The overload that a tensor alone calls.
     recent : tuple of (tuple of type, OpOverload)
@@ -49,26 +49,26 @@ class OpOverloadPacket:
         """Call the overload that takes the arguments; apart from `__call__`, which has no C form."""
         if kwargs:
             key: tuple[Any, ...] = (*[type(value) for value in args], *kwargs)
-            caller = self.choices.get(key)
+            overload = self.choices.get(key)
         else:
             count = len(args)
             if count == 1 and self.unary is not None and isinstance(args[0], TensorBase):
                 return self.unary.one(args[0])
             recent = self.recent
             key = recent[0]
-            caller = recent[1] if count == len(key) else None
-            if caller is not None:
+            overload = recent[1] if count == len(key) else None
+            if overload is not None:
                 for place in range(count):
                     if type(args[place]) is not key[place]:
-                        caller = None
+                        overload = None
                         break
-            if caller is None:
+            if overload is None:
                 key = tuple([type(value) for value in args])
-                caller = self.choices.get(key)
-                if caller is not None:
-                    self.recent = (key, caller)
-        if caller is not None:
-            result = caller.fast_path(args, kwargs)
+                overload = self.choices.get(key)
+                if overload is not None:
+                    self.recent = (key, overload)
+        if overload is not None:
+            result = overload.fast_path(args, kwargs)
             if result is not FALL_THROUGH:
                 return result
         return self.choose(args, kwargs, key)

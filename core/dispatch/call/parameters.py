@@ -1,4 +1,4 @@
-"""Parameters: a signature prepared for `OpOverload.fast_path`; see Note [The fast path] in `callers`."""
+"""Parameters: a signature prepared for `OpOverload.fast_path`; see Note [The fast path] in `op_overload`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tt.core.dispatch.call import argument_kinds as q
 from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import takes_variadic_sizes
 from tt.core.dispatch.call.signature_plan import SignaturePlan
-from tt.core.schema.factors import factor_places
 from tt.core.schema.model import MISSING, Argument, Type
+from tt.core.schema.scalar_range import range_places
 from tt.core.types.promotion import LAST_SHIFT, WORD
 
 if TYPE_CHECKING:
@@ -56,9 +56,13 @@ def make_plan(operator: Operator, form: str) -> SignaturePlan:
     if takes_variadic_sizes(operator.definition.signature):
         plan.variadic = next(i for i, a in enumerate(arguments) if a.type.list)
     plan.names = {a.name: i for i, a in enumerate(arguments)}
-    plan.kinds = bytes([*map(_kind, arguments), *[q.TENSOR] * outs])
+    ranged = {place for place, _ in range_places(operator.definition)}
+    flags = [q.IN_RANGE if place in ranged else 0 for place in range(len(arguments))]
+    plan.kinds = bytes(
+        [*(_kind(a) | flag for a, flag in zip(arguments, flags, strict=True)), *[q.TENSOR] * outs]
+    )
     plan.leading = _leading(operator)
-    plan.factors = bool(factor_places(operator.definition.signature))
+    plan.ranged = bool(ranged)
     plan.tail = operator.defaults[plan.leading :]
     return plan
 

@@ -12,7 +12,8 @@ from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import BoundKernel, CachedCall
+    from tt.core.dispatch.call.bound_kernel import BoundKernel
+    from tt.core.dispatch.call.kernel_call import KernelCall
     from tt.core.schema.model import Return
 
 __all__ = ["verify", "verify_one", "wrong_result"]
@@ -21,7 +22,7 @@ _NO_ARRAY: Final = (list, tuple, str, bytes, set, Mapping, Generator, TensorBase
 _NUMBERS: Final = (bool, int, float, complex)
 
 
-def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
+def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:
     """Check the results of a cached call's first run against the schema, and let it run directly from then on.
 
     Raises
@@ -29,45 +30,45 @@ def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     KernelContractError
         When the number, kind or dtype of the results is wrong; the message names the kernel's origin.
     """
-    if entry.result == ONE:
-        verify_one(entry, choice, handles, entry.specs[0])
-    elif entry.result == RAW:
-        _verify_numbers(entry, choice, handles)
+    if cached.result == ONE:
+        verify_one(cached, choice, handles, cached.specs[0])
+    elif cached.result == RAW:
+        _verify_numbers(cached, choice, handles)
     else:
         if not isinstance(handles, list | tuple):
-            raise wrong_result(entry, choice, handles)
-        if entry.result != LIST and len(handles) != len(entry.specs):
-            raise wrong_result(entry, choice, handles)
+            raise wrong_result(cached, choice, handles)
+        if cached.result != LIST and len(handles) != len(cached.specs):
+            raise wrong_result(cached, choice, handles)
         for index, handle in enumerate(handles):
-            verify_one(entry, choice, handle, entry.specs[0 if entry.result == LIST else index], handles)
-    if type(handles) is not entry.handle_type:
-        entry.result_bits = 0  # so that every result is looked at before it is wrapped
-    entry.verified = True
-    entry.direct = entry.plain is not ABSENT and choice is entry.choices[0]
+            verify_one(cached, choice, handle, cached.specs[0 if cached.result == LIST else index], handles)
+    if type(handles) is not cached.handle_type:
+        cached.result_bits = 0  # so that every result is looked at before it is wrapped
+    cached.verified = True
+    cached.direct = cached.plain is not ABSENT and choice is cached.choices[0]
 
 
-def verify_one(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
+def verify_one(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
     """Check a single result, or one of several `handles`."""
     if spec is None:
         return
-    if handle is None and any(r.type.optional for r in entry.operator.definition.signature.returns):
+    if handle is None and any(r.type.optional for r in cached.operator.definition.signature.returns):
         return
     if handle is None or isinstance(handle, _NO_ARRAY) or type(handle) in _NUMBERS:
-        raise wrong_result(entry, choice, handle if handles is None else handles)
-    if entry.downcast is None:
-        _verify_dtype(entry, choice, handle, spec)
+        raise wrong_result(cached, choice, handle if handles is None else handles)
+    if cached.downcast is None:
+        _verify_dtype(cached, choice, handle, spec)
 
 
-def _verify_dtype(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any) -> None:
-    backend = entry.backend
+def _verify_dtype(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any) -> None:
+    backend = cached.backend
     try:
-        if type(handle) is not entry.handle_type:
+        if type(handle) is not cached.handle_type:
             handle = backend.normalise(handle)
         found, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
     except Exception as error:  # any error of the library: the object is not one of its arrays
-        raise wrong_result(entry, choice, handle) from error
+        raise wrong_result(cached, choice, handle) from error
     if found != promised:
-        definition = entry.operator.definition
+        definition = cached.operator.definition
         hint = ""
         if "::" in definition.name and not definition.location[0]:  # defined by custom_op
             hint = (
@@ -75,8 +76,8 @@ def _verify_dtype(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any
                 f"return {spec.dtype.name}"
             )
         raise KernelContractError(
-            f"the kernel of {entry.operator.name} by {choice.registration} returned {found} where the schema promises "
-            f"{spec.dtype.name} for {entry.resolution.call}{hint}"
+            f"the kernel of {cached.operator.name} by {choice.registration} returned {found} where the schema promises "
+            f"{spec.dtype.name} for {cached.resolution.call}{hint}"
         )
 
 
@@ -103,17 +104,17 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
 is the kind of bfloat16)."""
 
 
-def _verify_numbers(entry: CachedCall, choice: BoundKernel, found: Any) -> None:
+def _verify_numbers(cached: KernelCall, choice: BoundKernel, found: Any) -> None:
     """Check results that are not tensors."""
-    returns = entry.operator.definition.signature.returns
+    returns = cached.operator.definition.signature.returns
     if not returns:
         return
     values = (found,) if len(returns) == 1 else found
     if not isinstance(values, list | tuple) or len(values) != len(returns):
-        raise wrong_result(entry, choice, found)
+        raise wrong_result(cached, choice, found)
     for returned, value in zip(returns, values, strict=True):
         if not _fits(returned, value):
-            raise wrong_result(entry, choice, found)
+            raise wrong_result(cached, choice, found)
 
 
 def _fits(returned: Return, value: Any) -> bool:
@@ -129,27 +130,27 @@ def _fits(returned: Return, value: Any) -> bool:
 # --- saying it -----------------------------------------------------------------------------------------------------
 
 
-def wrong_result(entry: CachedCall, choice: BoundKernel, found: Any) -> KernelContractError:
+def wrong_result(cached: KernelCall, choice: BoundKernel, found: Any) -> KernelContractError:
     """Return the error of a kernel whose result does not match the schema."""
-    signature = entry.operator.definition.signature
+    signature = cached.operator.definition.signature
     expected = ", ".join(map(str, signature.returns)) or "nothing"
     if any(returned.type.is_tensor for returned in signature.returns):
         several = len(signature.returns) > 1 or signature.returns[0].type.list
         what = (
-            f"a list or tuple of arrays of {entry.backend.device_type}"
+            f"a list or tuple of arrays of {cached.backend.device_type}"
             if several
-            else (f"an array of {entry.backend.device_type}")
+            else (f"an array of {cached.backend.device_type}")
         )
         expected = f"{expected}: {what}"
     count = ""
     if isinstance(found, list | tuple):
         count = f" of {len(found)}: {', '.join(map(describe, found[:4]))}{', ...' if len(found) > 4 else ''}"
     return KernelContractError(
-        f"the kernel of {entry.operator.name} by {choice.registration} returned "
+        f"the kernel of {cached.operator.name} by {choice.registration} returned "
         f"{'nothing' if found is None else _kind(found) + count}\n"
         f"  expected: {expected}\n"
         f"  schema: {signature}\n"
-        f"  for: {entry.resolution.call}"
+        f"  for: {cached.resolution.call}"
     )
 
 

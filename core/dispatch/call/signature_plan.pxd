@@ -17,6 +17,6 @@ cdef class SignaturePlan:
     cdef public tuple tails
     cdef public dict names
     cdef public bint looks_at_all
-    cdef public bint factors
+    cdef public bint ranged
     @cython.locals(count="Py_ssize_t", position="Py_ssize_t", placed=list, names=dict, missing=int, defaults=tuple)
     cdef tuple placed(self, tuple args, dict kwargs)

@@ -42,18 +42,18 @@ class SignaturePlan:
         The positions of the parameters.
     looks_at_all : bool
         Whether some default promotes with the tensors.
-    factors : bool
-        Whether some number has to be in the range of the dtype of the tensors; see `tt.core.schema.factors`.
+    ranged : bool
+        Whether some number has to be in the range of the dtype; see Note [Numbers in range] in `scalar_range`.
     """
 
     __slots__ = (
-        "defaults", "factors", "kinds", "leading", "lengths", "looks_at_all", "names", "positional", "required",
+        "defaults", "kinds", "leading", "lengths", "looks_at_all", "names", "positional", "ranged", "required",
         "shifts", "steps", "tail", "tails", "variadic", "wide",
     )  # fmt: skip
 
     steps: tuple[tuple[int, int, int], ...]
     wide: bool
-    factors: bool
+    ranged: bool
     leading: int
     tail: tuple[Any, ...]
     kinds: bytes

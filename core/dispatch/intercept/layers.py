@@ -10,7 +10,7 @@ from tt.core.types.keys import KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.registry.sources import Provider
     from tt.core.schema.model import OpDefinition
@@ -19,14 +19,14 @@ __all__ = ["Layer", "LayerFunction", "LayerTable", "is_layer_table"]
 
 
 class LayerFunction(Protocol):
-    """What a layer does for one form of one operator."""
+    """A layer's implementation of one form of one operator."""
 
-    def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any:
-        """Handle a call; `entry.call_below(args)` runs what lies below."""
+    def __call__(self, cached: CachedCall, args: tuple[Any, ...], /) -> Any:
+        """Handle a call; `cached.call_below(args)` runs what lies below."""
 
 
 class LayerTable(Protocol):
-    """What a plugin hands over for a layer: formulas, batching rules.
+    """A plugin's registrations for a layer: formulas, batching rules.
 
     What else it holds is between whoever makes it and the layer that accepts it.
     """
@@ -57,7 +57,7 @@ class Layer:
     bit : int
         The key bit.
     generic : bool
-        The layer treats all operators alike: who asks what is known of an operator is not told of it.
+        The layer treats all operators alike: descriptions of an operator leave it out.
     terminal : bool
         The layer's rules answer calls themselves; nothing is resolved below them.
     idles : bool
@@ -65,7 +65,7 @@ class Layer:
     differentiates : bool
         The layer's rules give operators gradients; reports say of which.
     transparent : bool
-        What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
+        The tensors of the layer are like all others, so that Python code below it gets them as they are and the
         layer is passed by meanwhile.
     """
 
@@ -81,11 +81,11 @@ class Layer:
         self.bit = KEYS.bit("layer", self.name)
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
-        """Return what the layer does for a form of an operator, or None if it has no rule for it."""
+        """Return the layer's rule for a form of an operator, or None if it has none."""
         return None
 
     def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> LayerFunction | None:
-        """Return what the layer does for calls with tensors of these layouts, not all of which are strided.
+        """Return the layer's rule for calls with tensors of these layouts, not all of which are strided.
 
         By default the same as for strided ones.
         """
@@ -102,11 +102,11 @@ class Layer:
         """Tell whether calls go below unchanged where there is neither rule nor composite."""
         return False
 
-    def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def unsupported(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call that nothing else serves; by default it is refused."""
         raise NoKernelError(
-            str(entry.operator.definition.signature),
-            f"{entry.operator.name} has no rule in the layer {self.name!r} and no composite",
+            str(cached.operator.definition.signature),
+            f"{cached.operator.name} has no rule in the layer {self.name!r} and no composite",
             hint=f"register one with the {self.name} plugin, or a composite for the operator",
         )
 
@@ -119,5 +119,5 @@ class Layer:
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
-        """Return (operator, what is wrong) for the tables of the layer; `tt ops check` prints them."""
+        """Return (operator, fault) for the tables of the layer; `tt ops check` prints them."""
         return []

@@ -20,9 +20,10 @@ All modes are on one stack.  A mode is off inside its own handler.
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.schema.scalar_range import refuse_out_of_range
 from tt.core.types.keys import PYTHON
 from tt.core.types.state import Stacked, without
 from tt.core.types.thread_state import THREAD
@@ -30,12 +31,13 @@ from tt.core.types.thread_state import THREAD
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tt.core.dispatch.call.callers import OpOverload
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
+    from tt.core.dispatch.call.op_overload import OpOverload
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
+    Params = ParamSpec("Params")
+    Result = TypeVar("Result")
 
-__all__ = ["Mode", "active_modes", "call_with_modes", "entry_with_modes", "without"]
+__all__ = ["Mode", "active_modes", "cached_call_with_modes", "call_with_modes", "without"]
 
 
 class Mode(Stacked):
@@ -46,9 +48,9 @@ class Mode(Stacked):
     >>> import tt
     >>> from tt.core.library import Mode
     >>> class Log(Mode):
-    ...     def handle(self, caller, args):
-    ...         print(caller.name)
-    ...         return caller.dispatch(args)
+    ...     def handle(self, overload, args):
+    ...         print(overload.name)
+    ...         return overload.dispatch(args)
     >>> with Log():
     ...     _ = tt.ones(2) + 1
     ones
@@ -58,27 +60,27 @@ class Mode(Stacked):
     # The step of Note [The order of interception] at which the mode runs: "function", "call" or "dispatch".
     sees: ClassVar[str] = "call"
 
-    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
-        """Handle one call; `caller.dispatch(args)` passes it on to the modes further out.
+    def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
+        """Handle one call; `overload.dispatch(args)` passes it on to the modes further out.
 
         Parameters
         ----------
-        caller : OpOverload
-            The called form of the operator, with `caller.operator`, `caller.form` and `caller.name`.
+        overload : OpOverload
+            The called form of the operator, with `overload.operator`, `overload.form` and `overload.name`.
         args : tuple
             All arguments in the order of the schema, defaults filled in.
         """
-        return caller.dispatch(args)
+        return overload.dispatch(args)
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Callable[Params, Result]) -> Callable[Params, Result]:
         """Make a function that runs in the mode."""
 
         @wraps(function)
-        def in_mode(*args: Any, **kwargs: Any) -> Any:
+        def in_mode(*args: Params.args, **kwargs: Params.kwargs) -> Result:
             with self:
                 return function(*args, **kwargs)
 
-        return in_mode  # type: ignore[return-value]  # of the same signature
+        return in_mode
 
 
 def active_modes() -> tuple[Mode, ...]:
@@ -87,7 +89,7 @@ def active_modes() -> tuple[Mode, ...]:
 
 
 def call_with_modes(
-    caller: OpOverload,
+    overload: OpOverload,
     bound: tuple[Any, ...],
     function: Any = None,
     args: tuple[Any, ...] = (),
@@ -97,7 +99,7 @@ def call_with_modes(
 
     Parameters
     ----------
-    caller, bound : OpOverload, tuple
+    overload, bound : OpOverload, tuple
         The overload and all of its arguments.
     function : callable, optional
         The function that the user called with `args` and `kwargs`; None if the call is past the function modes.
@@ -106,21 +108,23 @@ def call_with_modes(
         found = intercept(function, args, kwargs)
         if found is not NOT_HANDLED:
             return found
+        if overload.plan.ranged:
+            refuse_out_of_range(overload.operator.definition, None, bound)
     modes = THREAD.modes
     for mode in reversed(modes):
         if mode.sees == "call":
             THREAD.modes = without(modes, mode)
             try:
-                return mode.handle(caller, bound)
+                return mode.handle(overload, bound)
             finally:
                 THREAD.modes = modes
-    return entry_with_modes(caller, bound).run(bound)
+    return cached_call_with_modes(overload, bound).run(bound)
 
 
-def entry_with_modes(caller: OpOverload, bound: tuple[Any, ...]) -> CachedCall:
+def cached_call_with_modes(overload: OpOverload, bound: tuple[Any, ...]) -> CachedCall:
     """Return the cached call of a call, skipping masked layers and going through the dispatch modes."""
-    keys, bits, positions = caller.scan(bound)
+    keys, bits, positions = overload.scan(bound)
     keys &= ~THREAD.masked
     if any(mode.sees == "dispatch" for mode in THREAD.modes):
         keys |= PYTHON
-    return caller.entry(keys, bits, positions, bound)
+    return overload.cached_call(keys, bits, positions, bound)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt.core.blocks import swapped
-from tt.core.dispatch.call.callers import OpOverload
-from tt.core.dispatch.intercept.modes import Mode, entry_with_modes
-from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.dispatch.call.op_overload import OpOverload
+from tt.core.dispatch.intercept.modes import Mode, cached_call_with_modes
+from tt.core.dispatch.resolve.resolution import Candidate, Resolution
 from tt.core.tensor.base import TensorBase
 from tt.core.types.thread_state import THREAD
 
@@ -32,6 +32,8 @@ class TracedCall:
         Dtypes and shapes in words.
     resolution : Resolution
         The resolution of the call.
+    served_by : Candidate or None
+        The candidate that served it, below all layers.
     seconds : float
         Time spent, inner calls included.
     """
@@ -41,19 +43,25 @@ class TracedCall:
     depth: int
     arguments: str
     resolution: Resolution
+    served_by: Candidate | None
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        taken = served_by(self.resolution)
+        taken = self.served_by
         suffix = {"functional": "", "inplace": "_", "out": " out="}[self.form]
-        return f"{'  ' * self.depth}{self.operator}{suffix}({self.arguments}) -> {taken.kind}: {taken.source}"
+        who = f"{taken.kind}: {taken.source}" if taken is not None else "nothing"
+        return f"{'  ' * self.depth}{self.operator}{suffix}({self.arguments}) -> {who}"
 
 
 def served_by(resolution: Resolution) -> Any:
-    """Return the candidate that finally served a call, below all layers."""
-    while resolution.below is not None:
-        resolution = resolution.below
-    return resolution.taken
+    """Return the candidate that finally serves a call now, below all layers."""
+    while True:
+        if resolution.below is not None:
+            resolution = resolution.below
+        elif resolution.when_idle is not None and resolution.when_idle[0]():
+            resolution = resolution.when_idle[1]
+        else:
+            return resolution.taken
 
 
 def _describe(value: Any) -> str:
@@ -80,17 +88,24 @@ class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_call
         self.calls: list[TracedCall] = []
         self._depth = 0
 
-    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
+    def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
         """Record the call and go on, staying active for the inner calls."""
-        entry = entry_with_modes(caller, args)
+        cached = cached_call_with_modes(overload, args)
         shown = ", ".join(_describe(value) for value in args)
-        call = TracedCall(caller.operator.name, caller.form, self._depth, shown, entry.resolution)
+        call = TracedCall(
+            overload.operator.name,
+            overload.form,
+            self._depth,
+            shown,
+            cached.resolution,
+            served_by(cached.resolution),
+        )
         self.calls.append(call)
         self._depth += 1
         start = time.perf_counter()
         try:
             with again(self):
-                return entry.run(args)
+                return cached.run(args)
         finally:
             self._depth -= 1
             call.seconds = time.perf_counter() - start
@@ -113,13 +128,13 @@ class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as count
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str, str]] = Counter()
 
-    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
+    def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
         """Count the call and go on, staying active for the inner calls."""
-        entry = entry_with_modes(caller, args)
-        taken = served_by(entry.resolution)
-        self.calls[caller.operator.name, caller.form, f"{taken.kind}: {taken.source}"] += 1
+        cached = cached_call_with_modes(overload, args)
+        taken = served_by(cached.resolution)
+        self.calls[overload.operator.name, overload.form, f"{taken.kind}: {taken.source}"] += 1
         with again(self):
-            return entry.run(args)
+            return cached.run(args)
 
 
 def again(mode: Mode) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.errors import ArgumentError
 
 __all__ = [
@@ -183,8 +183,8 @@ def call_overrides(
 
 def operator_of(function: Any) -> Any:
     """Return the operator that a function calls, or one of those among which it chooses; None for other functions."""
-    callers = getattr(function, "callers", None)
-    return getattr(next(iter(callers.values())) if callers else function, "operator", None)
+    overloads = getattr(function, "op_overloads", None)
+    return getattr(next(iter(overloads.values())) if overloads else function, "operator", None)
 
 
 def name_of(function: Any) -> str:
@@ -220,7 +220,7 @@ def public(function: Any) -> Any:
 
 
 def call_with_overrides(
-    caller: OpOverload,
+    overload: OpOverload,
     bound: tuple[Any, ...],
     function: Any,
     args: tuple[Any, ...],
@@ -228,7 +228,7 @@ def call_with_overrides(
 ) -> Any:
     """Make a call one of whose arguments is an instance of a subclass of `Tensor`."""
     found = intercept(function, args, kwargs)
-    return caller.dispatch(bound) if found is NOT_HANDLED else found
+    return overload.dispatch(bound) if found is NOT_HANDLED else found
 
 
 def call_refused(

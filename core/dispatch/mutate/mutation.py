@@ -25,7 +25,10 @@ from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.storage import Storage
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import BoundKernel, CachedCall
+    from tt.core.dispatch.call.bound_kernel import BoundKernel
+    from tt.core.dispatch.call.cached_call import CachedCall
+    from tt.core.dispatch.call.kernel_call import KernelCall
+    from tt.core.dispatch.call.mutating_call import MutatingCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = [
@@ -48,7 +51,7 @@ def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
     return [value for value in found if value is not None]
 
 
-def refuse_written(entry: CachedCall, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
+def refuse_written(cached: KernelCall, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
     """Refuse a call whose targets are read-only, or overlap with themselves, each other, or partly with an operand.
 
     Raises
@@ -56,7 +59,7 @@ def refuse_written(entry: CachedCall, targets: Sequence[TensorBase], args: Seque
     InplaceError
         As for in-place operators; and when two arguments that are changed lie in one place.
     """
-    name = entry.operator.name
+    name = cached.operator.name
     refuse_read_only(name, *targets)
     # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
     together: dict[int, list[TensorBase]] = {}
@@ -72,7 +75,7 @@ def refuse_written(entry: CachedCall, targets: Sequence[TensorBase], args: Seque
                 f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
             )
     for position, argument in enumerate(args):
-        if position in entry.operator.mutates:
+        if position in cached.operator.mutates:
             continue
         for value in argument if isinstance(argument, list | tuple) else (argument,):
             if isinstance(value, TensorBase):
@@ -89,17 +92,17 @@ def _memory(tensor: TensorBase) -> int:
     return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
 
 
-def give_own(entry: CachedCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
+def give_own(cached: MutatingCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
     """Give the targets arrays without other holders; see Note [Changing arguments without memory]."""
-    if entry.writes_target:
+    if cached.writes_target:
         for target in targets:
             try:
-                target._handle = entry.backend.clone(target._handle)
+                target._handle = cached.backend.clone(target._handle)
             except Exception as error:
-                method_escaped(entry, error, args)
+                method_escaped(cached, error, args)
 
 
-def write_new(entry: CachedCall, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
+def write_new(cached: MutatingCall, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
     """Write the new values that a kernel returned, and return its results.
 
     Raises
@@ -107,26 +110,26 @@ def write_new(entry: CachedCall, targets: Sequence[Any], handles: Any, args: Seq
     KernelContractError
         If there are too few values, or one has another shape or dtype than its argument.
     """
-    operator = entry.operator
+    operator = cached.operator
     values = list(handles) if isinstance(handles, tuple | list) else [handles]
     names = ", ".join(operator.arguments[position].name for position in operator.mutates)
     if len(values) < len(targets) or (handles is None and targets):
         raise KernelContractError(
-            f"the kernel of {operator.name} by {entry.choices[0].registration} must return the new values of {names} "
+            f"the kernel of {operator.name} by {cached.choices[0].registration} must return the new values of {names} "
             f"and then the results; it returned {'nothing' if handles is None else f'{len(values)} values'}\n"
             "  try: form='inplace', if it changes the arrays that it gets"
         )
     try:
-        _write_values(entry, targets, values)
+        _write_values(cached, targets, values)
     except Exception as error:
-        method_escaped(entry, error, args)
+        method_escaped(cached, error, args)
     rest = values[len(targets) :]
     fresh = sum(position < 0 for position in operator.returned)
     return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
 
 
-def _write_values(entry: CachedCall, targets: Sequence[Any], values: Sequence[Any]) -> None:
-    operator, backend = entry.operator, entry.backend
+def _write_values(cached: KernelCall, targets: Sequence[Any], values: Sequence[Any]) -> None:
+    operator, backend = cached.operator, cached.backend
     for target, value in zip(targets, values, strict=False):
         if type(value) is not backend.handle_type:
             value = backend.normalise(value)
@@ -134,7 +137,7 @@ def _write_values(entry: CachedCall, targets: Sequence[Any], values: Sequence[An
         promised = backend.native_dtype(target.dtype)
         if found != wanted or backend.dtype_of(value) != promised:
             raise KernelContractError(
-                f"the kernel of {operator.name} by {entry.choices[0].registration} returned a new value of shape "
+                f"the kernel of {operator.name} by {cached.choices[0].registration} returned a new value of shape "
                 f"{list(found)} and dtype {backend.dtype_of(value)} for an argument of shape {list(wanted)} and "
                 f"{promised}"
             )
@@ -147,12 +150,12 @@ def _write_values(entry: CachedCall, targets: Sequence[Any], values: Sequence[An
 # --- results that are arguments --------------------------------------------------------------------------------
 
 
-def with_targets(entry: CachedCall, choice: BoundKernel, args: tuple[Any, ...], handles: Any) -> Any:
+def with_targets(cached: KernelCall, choice: BoundKernel, args: tuple[Any, ...], handles: Any) -> Any:
     """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
 
     A kernel returns the others, or all; a value returned for a changed argument is ignored.
     """
-    operator = entry.operator
+    operator = cached.operator
     fresh = [number for number, position in enumerate(operator.returned) if position < 0]
     given = list(handles) if isinstance(handles, tuple | list) else [handles]
     if not fresh:
@@ -171,10 +174,10 @@ def with_targets(entry: CachedCall, choice: BoundKernel, args: tuple[Any, ...], 
             results.append(_returned(args[position]))
             continue
         handle = next(waiting)
-        if not entry.verified:
-            verify_one(entry, choice, handle, entry.specs[number])
-        results.append(entry.wrap_one(handle, number, args))
-    entry.verified = True
+        if not cached.verified:
+            verify_one(cached, choice, handle, cached.specs[number])
+        results.append(cached.wrap_one(handle, number, args))
+    cached.verified = True
     return results[0] if len(results) == 1 else operator.return_type(results)
 
 
@@ -194,22 +197,22 @@ def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any
     return operator.return_type(found)
 
 
-def hand_back(entry: CachedCall, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:
+def hand_back(cached: CachedCall, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:
     """Return the result of a call that was made with aliases of the arguments, after changing the arguments likewise.
 
     An alias shares the memory, but not the array: a backend whose arrays cannot change replaces that, and `t_` and its
     kin give the tensor another shape.
     """
-    if entry.form == "inplace":
+    if cached.form == "inplace":
         _follow(args[0], aliases[0])
         return args[0]
-    if entry.form != "functional":
+    if cached.form != "functional":
         return result
     for target, alias in zip(
-        targets_of(entry.operator, args), targets_of(entry.operator, aliases), strict=True
+        targets_of(cached.operator, args), targets_of(cached.operator, aliases), strict=True
     ):
         _follow(target, alias)
-    return with_targets_of(entry.operator, args, result)
+    return with_targets_of(cached.operator, args, result)
 
 
 def _follow(target: TensorBase, alias: TensorBase) -> None:

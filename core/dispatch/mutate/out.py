@@ -12,6 +12,7 @@ from tt.core.errors import (
     DeviceMismatchError,
     DtypeError,
     InplaceError,
+    ShapeError,
     TargetDtypeError,
     describe,
 )
@@ -20,11 +21,12 @@ from tt.core.tensor.read_only import refuse_read_only
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition
+    from tt.core.tensor.tensor import Tensor
 
-__all__ = ["call_with_out", "run_out"]
+__all__ = ["FILL_LISTS", "call_with_out", "run_out"]
 
 
 _WHOLE = ("bernoulli",)
@@ -43,10 +45,17 @@ _ROWS = (
 """Factories that fill a tensor of as many elements in its own shape."""
 
 
+FILL_LISTS = ("split_copy", "split_with_sizes_copy", "unbind_copy")
+"""Operators that write to a list of as many tensors as they find, which no out form of the schema can name."""
+
+
 def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
     """Dispatch the out form; `out` is a tensor, or a tuple of them for several results."""
     count = operator.out_count
     name = operator.definition.signature.name
+    if name in FILL_LISTS:
+        _fill_list(operator, bound, out)
+        return None
     if not operator.definition.has_out:
         raise ArgumentError(
             name, "got an unexpected keyword argument 'out'", signatures=[str(operator.signature())]
@@ -58,7 +67,22 @@ def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
         raise ArgumentError(name, f"argument 'out' must be {wanted}, not {found}")
     if operator.is_factory and operator.tensor_at < 0:
         bound = _of_the_dtype(operator, bound, outs[0])
-    return operator.caller("out").dispatch((*bound, *outs))
+    return operator.overload("out").dispatch((*bound, *outs))
+
+
+def _fill_list(operator: Operator, bound: tuple[Any, ...], out: Any) -> None:
+    """Write each result of an operator that returns a list into a tensor of a list; as in PyTorch, return nothing."""
+    name = operator.definition.signature.name
+    results = operator.overload().dispatch(bound)
+    outs = list(out) if isinstance(out, list | tuple) else None
+    if outs is None or not all(isinstance(o, TensorBase) for o in outs):
+        found = describe(out) if outs is None else f"({', '.join(map(describe, outs))})"
+        raise ArgumentError(name, f"argument 'out' must be a list of Tensors, not {found}")
+    if len(outs) != len(results):
+        raise ShapeError(f"{name}(): argument 'out' must have {len(results)} tensors, and it has {len(outs)}")
+    copy = operator.registry.operator("alias_copy")
+    for result, target in zip(results, outs, strict=True):
+        call_with_out(copy, (result,), target)
 
 
 def _of_the_dtype(operator: Operator, bound: tuple[Any, ...], out: TensorBase) -> tuple[Any, ...]:
@@ -72,9 +96,9 @@ def _of_the_dtype(operator: Operator, bound: tuple[Any, ...], out: TensorBase) -
     return (*bound[:at], out.dtype, *bound[at + 1 :])
 
 
-def run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def run_out(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the functional form and write its results into the tensors at the end of the arguments."""
-    operator = entry.operator
+    operator = cached.operator
     count = operator.out_count
     inputs, outs = args[:-count], args[-count:]
     refuse_read_only(operator.definition.signature.name, *outs)
@@ -82,7 +106,7 @@ def run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         inputs = _in_dtype_of_out(operator, inputs, outs[0])
     if inputs and isinstance(inputs[0], list):
         _refuse_parts(operator.definition.signature.name, inputs[0], outs)
-    results = operator.caller().execute(inputs)
+    results = operator.overload().execute(inputs)
     several = count > 1
     for out, result in zip(outs, results if several else (results,), strict=True):
         _check(operator.definition, out, result)
@@ -185,7 +209,7 @@ def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
                 )
 
 
-def _write(out: TensorBase, result: TensorBase) -> None:
+def _write(out: Tensor, result: Tensor) -> None:
     if out.shape != result.shape:
         if out.shape.numel():
             warnings.warn(
@@ -194,5 +218,5 @@ def _write(out: TensorBase, result: TensorBase) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        out.resize_(tuple(result.shape))  # type: ignore[attr-defined]
-    out.copy_(result)  # type: ignore[attr-defined]
+        out.resize_(tuple(result.shape))
+    out.copy_(result)

@@ -18,7 +18,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.kernel_call import KernelCall
 
 __all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shared_place", "shares_memory"]
 
@@ -26,7 +26,7 @@ FILLS: Final = frozenset({"fill", "masked_fill"})
 """Operators that write one value: it does not matter how often, nor where it was."""
 
 
-def refuse_shared(entry: CachedCall, target: TensorBase, args: Iterable[Any]) -> None:
+def refuse_shared(cached: KernelCall, target: TensorBase, args: Iterable[Any]) -> None:
     """Refuse an in-place call whose target is read-only, or overlaps with itself or with an operand.
 
     Raises
@@ -34,7 +34,7 @@ def refuse_shared(entry: CachedCall, target: TensorBase, args: Iterable[Any]) ->
     InplaceError
         As for an expanded tensor, or `x.add_(x.t())`.
     """
-    definition = entry.operator.definition
+    definition = cached.operator.definition
     refuse_read_only(definition.inplace_name, target)
     if definition.signature.namespace == "tt" and definition.signature.name in FILLS:
         return

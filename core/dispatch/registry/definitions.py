@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tt.core.dispatch.registry.sources import TT_SOURCE, Provider
+from tt.core.schema import snapshot
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
 
@@ -25,19 +26,15 @@ class DefinitionTable:
 
     def definitions(self) -> Iterator[OpDefinition]:
         """Yield the definitions of all operators, tt's own first."""
-        from tt.core.schema.snapshot import definitions
-
-        yield from definitions().values()
+        yield from snapshot.definitions().values()
         for definition, _ in list(self._extra.values()):
             yield definition
 
     def definition(self, name: str) -> OpDefinition | None:
         """Return the definition of an overload, or None."""
-        from tt.core.schema.snapshot import definitions
-
         name = name.removeprefix("tt::")
         found = self._extra.get(name)
-        return found[0] if found is not None else definitions().get(name)
+        return found[0] if found is not None else snapshot.definitions().get(name)
 
     def definition_source(self, name: str) -> Provider:
         """Return who defined an operator."""
@@ -46,14 +43,17 @@ class DefinitionTable:
 
     def names(self) -> list[str]:
         """Return the qualified names of all overloads."""
-        from tt.core.schema.snapshot import definitions
+        return [*snapshot.definitions(), *self._extra]
 
-        return [*definitions(), *self._extra]
+    def public_names(self) -> Iterator[tuple[str, str]]:
+        """Yield the public functions, as dotted names below tt, with the names of operators; makes no definition."""
+        yield from snapshot.public_names().items()
+        for definition, _ in list(self._extra.values()):
+            for public in definition.public_names:
+                yield public, definition.signature.name
 
     def overloads(self, name: str) -> tuple[str, ...]:
         """Return the qualified overload names of an operator's name, in the order of the schema."""
-        from tt.core.schema import snapshot
-
         own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
         if not own and self._activate_namespace(name):
             own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
@@ -69,8 +69,6 @@ class DefinitionTable:
 
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
-        from tt.core.schema import snapshot
-
         # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
         if self._aliases is None:
             added = {a: d.signature.name for d, _ in list(self._extra.values()) for a in d.aliases}
@@ -90,7 +88,7 @@ def read_definitions(definitions: Any) -> list[OpDefinition]:
     SchemaError
         With all mistakes of the file.
     """
-    from tt.core.schema.load import load
+    from tt.core.schema.load import load  # brings the YAML parser, which `import tt` does without
 
     if isinstance(definitions, OpDefinition):
         return [definitions]

@@ -15,7 +15,7 @@ __all__ = ["Operators"]
 class Operators:
     """Operators by attribute: `ops.add`, `ops.max.dim`, `ops.acme.twice`.
 
-    An attribute is the caller of an operator with a single overload, an `PacketOp` for several, or the
+    An attribute is the overload of an operator with a single one, a `PacketOp` for several, or the
     namespace of a third party.
     """
 
@@ -25,7 +25,7 @@ class Operators:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        from tt.core.dispatch.call.overloads import lookup
+        from tt.core.dispatch.call.overloads import lookup  # the dispatcher, which `import tt` does without
 
         start()
         found = lookup(self._registry, self._namespace, name)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tt.core.dispatch.intercept.layers import LayerTable, is_layer_table
+from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.sources import RegistrationHandle
 from tt.core.dispatch.registry.tables import CompositeTable, KernelTable
 from tt.core.errors import PluginError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PluginRegistry", "Table"]
 
 Table: TypeAlias = KernelTable | CompositeTable | LayerTable
-"""What a plugin hands over."""
+"""The registrations that a plugin hands over."""
 
 Waiting = tuple["Names", Callable[[], RegistrationHandle], "_Late"]
 
@@ -44,7 +45,7 @@ class _Late(RegistrationHandle):
 
 
 class PluginRegistry:
-    """What a plugin's `tt_register` hook gets: the registry, with the plugin noted as the source.
+    """The argument of a plugin's `tt_register` hook: the registry, with the plugin noted as the source.
 
     The handles of all that was added are kept, so that a plugin can be taken out again.
     """
@@ -82,8 +83,6 @@ class PluginRegistry:
 
     def add_definitions(self, definitions: Any) -> RegistrationHandle:
         """Register operators from a YAML file or from definitions."""
-        from tt.core.dispatch.registry.definitions import read_definitions
-
         new = read_definitions(definitions)
         for name in dict.fromkeys(d.signature.namespace for d in new):
             self._require_declared((("namespace", name),), f"namespaces=({name!r},)")
@@ -113,7 +112,7 @@ class PluginRegistry:
             else:
                 self._waiting.append((names, register, late))
 
-    # --- what the manifest allows ------------------------------------------------------------------------------
+    # --- allowed by the manifest ------------------------------------------------------------------------------
 
     def _when_held(self, names: Names, register: Callable[[], RegistrationHandle]) -> RegistrationHandle:
         if self._holds(names):
@@ -155,7 +154,7 @@ class PluginRegistry:
                 )
 
     def _check_layer_table(self, table: LayerTable) -> Names:
-        """Return what a table of a layer is for; refuse one that is for the operators of others."""
+        """Return the names that a table of a layer serves; refuse one that is for the operators of others."""
         if self._scope is None:
             return ()
         layer: Names = (("layer", table.layer),)
@@ -166,7 +165,7 @@ class PluginRegistry:
             namespace, separator, _ = op.partition("::")
             if not separator or not self._scope.declares("namespace", namespace):
                 raise PluginError(
-                    f"the {self.source.plugin!r} plugin brings what the layer {table.layer!r} does for {op}: that is "
+                    f"the {self.source.plugin!r} plugin brings the rule of the layer {table.layer!r} for {op}: that is "
                     f"for whoever brings the operator or the layer to say"
                 )
             found["namespace", namespace] = None

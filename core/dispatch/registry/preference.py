@@ -2,13 +2,13 @@
 
 Note [Taking part]
 ------------------
-What a plugin registers for its own names (its devices, layouts, and the operators of its namespaces) takes part in
-every call that uses these names: the call has named the plugin.  What it registers for the names of others (a faster
+Registrations of a plugin for its own names (its devices, layouts, and the operators of its namespaces) take part in
+every call that uses these names: the call has named the plugin.  Its registrations for the names of others (a faster
 `exp` for "cpu") takes part only where a preference names the plugin.  So a package changes no result by being
 installed.
 
-The rules in force are a setting of the dispatcher, so they belong to its epoch (see Note [Epochs and the guard]): an
-entry that was resolved under other rules is not used, and a call that is resolved pays nothing for them.
+The rules in force are a setting of the dispatcher, so they belong to its epoch (see Note [Epochs and the guard]): a
+cached call that was resolved under other rules is not used, and a call that is resolved pays nothing for them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OTHERS: Final = "*"
 
 Rank = tuple[int, ...]
 Names = tuple[tuple[str, str], ...]
-"""What a registration is for: ("device", "cpu"), ("namespace", "acme"), ..."""
+"""The name that a registration serves: ("device", "cpu"), ("namespace", "acme"), ..."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def rules_in_force() -> tuple[PreferenceRule, ...]:
 
 
 class PluginNames(Protocol):
-    """What the registry asks of the host about the plugin that brought a registration."""
+    """The registry's questions to the host about the plugin that brought a registration."""
 
     def declares(self, kind: str, name: str) -> bool:
         """Tell whether the manifest declares a name."""
@@ -111,7 +111,7 @@ class PluginNames(Protocol):
 
 
 class Eligibility(NamedTuple):
-    """What the preferences make of one registration.
+    """The preferences' judgement of one registration.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def eligibility_of(
     source, scope : Provider, PluginNames or None
         Who brought it; without a scope it is tt's own or the program's, and takes part always.
     names : tuple of (kind, name)
-        What it is for.
+        The name that it serves.
     op, device : str, str or None
         The call.
     """
@@ -173,7 +173,7 @@ def _refusal(scope: PluginNames, source: Provider, names: Names, rule: Preferenc
 def ranks_of(eligibilities: Sequence[Eligibility], sources: Sequence[Provider]) -> dict[int, Rank]:
     """Return position -> rank of those that take part.
 
-    What the program itself registers counts as the most preferred of all that a rule names.
+    Registrations of the program itself count as the most preferred of all that a rule names.
     """
     taking_part = [i for i, standing in enumerate(eligibilities) if not standing.refusal]
     best = min((eligibilities[i].rank for i in taking_part), default=())

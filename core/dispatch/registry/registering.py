@@ -81,15 +81,17 @@ def _refuse_duplicate(registry: Registry, new: Registration) -> None:
     """Refuse what one party registers twice; between plugins of several parties each call decides."""
     if new.kernel.override:
         return
+    device, layouts = new.device, new.layouts
     for old in registry.kernels.get(new.kernel.op, ()):
-        if old.plugin_name != new.plugin_name:
+        # The place first: an operator has kernels for many.
+        same_place = old.device == device and old.layouts == layouts
+        if not same_place or old.plugin_name != new.plugin_name:
             continue
-        same_place = (old.device, old.layouts) == (new.device, new.layouts)
         same_call = (old.kernel.form, old.kernel.priority, old.kernel.native) == (
             new.kernel.form, new.kernel.priority, new.kernel.native
         )  # fmt: skip
         overlap = old.dtypes & new.dtypes
-        if same_place and same_call and overlap and _same_takes(registry, old.kernel, new.kernel):
+        if same_call and overlap and _same_takes(registry, old.kernel, new.kernel):
             dtypes = ", ".join(sorted(overlap))
             raise DuplicateRegistrationError(
                 f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)

@@ -1,16 +1,17 @@
 """The registry: which operators exist, and who brought which kernel, composite, layer and backend.
 
-Registering and unregistering go through here, so that exactly the affected operators forget their entries.
+Registering and unregistering go through here, so that exactly the affected operators forget their cached calls.
 """
 
 from __future__ import annotations
 
-import importlib
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tt.core.by_name import object_named
 from tt.core.dispatch.intercept.layers import is_layer_table
 from tt.core.dispatch.registry.definitions import DefinitionTable, read_definitions
 from tt.core.dispatch.registry.namespace import Operators
@@ -44,7 +45,7 @@ from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.call.overloads import PacketOp
     from tt.core.dispatch.intercept.layers import Layer
@@ -73,7 +74,7 @@ class Registry(DefinitionTable, RegistrationScopes):
     kernels : dict
         op -> registrations, the one that was registered last first.
     composites : dict
-        op -> registrations, the one that counts first.
+        op -> registrations, the one that counts first; the core's are added when `composite` is asked for one.
     backends : dict
         (device type, layout) -> Backend.
     layers : dict
@@ -92,7 +93,8 @@ class Registry(DefinitionTable, RegistrationScopes):
     operators: dict[str, Operator] = field(default_factory=dict)
     places: dict[Any, int] = field(default_factory=dict)
     packets: dict[tuple[str, str], PacketOp] = field(default_factory=dict)
-    _core_composites: bool = False
+    _homes: dict[str, str] | None = None
+    _families: set[str] = field(default_factory=set)
     lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
     _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
 
@@ -103,7 +105,7 @@ class Registry(DefinitionTable, RegistrationScopes):
         found = self.operators.get(name)
         if found is not None:
             return found
-        from tt.core.dispatch.call.operator import Operator
+        from tt.core.dispatch.call.operator import Operator  # the dispatcher, which `import tt` does without
 
         definition = self.definition(name)
         if definition is None and self._activate_namespace(name):
@@ -113,12 +115,19 @@ class Registry(DefinitionTable, RegistrationScopes):
         with self.lock:
             return self.operators.setdefault(definition.name, Operator(definition, self))
 
+    def overload(self, name: str, form: str = "functional") -> OpOverload:
+        """Return the overload of one form of an operator."""
+        return self.operator(name).overload(form)
+
     def caller(self, name: str, form: str = "functional") -> OpOverload:
-        """Return the caller of one form of an operator."""
-        return self.operator(name).caller(form)
+        """Deprecated name of `overload`."""
+        warnings.warn(
+            "Registry.caller is deprecated; use Registry.overload", DeprecationWarning, stacklevel=2
+        )
+        return self.overload(name, form)
 
     def invalidate(self, name: str) -> None:
-        """Make an operator forget its entries."""
+        """Make an operator forget its cached calls."""
         operator = self.operators.get(name)
         if operator is not None:
             operator.invalidate()
@@ -126,7 +135,7 @@ class Registry(DefinitionTable, RegistrationScopes):
     # --- registering -------------------------------------------------------------------------------------------
 
     def _registering(self) -> PluginRegistry | None:
-        """Return the view of the plugin that is registering just now: what it adds is its, not the program's."""
+        """Return the view of the plugin that is registering just now: additions are the plugin's, not the program's."""
         view = plugins().current_registry()
         return view if view is not None and view.registry is self else None
 
@@ -291,13 +300,13 @@ class Registry(DefinitionTable, RegistrationScopes):
             operator.invalidate()
 
     def _forget_packets(self, definitions: Iterable[OpDefinition]) -> None:
-        """Let the functions that choose among overloads be made anew where the overloads have changed."""
+        """Let the functions that choose among overloads be made again where the overloads have changed."""
         names = {definition.name.partition(".")[0] for definition in definitions}
         for key in [key for key in self.packets if key[0] in names]:
             del self.packets[key]
 
     def invalidate_all(self) -> None:
-        """Make every operator forget its entries, and the keys of devices be looked up anew."""
+        """Make every operator forget its cached calls, and the keys of devices be looked up again."""
         self.places.clear()
         for operator in list(self.operators.values()):
             operator.invalidate()
@@ -314,7 +323,7 @@ class Registry(DefinitionTable, RegistrationScopes):
         """
         found = self.backends.get((device_type, layout))
         if found is None and device_type in _CORE_BACKENDS and layout == "strided":
-            self._add_backend(_load(_CORE_BACKENDS[device_type])(), TT_SOURCE)
+            self._add_backend(object_named(_CORE_BACKENDS[device_type])(), TT_SOURCE)
             found = self.backends.get((device_type, layout))
         if found is None:
             plugins().activate("device", device_type)
@@ -335,7 +344,7 @@ class Registry(DefinitionTable, RegistrationScopes):
         found = self.layers.get(name)
         if found is None:
             if name in _CORE_LAYERS:
-                self._add_layer(_load(_CORE_LAYERS[name])(), TT_SOURCE)
+                self._add_layer(object_named(_CORE_LAYERS[name])(), TT_SOURCE)
             else:
                 plugins().activate("layer", name)
             found = self.layers.get(name)
@@ -345,19 +354,40 @@ class Registry(DefinitionTable, RegistrationScopes):
 
     def composite(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
-        if not self._core_composites:
-            self._core_composites = True
-            from tt.core.composites import tables
-
-            for table in tables():  # those that were registered before go first
-                for name, function in table.functions.items():
-                    registration = CompositeRegistration(name, function, TT_SOURCE)
-                    self.composites.setdefault(name, []).append(registration)
+        home = self._composite_homes().get(op)
+        if home is not None and home not in self._families:
+            self._load_composites(home)
         found = self.composites.get(op)
         if not found:
             return None
         order = in_order([r.eligibility() for r in found], [r.source for r in found])
         return found[order[0]] if order else None
+
+    def _load_composites(self, home: str) -> None:
+        """Register the core's composites of a family, after those that others registered before."""
+        from tt.core.composites.tables import table_of
+
+        table = table_of(home)  # not under the lock: imports have their own
+        with self.lock:
+            if home in self._families:
+                return
+            for name, function in table.functions.items():
+                registration = CompositeRegistration(name, function, TT_SOURCE)
+                self.composites.setdefault(name, []).append(registration)
+            self._families.add(home)  # last: another thread that finds it finds its composites
+
+    def load_composites(self) -> None:
+        """Register the core's composites of all families, for a report on all of them."""
+        for home in dict.fromkeys(self._composite_homes().values()):
+            self._load_composites(home)
+
+    def _composite_homes(self) -> dict[str, str]:
+        """Return which module of the core has the composite of an operator."""
+        if self._homes is None:
+            from tt.core.composites.tables import homes  # above the dispatcher, loaded as plugins' tables are
+
+            self._homes = homes()
+        return self._homes
 
     def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
@@ -374,7 +404,7 @@ class Registry(DefinitionTable, RegistrationScopes):
         return PluginRegistry(self, source, scope)
 
 
-# What the core itself brings, loaded at first use like a plugin's.
+# The core's own registrations, loaded at first use like a plugin's.
 _CORE_LAYERS = {
     "functionalise": "tt.core.layers.functionalise:FunctionaliseLayer",
     "placement": "tt.core.layers.multi_device:PlacementLayer",
@@ -382,11 +412,6 @@ _CORE_LAYERS = {
     "python": "tt.core.layers.tt_dispatch:PythonLayer",
 }
 _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
-
-
-def _load(reference: str) -> Any:
-    module, _, attribute = reference.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 REGISTRY = Registry()

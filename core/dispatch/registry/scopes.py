@@ -1,4 +1,4 @@
-"""Scopes: what the program registers within one is undone at its end."""
+"""Scopes: registrations of the program within one are undone at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["RegistrationScopes"]
 
 @dataclass
 class RegistrationScopes:
-    """The open scopes, the innermost last, each with the handles of what it undoes."""
+    """The open scopes, the innermost last, each with the handles that it undoes."""
 
     _scopes: list[list[RegistrationHandle]] = field(default_factory=list)
 

@@ -79,7 +79,7 @@ class Registration:
 
     @property
     def plugin_name(self) -> str:
-        """The plugin of a third party that brought it; empty for what tt itself and the program bring."""
+        """The plugin of a third party that brought it; empty for tt itself and the program."""
         return "" if self.scope is None else self.source.plugin
 
     def eligibility(self) -> Eligibility:
@@ -148,4 +148,4 @@ class RegistrationHandle:
 
 
 TT_SOURCE = Provider("tt-tensor", "", "")
-"""What the core itself brings."""
+"""The core itself."""

@@ -10,6 +10,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tt.core.errors import ValueRangeError
@@ -22,6 +24,8 @@ __all__ = ["CompositeTable", "Form", "HalfPolicy", "Kernel", "KernelTable", "tak
 Function = TypeVar("Function", bound=Callable[..., Any])
 Form = Literal["functional", "out", "inplace"]
 HalfPolicy = Literal["float32", "native", "same"]
+
+_STARRED = CO_VARARGS | CO_VARKEYWORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Kernel:
     override : bool
         Replaces, rather than conflicts with, an earlier kernel of the same priority.
     check : bool
-        Run the shape rule before the kernel, because it accepts what the operator refuses.
+        Run the shape rule before the kernel, because it accepts arguments that the operator refuses.
     native : bool
         Compiled: goes before the other kernels of the same plugin and priority, which serve where it is not built.
         Raises none of NumPy's floating-point warnings.
@@ -79,7 +83,15 @@ class Kernel:
 
 @cache
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
+    code = function.__code__ if type(function) is FunctionType else None
+    if (
+        code is None
+        or code.co_flags & _STARRED
+        or not {"__wrapped__", "__signature__"}.isdisjoint(vars(function))
+    ):
+        return tuple(inspect.signature(function).parameters)
+    # The same names, thirty times as fast: every plugin's kernels are compared when it registers.
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def taken_names(kernel: Kernel, signature: Signature) -> tuple[str, ...]:

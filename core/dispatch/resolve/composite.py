@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.codes import COMPOSITE, REROUTE
-from tt.core.dispatch.call.entry import CachedCall
 from tt.core.dispatch.mutate.mutation import with_targets_of
 from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.dispatch.registry.registry import ops
@@ -18,20 +18,20 @@ from tt.core.types.state import STATE
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
 
-__all__ = ["composite_entry", "make_entry"]
+__all__ = ["composite_call", "make_cached_call"]
 
 
-def make_entry(context: ResolveContext, kind: int, **fields: Any) -> CachedCall:
-    """Return an entry of the present epoch with some of its fields set."""
-    entry = CachedCall(*context.key, STATE.epoch, kind)
-    entry.resolution = context.resolution
+def make_cached_call(context: ResolveContext, kind: int, **fields: Any) -> CachedCall:
+    """Return a cached call of the present epoch with some of its fields set."""
+    cached = CachedCall(*context.key, STATE.epoch, kind)
+    cached.resolution = context.resolution
     for name, value in fields.items():
-        setattr(entry, name, value)
-    return entry
+        setattr(cached, name, value)
+    return cached
 
 
-def composite_entry(context: ResolveContext, function: Callable[..., Any]) -> CachedCall:
-    """Return the entry that runs a form of an operator by its composite."""
+def composite_call(context: ResolveContext, function: Callable[..., Any]) -> CachedCall:
+    """Return the cached call that runs a form of an operator by its composite."""
     operator, form = context.operator, context.form
     if operator.returns_targets:
         function = _returning(operator, function)
@@ -39,10 +39,10 @@ def composite_entry(context: ResolveContext, function: Callable[..., Any]) -> Ca
         returns = operator.definition.signature.returns
         if len(returns) > 1 or (returns and returns[0].type.list):
             function = _named(operator, function)
-        return make_entry(context, COMPOSITE, function=function)
+        return make_cached_call(context, COMPOSITE, function=function)
     changes_metadata = "metadata_inplace" in operator.definition.tags
     inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
-    return make_entry(context, REROUTE, function=inplace)
+    return make_cached_call(context, REROUTE, function=inplace)
 
 
 def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,10 +62,10 @@ def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., An
 def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
     """Return the in-place form of a composite: run it and copy the result into the target."""
 
-    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        target, definition = args[0], entry.operator.definition
+    def inplace(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        target, definition = args[0], cached.operator.definition
         if target._storage is not None:
-            refuse_shared(entry, target, args)
+            refuse_shared(cached, target, args)
         result = function(*args)
         name = definition.inplace_name
         if "exact_target" in definition.tags and result.dtype is not target.dtype:
@@ -85,7 +85,7 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall,
 def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
     """Return the in-place form of a view that is a composite: the target becomes the view."""
 
-    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def inplace(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target, view = args[0], function(*args)
         target._set_data(view._handle, view._spec)
         target._bump_version()

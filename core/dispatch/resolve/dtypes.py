@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tt.core.errors import DtypeError
-from tt.core.types.dtype import DTYPES, bool_, float32, int64, to_dtype, uint8
+from tt.core.schema.classes import dtype_names
+from tt.core.types.dtype import ALL_DTYPES, STORED, bool_, float32, int64, to_dtype, uint8
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import (
     DIM_BITS,
@@ -23,7 +24,7 @@ from tt.core.types.state import STATE
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
 
-__all__ = ["HALF", "CallDtypes", "describe_level_2", "resolve_dtypes"]
+__all__ = ["HALF", "CallDtypes", "describe_level_2", "refuses_stored", "resolve_dtypes"]
 
 HALF = ("float16", "bfloat16")
 _BOOLS = DIM_BITS[bool_.code] | ZERO_DIM_BITS[bool_.code] | SCALAR_BITS[bool]
@@ -58,7 +59,7 @@ class CallDtypes:
 def decode(bits: int, shift: int) -> Dtype | None:
     """Return the dtype at one position outside of the group, or None."""
     code = position_at(bits, shift)
-    return DTYPES[code - 1] if code else None
+    return ALL_DTYPES[code - 1] if code else None
 
 
 def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
@@ -106,7 +107,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
 
 
 def _require_one_dtype(operator: Operator, group: int) -> None:
-    found = [d for d in DTYPES if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    found = [d for d in ALL_DTYPES if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
     if len(found) > 1:
         names = ", ".join(operator.definition.promote)
         raise DtypeError(
@@ -144,6 +145,12 @@ def _result(
 def upcast_of(compute: Dtype | None) -> Dtype | None:
     """Return float32 for the half precision dtypes, in which a kernel without its own form computes them."""
     return float32 if compute is not None and compute.name in HALF else None
+
+
+def refuses_stored(operator: Operator, compute: Dtype | None) -> bool:
+    """Return whether an operator computes, and the dtype is one that tensors only store."""
+    declared = operator.definition.dtypes
+    return compute is not None and compute in STORED and compute.name not in dtype_names(declared)
 
 
 def describe_level_2(operator: Operator, form: str, bits: int) -> str:

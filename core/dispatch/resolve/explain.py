@@ -226,7 +226,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
     found = Explanation(operator.name, form, str(operator.signature(form)), named)
     try:
-        found.resolution = operator.caller(form).entry_of(keys, bits, ()).resolution
+        found.resolution = operator.overload(form).cached_call_of(keys, bits, ()).resolution
         if len(KEYS.names("device", keys)) > 1:
             home = plan(operator, form, operands)
             found.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
@@ -283,7 +283,7 @@ def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TT
             value = None
         args.append(value)
     try:
-        operator.caller(form).dispatch(tuple(args))
+        operator.overload(form).dispatch(tuple(args))
     except (DispatchError, DataDependentError):
         return None  # of tensors without data
     except TTError as error:

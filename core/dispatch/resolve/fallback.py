@@ -21,7 +21,7 @@ from tt.core.types.device import Device
 from tt.core.types.state import STATE, changed
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
 
 __all__ = [
     "FALLBACKS",
@@ -78,9 +78,9 @@ def fallback_policy(policy: Policy, device: str = "*") -> AbstractContextManager
     return changed(("fallback", device), _setting(policy))
 
 
-def run_fallback(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def run_fallback(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Move the tensors to the fallback device, run there, and move the results back."""
-    backend, operator = entry.backend, entry.operator
+    backend, operator = cached.backend, cached.operator
     here, there = backend.device_type, str(backend.fallback)
     FALLBACKS[operator.name, here, there] += 1
     if policy_of(here) == "warn":
@@ -96,8 +96,8 @@ def run_fallback(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     moved = tuple(_move(value, Device(there)) for value in args)
     if operator.device_at >= 0 and moved[operator.device_at] is not None:
         moved = (*moved[: operator.device_at], Device(there), *moved[operator.device_at + 1 :])
-    result = operator.caller(entry.form).execute(moved)
-    if entry.form == "inplace":
+    result = operator.overload(cached.form).execute(moved)
+    if cached.form == "inplace":
         return ops.copy_(args[0], result)
     if operator.mutates:
         for target, new in zip(targets_of(operator, args), targets_of(operator, moved), strict=True):
@@ -108,9 +108,9 @@ def run_fallback(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return _move(result, home)
 
 
-def run_strided(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def run_strided(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run a call of another layout on strided tensors; the result stays strided."""
-    backend, operator = entry.backend, entry.operator
+    backend, operator = cached.backend, cached.operator
     here = f"{backend.device_type}/{backend.layout}"
     FALLBACKS[operator.name, here, backend.device_type] += 1
     if policy_of(backend.layout) == "warn":
@@ -118,8 +118,8 @@ def run_strided(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             f"{operator.name} has no kernel for {here} and runs on strided tensors", UserWarning, stacklevel=3
         )
     strided = tuple(_strided(value) for value in args)
-    result = operator.caller("functional" if entry.form == "inplace" else entry.form).execute(strided)
-    if entry.form == "inplace":
+    result = operator.overload("functional" if cached.form == "inplace" else cached.form).execute(strided)
+    if cached.form == "inplace":
         return ops.copy_(args[0], result)  # which refuses unless the target is strided
     return result
 

@@ -1,4 +1,4 @@
-"""Kernels of an entry: which registrations serve a call, in which form, with which casts, and what they return."""
+"""Kernels of a cached call: which registrations serve a call, in which form, with which casts, and their results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call import codes
+from tt.core.dispatch.call.bound_kernel import BoundKernel
+from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.codes import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL
-from tt.core.dispatch.call.entry import BoundKernel, CachedCall
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
 from tt.core.dispatch.registry.sources import code_location
@@ -19,9 +20,10 @@ from tt.core.dispatch.resolve.candidates import (
     eligible_kernels,
     refuse_ties,
 )
-from tt.core.dispatch.resolve.composite import composite_entry, make_entry
-from tt.core.dispatch.resolve.dtypes import CallDtypes, upcast_of
+from tt.core.dispatch.resolve.composite import composite_call, make_cached_call
+from tt.core.dispatch.resolve.dtypes import CallDtypes, refuses_stored, upcast_of
 from tt.core.dispatch.resolve.resolution import ResolveContext
+from tt.core.dispatch.resolve.shape_rules import run_rule
 from tt.core.errors import KernelContractError
 from tt.core.schema.model import MISSING
 
@@ -30,30 +32,30 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.sources import Registration
     from tt.core.tensor.backend import Backend
 
-__all__ = ["kernel_entry", "out_entry", "taken_positions"]
+__all__ = ["kernel_call", "out_call", "taken_positions"]
 
 
-def kernel_entry(
+def kernel_call(
     context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
-    """Return the entry of the kernels that serve a call on one device, or None if none does."""
+    """Return the cached call of the kernels that serve a call on one device, or None if none does."""
     operator, resolution = context.operator, context.resolution
     served = eligible_kernels(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         generic = backend.generic_kernel(operator)
-        if generic is None:
+        if generic is None or refuses_stored(operator, dtypes.compute):
             return None
         resolution.note(
             "generic kernel", code_location(generic), True, f"the {backend.device_type} backend serves it"
         )
-        return _generic_entry(context, backend, dtypes, generic)
+        return _generic_call(context, backend, dtypes, generic)
     return _build(context, backend, dtypes, served)
 
 
-def out_entry(
+def out_call(
     context: ResolveContext, backend: Backend, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> CachedCall | None:
-    """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
+    """Return the cached call of the kernels that write into the tensor of `out=` themselves, or None if none does."""
     operator, resolution = context.operator, context.resolution
     ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
     if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
@@ -64,10 +66,10 @@ def out_entry(
     how, chosen = choose_form(operator, "out", backend, dtypes, served)
     if how != codes.WRITES_OUTPUT or any(s.upcast or s.registration.kernel.tensors for s in chosen):
         return None
-    entry = _build(context, backend, dtypes, served)
-    entry.kind = OUT
-    entry.operands = tuple(i for i, a in enumerate(operator.arguments) if a.type.is_tensor)
-    return entry
+    cached = _build(context, backend, dtypes, served)
+    cached.kind = OUT
+    cached.operands = tuple(i for i, a in enumerate(operator.arguments) if a.type.is_tensor)
+    return cached
 
 
 def _build(
@@ -77,7 +79,7 @@ def _build(
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
-    # What is preferred first; then priority; then what overrides, the latest first; then what is compiled; then the
+    # Preferred ones first; then by priority; then those that override, the latest first; then compiled ones; then the
     # narrowest.
     ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
     ranked.sort(
@@ -110,27 +112,27 @@ def _build(
         resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
     if choices[0].registration.kernel.tensors:
         return _over_tensors(context, backend, choices[0])
-    entry = make_entry(
+    cached = make_cached_call(
         context,
         MUTATE if operator.mutates else KERNEL,
         choices=tuple(choices),
-        # What is functional, however it is made, changes no target.
+        # Functional kernels, however made, change no target.
         writes_target=how if how <= codes.CHANGES_METADATA else codes.RETURNS,
         backend=backend,
     )
     layout = chosen[0].registration.result
     made_by = backend if layout is None else operator.registry.backend(backend.device_type, layout)
-    _set_results(entry, operator, made_by, dtypes)
+    _set_results(cached, operator, made_by, dtypes)
     compute = upcast_of(dtypes.compute) if upcast else dtypes.compute
     if operator.group and compute is not None and (upcast or not dtypes.homogeneous):
-        entry.group = operator.group
-        entry.compute_code = compute.code
-        entry.compute_native = backend.native_dtype(compute)
+        cached.group = operator.group
+        cached.compute_code = compute.code
+        cached.compute_native = backend.native_dtype(compute)
         resolution.casts = f"computes in {compute.name}"
     if upcast:
-        entry.downcast = True
-    _allow_direct(entry, operator, dtypes)
-    return entry
+        cached.downcast = True
+    _allow_direct(cached, operator, dtypes)
+    return cached
 
 
 def _choice(operator: Operator, registration: Registration, backend: Backend, how: int) -> BoundKernel:
@@ -138,7 +140,7 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
     takes = taken_positions(operator, registration)
     function = kernel.function
     if kernel.tensors:
-        pass  # what it calls does the rest
+        pass  # its inner calls do the rest
     elif how == codes.FROM_INPLACE:
         function = _functional_of_inplace(function, backend)
     elif how == codes.FROM_OUT:
@@ -163,7 +165,7 @@ def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> 
 
 
 def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel) -> CachedCall:
-    """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
+    """Return the cached call of a kernel that gets tensors; it serves as a composite of its device and layout does."""
     operator, form = context.operator, context.form
     function, takes = choice.function, choice.takes
 
@@ -171,27 +173,27 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
 
     def chosen(*args: Any) -> Any:
         if not choice.accepts(args):
-            return operator.resolve_rest(entry).run(args)
+            return operator.resolve_rest(cached).run(args)
         if changes_first and form == "functional":
-            args = (operator.registry.caller("clone").execute((args[0], None)), *args[1:])
+            args = (operator.registry.overload("clone").execute((args[0], None)), *args[1:])
         try:
             found = function(*(args[position] for position in takes))
         except ValueError as error:
-            check_limits(entry, args, error)
+            check_limits(cached, args, error)
             raise
         return args[0] if changes_first else found
 
-    def in_place(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    def in_place(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         chosen(*args)
         args[0]._bump_version()
         return args[0]
 
     if changes_first and form == "inplace":
-        entry = make_entry(context, REROUTE, function=in_place)
+        cached = make_cached_call(context, REROUTE, function=in_place)
     else:
-        entry = composite_entry(context, chosen)
-    entry.backend = backend
-    return entry
+        cached = composite_call(context, chosen)
+    cached.backend = backend
+    return cached
 
 
 def taken_positions(operator: Operator, registration: Registration) -> tuple[int, ...]:
@@ -231,8 +233,6 @@ def _functional_of_out(
     function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
 ) -> Callable[..., Any]:
     def functional(*prepared: Any) -> Any:
-        from tt.core.meta import run_rule
-
         results = run_rule(operator.definition, _full(operator, takes, prepared), backend)
         results = results if isinstance(results, tuple | list) else (results,)
         targets = [backend.empty(r.shape, backend.native_dtype(r.dtype)) for r in results]
@@ -246,8 +246,6 @@ def _checked(
     function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
 ) -> Callable[..., Any]:
     def checked(*prepared: Any) -> Any:
-        from tt.core.meta import run_rule
-
         run_rule(operator.definition, _full(operator, takes, prepared), backend)
         return function(*prepared)
 
@@ -255,7 +253,7 @@ def _checked(
 
 
 def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the full argument tuple of a kernel call, defaults in the place of what the kernel does not take."""
+    """Return the full argument tuple of a kernel call, with defaults for arguments that the kernel does not take."""
     full = list(operator.defaults)
     for position, value in zip(takes, prepared, strict=False):
         full[position] = value
@@ -265,48 +263,48 @@ def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...])
 # --- results ---------------------------------------------------------------------------------------------------
 
 
-def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
+def _set_results(cached: CachedCall, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
     returns = operator.definition.signature.returns
     tensors = [r.type.is_tensor for r in returns]
-    entry.specs = tuple(backend.spec(d) if d is not None and t else None
+    cached.specs = tuple(backend.spec(d) if d is not None and t else None
                         for d, t in zip(dtypes.results, tensors, strict=True))  # fmt: skip
-    if entry.specs and entry.specs[0] is not None:
-        entry.spec = entry.specs[0]
-    entry.handle_type = backend.handle_type
+    if cached.specs and cached.specs[0] is not None:
+        cached.spec = cached.specs[0]
+    cached.handle_type = backend.handle_type
     if len(returns) > 1:
-        entry.result = SEVERAL
+        cached.result = SEVERAL
     elif not returns or not tensors[0]:
-        entry.result = RAW
+        cached.result = RAW
     else:
-        entry.result = LIST if returns[0].type.list else ONE
-    if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
-        entry.shares = (
+        cached.result = LIST if returns[0].type.list else ONE
+    if operator.definition.kind == "view" and cached.form == "functional" and backend.has_views:
+        cached.shares = (
             codes.FIRST_MEMORY if operator.name == "detach" else 0
-        )  # what is detached has no part in the history
+        )  # detached tensors have no part in the history
 
 
-def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:
-    """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
-    leading = operator.caller(entry.form).leading
-    choice = entry.choices[0]
+def _allow_direct(cached: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:
+    """Set the kernel that an overload may call with bare handles; `verify` switches it on after the first run."""
+    leading = operator.overload(cached.form).leading
+    choice = cached.choices[0]
     if (
         leading
         and not operator.mutates
         and choice.leading == leading
-        and entry.result == ONE
-        and entry.compute_code < 0
-        and entry.downcast is None
-        and entry.shares == codes.UNSHARED
-        and entry.specs[0] is not None
+        and cached.result == ONE
+        and cached.compute_code < 0
+        and cached.downcast is None
+        and cached.shares == codes.UNSHARED
+        and cached.specs[0] is not None
         and not operator.indexed
     ):
-        entry.plain = choice.function
+        cached.plain = choice.function
         if operator.definition.kind == "pointwise" and operator.group == tuple(range(leading)):
             # Zero-dimensional results stay unknown (0): NumPy returns them as scalars, which have to be looked at.
-            entry.result_bits = 0 if dtypes.zero_dim else entry.spec.dim_bit
+            cached.result_bits = 0 if dtypes.zero_dim else cached.spec.dim_bit
 
 
-def _generic_entry(
+def _generic_call(
     context: ResolveContext, backend: Backend, dtypes: CallDtypes, generic: Callable[..., Any]
 ) -> CachedCall:
     operator, form, resolution = context.operator, context.form, context.resolution
@@ -322,7 +320,7 @@ def _generic_entry(
     if changes_metadata(operator) and form == "inplace":
         how = codes.CHANGES_METADATA
     kind = MUTATE if operator.mutates else KERNEL
-    entry = make_entry(context, kind, choices=(choice,), writes_target=how, backend=backend)
-    _set_results(entry, operator, backend, dtypes)
-    entry.verified = True
-    return entry
+    cached = make_cached_call(context, kind, choices=(choice,), writes_target=how, backend=backend)
+    _set_results(cached, operator, backend, dtypes)
+    cached.verified = True
+    return cached

@@ -18,14 +18,20 @@ from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import CachedCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["Operand", "plan", "run_mixed", "transfer"]
 
 # Operators that move data: their operands may be anywhere.
 _MOVERS = ("_to_copy", "copy")
-_INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
+_INDEX_ARGUMENTS = {
+    "index": "indices", "index_put": "indices", "lstm.data": "batch_sizes", "gru.data": "batch_sizes",
+    "rnn_tanh.data": "batch_sizes", "rnn_relu.data": "batch_sizes", "_rnn_layer": "batch_sizes",
+    "_rnn_layer_backward": "batch_sizes", "_pad_packed_sequence": "batch_sizes", "_pack_padded_sequence": "lengths",
+}  # fmt: skip
+# Operators that read integers on the host -> their overload for lists, and which arguments these are.
+_READ_ARGUMENTS = {"ctc_loss": ("ctc_loss.IntList", (2, 3))}
 
 
 def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
@@ -132,12 +138,14 @@ def _may_move(operator: Operator, operand: Operand) -> bool:
         return False
     if operand.name.partition("[")[0] == _INDEX_ARGUMENTS.get(operator.name):
         return True
+    if operand.position in _READ_ARGUMENTS.get(operator.name, ("", ()))[1]:
+        return True
     return operand.zero_dim and operator.definition.kind == "pointwise" and operand.position in operator.group
 
 
-def run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+def run_mixed(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Move the movable operands and dispatch again, or refuse."""
-    operator, form = entry.operator, entry.form
+    operator, form = cached.operator, cached.form
     if operator.name == "_to_copy":
         return _to_copy(operator, args)
     if operator.name == "copy" and form == "inplace":
@@ -146,10 +154,19 @@ def run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             return args[0]
     if operator.name == "to.other":
         self, other, *options = args
-        to_device = operator.registry.operator("to.device").caller()
+        to_device = operator.registry.operator("to.device").overload()
         return to_device.execute((self, other.device, other.dtype, *options))
+    overload, places = _READ_ARGUMENTS.get(operator.name, ("", ()))
+    if overload and all(_is_read(args[place]) for place in places):
+        listed = {place: args[place].reshape(-1).tolist() for place in places}
+        values = tuple(listed.get(place, value) for place, value in enumerate(args))
+        return operator.registry.operator(overload).overload().execute(values)
     home = Device(plan(operator, form, _operands(operator, args)))
-    return operator.caller(form).execute(tuple(_move(value, home) for value in args))
+    return operator.overload(form).execute(tuple(_move(value, home) for value in args))
+
+
+def _is_read(value: Any) -> bool:
+    return value.device.type == "cpu" and value.dtype.kind in ("signed", "unsigned")
 
 
 def _operands(operator: Operator, args: tuple[Any, ...]) -> list[Operand]:
@@ -206,4 +223,4 @@ def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
     moved = transfer(args[0], args[operator.device_at], bool(args[operator.positions["non_blocking"]]))
     if args[operator.dtype_at] in (None, moved.dtype):
         return moved
-    return operator.caller().execute((moved, *args[1:]))
+    return operator.overload().execute((moved, *args[1:]))

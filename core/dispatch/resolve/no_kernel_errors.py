@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from tt.core.errors import DtypeNotServedError, MissingFakeError, NoKernelError, TTError
+from tt.core.schema.classes import dtype_names
 from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
 
@@ -29,7 +30,8 @@ def no_kernel(
 ) -> NoKernelError:
     """Return the error for an operator that has no kernel for a backend, or none for the dtype."""
     name = operator.name
-    if backend.device_type == "meta" and lacks_fake(operator):
+    refused = _is_refused_by_schema(operator, resolution)
+    if backend.device_type == "meta" and lacks_fake(operator) and not refused:
         return missing_fake(operator, args)
     place = f"{'+'.join(layouts)}/{backend.device_type}" if layouts != ("strided",) else backend.device_type
     dtype = f"/{resolution.compute.name}" if resolution.compute is not None else ""
@@ -50,9 +52,12 @@ def no_kernel(
     if any(c.reason == NOT_ALL_ARGUMENTS for c in resolution.candidates):
         head = f"{name}({_short(operator)}) has no kernel for {place}{dtype} that takes all arguments of this call"
         return NoKernelError(str(signature), head, arguments=arguments, tried=tried, exist=exist, see=see)
-    if here:
-        served = sorted({d for r in here for d in r.dtypes})
+    if here or refused:
+        served = sorted({d for r in here for d in r.dtypes} or dtype_names(operator.definition.dtypes))
         found = resolution.compute.name if resolution.compute else "this dtype"
+        if name not in backend.hints:  # leaving the layout helps if strided tensors of the dtype are served
+            strided = operator.registry.kernels_of(name, backend.device_type, ("strided",))
+            hint = hint if any(found in r.dtypes for r in strided) else ""
         return DtypeNotServedError(
             str(signature),
             f'"{name}" not implemented for {found} on {place}',
@@ -65,6 +70,15 @@ def no_kernel(
     head = f"{name}({_short(operator)}) has no kernel for {place}{dtype}"
     return NoKernelError(
         str(signature), head, arguments=arguments, tried=tried, exist=exist, hint=hint, see=see
+    )
+
+
+def _is_refused_by_schema(operator: Operator, resolution: Resolution) -> bool:
+    """Return whether an operator has a composite that was passed over because the schema does not list the dtype."""
+    return (
+        operator.registry.composite(operator.name) is not None
+        and resolution.compute is not None
+        and resolution.compute.name not in dtype_names(operator.definition.dtypes)
     )
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tt.core.types.dtype import dtype as Dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["CallKey", "Candidate", "Resolution", "ResolveContext"]
@@ -19,7 +21,7 @@ class CallKey(NamedTuple):
     Attributes
     ----------
     operator : Operator
-        What is called.
+        The called operator.
     form : str
         functional, inplace or out.
     keys, bits : int
@@ -70,6 +72,10 @@ class Resolution:
         The dtypes of the results.
     candidates : list of Candidate
         In the order in which they were looked at.
+    below : Resolution or None
+        Of the call that a layer makes below.
+    when_idle : tuple of (callable, Resolution), or None
+        The resolution that holds instead while the callable returns True: a layer has nothing to do.
     """
 
     operator: str
@@ -82,6 +88,7 @@ class Resolution:
     casts: str = ""
     candidates: list[Candidate] = field(default_factory=list)
     below: Resolution | None = None
+    when_idle: tuple[Callable[[], bool], Resolution] | None = field(default=None, repr=False)
 
     @property
     def taken(self) -> Candidate | None:
@@ -113,7 +120,7 @@ class ResolveContext:
 
     @property
     def operator(self) -> Operator:
-        """What is called."""
+        """The called operator."""
         return self.key.operator
 
     @property

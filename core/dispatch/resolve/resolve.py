@@ -1,4 +1,4 @@
-"""Resolving: the slow path that turns a new combination of keys and dtypes into an entry.
+"""Resolving: the slow path that turns a new combination of keys and dtypes into a cached call.
 
 Order: layers, from the outermost in; then mixed devices; then, for one device, direct kernel, composite, fallback.
 Everything that is looked at is noted in a `Resolution`.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.codes import KERNEL, LAYER, PYTHON, REROUTE
-from tt.core.dispatch.call.entry import CachedCall
+from tt.core.dispatch.call.cached_call import CachedCall
+from tt.core.dispatch.call.codes import KERNEL, LAYER, MUTATE, PYTHON, REROUTE
 from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.registry.sources import code_location
-from tt.core.dispatch.resolve.composite import composite_entry, make_entry
+from tt.core.dispatch.resolve.composite import composite_call, make_cached_call
 from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, resolve_dtypes
 from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
-from tt.core.dispatch.resolve.kernels import kernel_entry, out_entry
+from tt.core.dispatch.resolve.kernels import kernel_call, out_call
 from tt.core.dispatch.resolve.mixed_devices import run_mixed
 from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS, no_kernel
 from tt.core.dispatch.resolve.resolution import CallKey, Resolution, ResolveContext
@@ -43,12 +43,12 @@ def resolve(
     *,
     without_kernels: bool = False,
 ) -> CachedCall:
-    """Return the entry for a combination.
+    """Return the cached call for a combination.
 
     Parameters
     ----------
     operator, form : Operator, str
-        What is called.
+        The called form.
     keys, bits : int
         Level 1 and level 2 of the call.
     args : tuple
@@ -73,35 +73,35 @@ def resolve(
         resolution.note(
             "reroute", "tt.core.dispatch.resolve.mixed_devices", True, "tensors of several device types"
         )
-        return make_entry(context, REROUTE, function=_run_mixed)
+        return make_cached_call(context, REROUTE, function=_run_mixed)
     return _resolve_device(context, devices[0], without_kernels)
 
 
 def _resolve_out(context: ResolveContext, devices: Sequence[str]) -> CachedCall:
-    """Return the entry of a call with `out=`: of kernels that write there, or one that copies their result there."""
+    """Return the cached call of a call with `out=`: kernels that write there, or a copy of their result."""
     (operator, _, keys, bits), resolution = context.key, context.resolution
     if len(devices) == 1 and operator.definition.kind == "pointwise":
         layouts = tuple(sorted(KEYS.names("layout", keys)))
         backend = operator.registry.backend(devices[0], _main_layout(layouts))
         dtypes = resolve_dtypes(operator, "out", bits)
-        entry = out_entry(context, backend, layouts, dtypes)
-        if entry is not None:
+        cached = out_call(context, backend, layouts, dtypes)
+        if cached is not None:
             resolution.device, resolution.layout = devices[0], "+".join(layouts)
             resolution.compute, resolution.results = dtypes.compute, dtypes.results
-            entry.function = _run_out
-            return entry
+            cached.function = _run_out
+            return cached
     resolution.note(
         "reroute", "tt.core.dispatch.mutate.out", True, "runs the functional form and writes its result"
     )
-    return make_entry(context, REROUTE, function=_run_out)
+    return make_cached_call(context, REROUTE, function=_run_out)
 
 
-def _run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    return run_out(entry, args)
+def _run_out(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    return run_out(cached, args)
 
 
-def _run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    return run_mixed(entry, args)
+def _run_mixed(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    return run_mixed(cached, args)
 
 
 # --- layers ----------------------------------------------------------------------------------------------------
@@ -119,70 +119,84 @@ def _resolve_layer(context: ResolveContext) -> CachedCall:
     if rule is not None:
         resolution.note(who, code_location(rule), True, "the layer has a rule for the operator")
         if top.bit == PYTHON_BIT:
-            return make_entry(context, PYTHON, function=rule)
+            return make_cached_call(context, PYTHON, function=rule)
         if top.terminal:
             dtypes = resolve_dtypes(operator, form, bits)
             resolution.compute, resolution.results = dtypes.compute, dtypes.results
-            return make_entry(context, LAYER, rule=rule, clear=top.bit)
+            return make_cached_call(context, LAYER, rule=rule, clear=top.bit)
     elif form == "out":
         resolution.note(who, "(none)", False, "no rule for out=")
         resolution.note(
             "reroute", "tt.core.dispatch.mutate.out", True, "runs the functional form and writes its result"
         )
-        return make_entry(context, REROUTE, function=_run_out)
+        return make_cached_call(context, REROUTE, function=_run_out)
     elif operator.is_factory and top.passes_through(operator, form):
         # Before its composite, whose inner factories would see none of the tensors that the call is like.
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
         rule = _pass_through
-    elif composite is not None and form != "out":
+    elif composite is not None and form != "out" and _takes_composite(operator, keys, layouts):
         resolution.note(
             who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
         )
+        if "same_dtype" in operator.definition.tags:
+            resolve_dtypes(operator, form, bits)  # refuses others, which the composite's parts would promote
         resolution.note("composite", composite, True, "runs on the original tensors")
-        entry = composite_entry(context, composite.function)
-        return _unless_idle(entry, top, context) if top.idles and form == "functional" else entry
+        cached = composite_call(context, composite.function)
+        return _unless_idle(cached, top, context) if top.idles and form == "functional" else cached
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
         rule = _pass_through
     else:
         resolution.note(who, "(none)", True, "no rule and no composite: the result's use in the layer raises")
         rule = _unsupported(top)
-    below = operator.caller(form).entry_of(keys & ~top.bit, bits, args)
+    below = operator.overload(form).cached_call_of(keys & ~top.bit, bits, args)
     resolution.below = below.resolution
     resolution.device, resolution.layout = below.resolution.device, below.resolution.layout
     resolution.compute, resolution.results = below.resolution.compute, below.resolution.results
-    return make_entry(context, LAYER, below=below, rule=rule, clear=top.bit)
+    return make_cached_call(context, LAYER, below=below, rule=rule, clear=top.bit)
 
 
-def _unless_idle(entry: CachedCall, layer: Layer, context: ResolveContext) -> CachedCall:
-    """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
+def _takes_composite(operator: Operator, keys: int, layouts: Sequence[str]) -> bool:
+    """Return whether the backends of a call's tensors let the operator's composite serve."""
+    if layouts == ["strided"]:
+        return True
+    layout, devices = _main_layout(tuple(layouts)), KEYS.names("device", keys)
+    return all(operator.registry.backend(device, layout).takes_composite(operator.name) for device in devices)
 
-    Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
-    in one step what the composite does in ten.  Views always meet the layer, which may have to know of them.
+
+def _unless_idle(cached: CachedCall, layer: Layer, context: ResolveContext) -> CachedCall:
+    """Return a cached call that runs the kernel below, if there is one, in threads where the layer has nothing to do.
+
+    Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then takes
+    one step, and the composite ten.  Views always meet the layer, which may have to know of them.
     """
-    operator, composite = entry.operator, entry.function
+    operator, composite = cached.operator, cached.function
     if operator.definition.kind in ("view", "composite"):
-        return entry
+        return cached
     try:
-        below = operator.caller(entry.form).entry_of(entry.keys & ~layer.bit, entry.bits, context.args)
+        below = operator.overload(cached.form).cached_call_of(
+            cached.keys & ~layer.bit, cached.bits, context.args
+        )
     except NoKernelError:
-        return entry  # the composite may still serve what the operator as such does not
-    if below.kind != KERNEL:
-        return entry
+        return cached  # the composite may still serve calls that the operator as such does not
+    if below.kind not in (KERNEL, MUTATE):
+        return cached
+    context.resolution.when_idle = layer.idle, below.resolution
+    context.resolution.candidates[-1].reason += "; in threads where the layer is idle, the kernel below runs"
 
-    def unless_idle(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        return entry.call_below(args) if layer.idle() else composite(*args)
+    def unless_idle(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        return cached.call_below(args) if layer.idle() else composite(*args)
 
-    return make_entry(context, LAYER, below=below, rule=unless_idle, clear=layer.bit)
+    return make_cached_call(context, LAYER, below=below, rule=unless_idle, clear=layer.bit)
 
 
-def _pass_through(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    return entry.call_below(args)
+def _pass_through(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+    return cached.call_below(args)
 
 
 def _unsupported(layer: Any) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
-    def unsupported(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        return layer.unsupported(entry, args)
+    def unsupported(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        return layer.unsupported(cached, args)
 
     return unsupported
 
@@ -202,30 +216,36 @@ def _resolve_device(context: ResolveContext, device: str, without_kernels: bool)
     resolution.compute, resolution.results = dtypes.compute, dtypes.results
     _check_target(operator, dtypes)
     if not without_kernels:
-        entry = kernel_entry(context, backend, layouts, dtypes)
-        if entry is not None:
-            return entry
+        cached = kernel_call(context, backend, layouts, dtypes)
+        if cached is not None:
+            return cached
     else:
         resolution.note("kernel", f"of {device}", False, NOT_ALL_ARGUMENTS)
     composite = registry.composite(operator.name)
     if backend.prefer_fallback:
-        entry = _fallback_entry(context, backend)
-        if entry is not None:
-            return entry
+        cached = _fallback_call(context, backend)
+        if cached is not None:
+            return cached
     if composite is None:
         resolution.note("composite", "(none)", False, "the operator has none")
-    elif operator.group and dtypes.compute is not None and dtypes.compute.name not in _declared(operator):
+    elif not backend.takes_composite(operator.name):
+        resolution.note("composite", composite, False, f"not for the layout {backend.layout}")
+    elif (
+        (operator.group or "inplace_only" in operator.definition.tags)
+        and dtypes.compute is not None
+        and dtypes.compute.name not in _declared(operator)
+    ):
         # A composite would compute whatever its parts can; the operator refuses the dtype.
         resolution.note(
             "composite", composite, False, f"the operator is not defined for {dtypes.compute.name}"
         )
     else:
         resolution.note("composite", composite, True, "no kernel serves; the composite calls other operators")
-        return composite_entry(context, composite.function)
+        return composite_call(context, composite.function)
     if not backend.prefer_fallback:
-        entry = _fallback_entry(context, backend)
-        if entry is not None:
-            return entry
+        cached = _fallback_call(context, backend)
+        if cached is not None:
+            return cached
     raise no_kernel(operator, resolution, args, backend, layouts)
 
 
@@ -250,7 +270,7 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
         raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
 
 
-def _fallback_entry(context: ResolveContext, backend: Backend) -> CachedCall | None:
+def _fallback_call(context: ResolveContext, backend: Backend) -> CachedCall | None:
     resolution = context.resolution
     run = run_strided if backend.strided_fallback else run_fallback
     there = "strided tensors" if backend.strided_fallback else backend.fallback
@@ -262,4 +282,4 @@ def _fallback_entry(context: ResolveContext, backend: Backend) -> CachedCall | N
         resolution.note("fallback", f"to {there}", False, "policy: error")
         return None
     resolution.note("fallback", f"to {there}", True, f"policy: {policy}")
-    return make_entry(context, REROUTE, function=run, backend=backend)
+    return make_cached_call(context, REROUTE, function=run, backend=backend)

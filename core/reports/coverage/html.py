@@ -7,7 +7,7 @@ the page is the whole table.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Final
 
@@ -20,6 +20,7 @@ from tt.core.reports.coverage.words import dtypes_in_words, percentage
 
 __all__ = ["html"]
 
+# In the order of MEANINGS, in which a column sorts.
 _CLASS: Final[dict[How, str]] = {
     "kernel": "kernel", "generic kernel": "generic", "composite": "composite", "fallback": "fallback",
     "other layout": "other", "missing": "missing",
@@ -59,7 +60,7 @@ def _lines(matrix: Matrix) -> Iterator[str]:
     yield from _filters(matrix)
     yield from _operators(matrix)
     yield "</main>"
-    yield f"<script>{SCRIPT.replace('ORDER', json.dumps(list(MEANINGS)))}</script>"
+    yield f"<script>{SCRIPT.replace('ORDER', json.dumps(_CLASS))}</script>"
     yield "</body>"
     yield "</html>"
 
@@ -141,14 +142,16 @@ def _row(row: Row) -> Iterator[str]:
         f"{escape(dtypes_in_words(row.promised))}</p></details></th><td>{escape(row.family)}</td>"
     )
     for cell in row.cells:
-        yield _cell(cell, in_words(cell, row.part(cell)))
+        yield _cell(cell, in_words(cell, row.part(cell)), row.elsewhere(cell))
     yield "</tr>"
 
 
-def _cell(cell: Coverage, words: str) -> str:
+def _cell(cell: Coverage, words: str, elsewhere: Mapping[str, How]) -> str:
     about = f"dtypes: {dtypes_in_words(cell.dtypes)}" if cell.dtypes else MEANINGS[cell.how]
     shown = f'<span class="how {_CLASS[cell.how]}">{escape(words)}</span>'
     data = f'data-how="{cell.how}" title="{escape(about)}"'
+    if elsewhere:
+        data += f' data-elsewhere="{",".join(f"{name}:{how}" for name, how in elsewhere.items())}"'
     if not cell.sources:
         return f"<td {data}>{shown}</td>"
     sources = "".join(f"<li>{escape(source)}</li>" for source in cell.sources)

@@ -70,6 +70,12 @@ class Row:
         served = tuple(n for n, compute in needs.items() if compute is None or compute.name in cell.dtypes)
         return () if len(served) == len(needs) else served
 
+    def elsewhere(self, cell: Coverage) -> dict[str, How]:
+        """Return how the promised dtypes are served that the kernels do not serve, where they serve not all."""
+        served = self.part(cell)
+        missing = [name for name in self.promised if name not in served] if served else []
+        return {name: coverage(self.definition, cell.place, to_dtype(name)).how for name in missing}
+
 
 @dataclass(frozen=True)
 class Matrix:

@@ -80,14 +80,31 @@ SCRIPT: Final = """
   const byId = id => document.getElementById(id);
   const form = byId("filters"), table = byId("matrix"), body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
-  const order = ORDER;
+  const classes = ORDER, order = Object.keys(classes);
   const rows = [...body.rows].map((row, position) => ({
     row, position,
     name: row.cells[0].querySelector("summary").textContent,
     family: row.dataset.family, namespace: row.dataset.namespace, core: row.dataset.core === "1",
     dtypes: row.dataset.dtypes.split(" "),
-    hows: [...row.cells].slice(2).map(cell => cell.dataset.how),
+    cells: [...row.cells].slice(2).map(cell => ({
+      shown: cell.querySelector(".how"), words: cell.querySelector(".how").textContent, how: cell.dataset.how,
+      elsewhere: Object.fromEntries(
+        (cell.dataset.elsewhere || "").split(",").filter(Boolean).map(one => one.split(":"))),
+    })),
   }));
+  let dtype = "";
+  const howOf = cell => cell.elsewhere[dtype] || cell.how;
+
+  // The cells say how a dtype is served, where one is chosen, or the operator.
+  function choose(name) {
+    if (name === dtype) return;
+    dtype = name;
+    for (const cell of rows.flatMap(one => one.cells)) {
+      if (Object.keys(cell.elsewhere).length === 0) continue;
+      cell.shown.className = `how ${classes[howOf(cell)]}`;
+      cell.shown.textContent = dtype ? howOf(cell) : cell.words;
+    }
+  }
   const fields = ["search", "family", "backend", "how", "dtype", "namespace"];
   const backends = heads.slice(2).map(head => head.textContent);
   let sorted = "";  // the name of the column, after a minus if it goes down
@@ -103,11 +120,12 @@ SCRIPT: Final = """
 
   function filter() {
     const value = Object.fromEntries(fields.map(id => [id, byId(id).value]));
+    choose(value.dtype);
     const core = byId("core").checked, named = tester(value.search);
     const column = backends.indexOf(value.backend);
     let shown = 0;
     for (const one of rows) {
-      const hows = column < 0 ? one.hows : [one.hows[column]];
+      const hows = (column < 0 ? one.cells : [one.cells[column]]).map(howOf);
       const passes = named(one.name)
         && (!value.family || one.family === value.family)
         && (!value.namespace || one.namespace === value.namespace)
@@ -126,10 +144,11 @@ SCRIPT: Final = """
   }
 
   function key(one, column) {
-    return column === 0 ? one.name : column === 1 ? one.family : order.indexOf(one.hows[column - 2]);
+    return column === 0 ? one.name : column === 1 ? one.family : order.indexOf(howOf(one.cells[column - 2]));
   }
 
   function sort(column, down) {
+    choose(byId("dtype").value);
     heads.forEach(head => head.removeAttribute("aria-sort"));
     heads[column].setAttribute("aria-sort", down ? "descending" : "ascending");
     sorted = (down ? "-" : "") + heads[column].textContent;
@@ -158,4 +177,4 @@ SCRIPT: Final = """
   filter();
 })();
 """
-"""The program of the page; `ORDER` is replaced by the ways of implementation, the best first."""
+"""The program of the page; `ORDER` is replaced by the classes of the ways of implementation, the best first."""

@@ -12,7 +12,7 @@ from tt.core.dispatch.resolve.fallback import policy_of
 from tt.core.errors import DtypeError, UnknownNameError
 from tt.core.host import host
 from tt.core.schema.snapshot import public_names
-from tt.core.types.dtype import DTYPES, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, to_dtype
 from tt.core.types.promotion import DIM_BITS
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def coverage(
         kernels = [r for r in kernels if compute.name in kernel_dtypes(r, definition)]
     if kernels:
         served = set[str]().union(*(kernel_dtypes(r, definition) for r in kernels))
-        dtypes = tuple(d.name for d in DTYPES if d.name in served)
+        dtypes = tuple(d.name for d in ALL_DTYPES if d.name in served)
         sources = tuple(dict.fromkeys(map(str, kernels)))
         return Coverage(name, place, "kernel", dtypes, sources, _computed_by(definition, kernels))
     if backend.generic_kernel(operator) is not None:
@@ -252,7 +252,7 @@ def coverage(
     if fallback and backend.prefer_fallback and policy_of(place.device) != "error":
         return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources, fallback.computed_by)
     composite = REGISTRY.composite(name)
-    if composite is not None:
+    if composite is not None and backend.takes_composite(name):
         return Coverage(name, place, "composite", (), (str(composite),), ("other operators",))
     if fallback:
         return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources, fallback.computed_by)

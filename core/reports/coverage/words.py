@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from tt.core.types.dtype import DTYPES
+from tt.core.types.dtype import DTYPES, STORED
 
 __all__ = ["dtypes_in_words", "percentage"]
 
@@ -27,10 +27,11 @@ def dtypes_in_words(names: Iterable[str]) -> str:
     'int64, floating'
     """
     found = set(names)
-    if found.issuperset(d.name for d in DTYPES):
-        return "all"
     words: list[str] = []
-    for word, members in _CLASSES.items():
+    classes = _CLASSES
+    if found.issuperset(d.name for d in DTYPES):
+        words, classes = ["all"], {}
+    for word, members in {**classes, "float8": tuple(d.name for d in STORED)}.items():
         words += [word] if found.issuperset(members) else [name for name in members if name in found]
     return ", ".join(words)
 

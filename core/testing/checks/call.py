@@ -19,7 +19,7 @@ from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
     from tt.core.types.dtype import dtype as Dtype
 
@@ -43,7 +43,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-UNDEFINED: Final = frozenset({"empty", "empty_strided", "empty_like", "new_empty"})
+UNDEFINED: Final = frozenset(
+    {"empty", "empty_permuted", "empty_strided", "empty_like", "new_empty", "new_empty_strided"}
+)
 """Operators whose values are undefined."""
 
 # --- tensors in arguments and results --------------------------------------------------------------------------

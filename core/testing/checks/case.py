@@ -75,7 +75,7 @@ class Case:
     def bound(self) -> dict[str, Any]:
         """All arguments by name, with defaults filled in."""
         operator = self.operator
-        caller = operator.caller(self._form)
+        caller = operator.overload(self._form)
         bind = caller.binder or operator.binder(caller)
         values = bind(self.sample.args, dict(self.sample.kwargs))
         return dict(zip(operator.positions, values, strict=True))
@@ -88,7 +88,7 @@ class Case:
     @cached_property
     def given(self) -> CheckedCall:
         """The call with all its arguments, for the checks that need nothing else."""
-        return CheckedCall(self.operator.caller(self._form), tuple(self.bound.values()), self.sample.name)
+        return CheckedCall(self.operator.overload(self._form), tuple(self.bound.values()), self.sample.name)
 
     @property
     def determined(self) -> bool:
@@ -117,7 +117,7 @@ class Case:
 
     def call(self, args: Sequence[Any], form: str = "functional", **more: Any) -> Any:
         """Call a form of the operator."""
-        return self.operator.caller(form)(*args, **self.sample.kwargs, **more)
+        return self.operator.overload(form)(*args, **self.sample.kwargs, **more)
 
     def into(self, outs: Sequence[Any]) -> Any:
         """Call the out= form."""
@@ -133,7 +133,7 @@ class Case:
 
     def run_bound(self, bound: Mapping[str, Any]) -> Any:
         """Call the operator with all arguments by name."""
-        caller = self.operator.caller(self._form)
+        caller = self.operator.overload(self._form)
         return self._on_copies([*bound.values()], lambda values: caller.dispatch(tuple(values)))
 
     def _on_copies(self, values: Sequence[Any], call: Callable[[Sequence[Any]], Any]) -> Any:

@@ -22,8 +22,8 @@ from tt.core.testing.checks.case import SKIPPED, Case, copy_of
 from tt.core.testing.checks.dtypes import doubled
 from tt.core.testing.checks.values import differences
 from tt.core.testing.compare import tolerances
-from tt.core.testing.gradcheck.arrays import random_array, to_array
-from tt.core.testing.gradcheck.problem import GradcheckProblem
+from tt.core.testing.gradcheck.arrays import floating, from_array, random_array, to_array
+from tt.core.testing.gradcheck.problem import GradcheckProblem, backward
 from tt.core.testing.references import as_array
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import finfo
@@ -43,7 +43,8 @@ _FREE: Final = frozenset(
 # They read one triangle of a Hermitian matrix, and their gradient is that of the whole matrix.
 _TRIANGULAR: Final = frozenset({"linalg_eigvalsh", "linalg_cholesky", "linalg_cholesky_ex", "cholesky"})
 # The gradient of a row that pads, or scaled by frequency, is by definition not that of the result.
-_CONVENTIONS: Final = frozenset({"embedding", "_embedding"})
+# That of ctc_loss is the gradient through log_softmax, which log_probs is taken to be a result of.
+_CONVENTIONS: Final = frozenset({"embedding", "_embedding", "ctc_loss", "ctc_loss.IntList", "_ctc_loss"})
 # A value below a tolerance counts as zero: its gradient is zero, and the difference quotient is not.
 _CUT_OFF: Final = frozenset({"linalg_pinv", "linalg_pinv.rcond", "pinverse", "linalg_lstsq"})
 # 0 * log(x) is 0 everywhere, and its gradient 0 / x is not: PyTorch's is NaN at 0, too.
@@ -56,7 +57,7 @@ _SINGULAR: Final = frozenset(
         ("_batch_norm_backward", "training, weight"),
     }
 )
-_CONSTANTS: Final = {"cross_entropy": ("weight",)}
+_CONSTANTS: Final = {"cross_entropy": ("weight",), "linear_cross_entropy": ("weight",)}
 """Arguments that are constants by PyTorch's definition."""
 
 
@@ -120,21 +121,19 @@ def _differentiable(case: Case) -> list[str]:
 
 
 def _floats(value: Any) -> list[Any]:
-    return [t for t in tensors_in(value) if t.dtype.is_floating_point or t.dtype.is_complex]
+    return [t for t in tensors_in(value) if floating(t)]
 
 
 def _filled(case: Case, names: list[str], tensors: list[Any]) -> dict[str, Any]:
     """Return the arguments with other tensors for those that are differentiated."""
     remaining = iter(tensors)
-    fill = partial(map_tensors, function=lambda t: next(remaining) if _floats(t) else t)
+    fill = partial(map_tensors, function=lambda t: next(remaining) if floating(t) else t)
     return {name: fill(value) if name in names else value for name, value in case.bound.items()}
 
 
 def _backward(outputs: list[Any], leaves: list[Any], weights: list[Any]) -> list[Any]:
-    for output, weight in zip(outputs, weights, strict=True):
-        given = tt.tensor(weight.astype(output.dtype.numpy), device=output.device)
-        output.backward(given, retain_graph=True)
-    return [leaf.grad for leaf in leaves]
+    pairs = zip(outputs, weights, strict=True)
+    return backward(leaves, [(y, from_array(w.astype(y.dtype.numpy), y)) for y, w in pairs])
 
 
 # --- the CPU -----------------------------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ def _compare_with_differences(
     outputs: list[Any],
 ) -> Iterator[str]:
     arrays = [_wide(as_array(t)) for t in points]
-    places = [i for i, t in enumerate(tensors_in(case.result)) if _floats(t)]
+    places = [i for i, t in enumerate(tensors_in(case.result)) if floating(t)]
     if not all(np.isfinite(a).all() for a in arrays) or len(places) != len(outputs):
         return  # some results do not depend on the differentiated arguments
     random = np.random.default_rng(1)
@@ -257,4 +256,4 @@ def _doubled(value: Any) -> Any:
     """Return the other tensors in double precision, too, so that all promote to it."""
     if isinstance(value, Dtype):
         return doubled(value) if value.is_complex or value.is_floating_point else value
-    return map_tensors(value, lambda t: t.to(doubled(t.dtype)) if _floats(t) else t)
+    return map_tensors(value, lambda t: t.to(doubled(t.dtype)) if floating(t) else t)

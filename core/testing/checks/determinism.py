@@ -13,7 +13,7 @@ from tt.core.testing.checks.call import UNDEFINED, CheckedCall, map_tensors, pla
 from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.mutation import declared
-from tt.core.testing.checks.values import differences, unlike
+from tt.core.testing.checks.values import compared, differences, unlike
 from tt.core.testing.references import as_array, cpu_reference
 
 __all__ = ["check_repeat", "check_seed", "probe_determinism", "same_seed"]
@@ -131,5 +131,5 @@ def check_seed(case: Case) -> Iterator[str]:
         yield "another seed gave the same numbers, for every sample"
     if case.device_type != "cpu" and not case.inplace_only:
         tt.manual_seed(SEED)
-        for message in differences(result, cpu_reference(case.definition, case.bound)):
+        for message in compared(case, result, cpu_reference(case.definition, case.bound)):
             yield f"the seed gives other numbers than on the CPU: {message}"

@@ -29,6 +29,8 @@ from tt.core.testing.checks.mutation import changed_unsaid, declared
 from tt.core.testing.checks.ties import distinct
 from tt.core.testing.checks.values import unlike
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
+from tt.core.testing.gradcheck.arrays import floating
+from tt.core.testing.gradcheck.problem import backward
 from tt.core.types.dtype import float64
 from tt.core.types.keys import KEYS
 
@@ -40,10 +42,6 @@ TOO_LARGE = 100_000
 """With more elements than this, finite differences are too coarse a comparison, and too slow."""
 
 
-def _wide(tensor: Any) -> bool:
-    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
-
-
 def _candidates(call: CheckedCall) -> list[int]:
     """Return the positions, among the tensors of a call, of those that have a gradient."""
     promised = call.definition.grad
@@ -51,7 +49,7 @@ def _candidates(call: CheckedCall) -> list[int]:
     return [
         i
         for i, (a, _, t) in enumerate(call.tensors())
-        if a.name in promised and a.name not in changed and _wide(t) and is_strided(t)
+        if a.name in promised and a.name not in changed and floating(t) and is_strided(t)
     ]
 
 
@@ -88,7 +86,7 @@ def _recorded(call: CheckedCall, log: Log) -> tuple[CheckedCall, list[Any], list
     leaves = [t for t in tensors_in(ready.args) if t.requires_grad]
     with same_seed(call):
         result = log.run(ready)
-    return ready, leaves, [t for t in tensors_in(result) if _wide(t)]
+    return ready, leaves, [t for t in tensors_in(result) if floating(t)]
 
 
 # --- registration ----------------------------------------------------------------------------------------------
@@ -212,7 +210,7 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
         fresh = [given.get(i, t.clone()) for i, t in enumerate(others)]
         with same_seed(call):
             found = log.run(call.with_tensors(fresh))
-        found = [t for t in tensors_in(found) if _wide(t)]
+        found = [t for t in tensors_in(found) if floating(t)]
         return tuple(found)
 
     inputs = tuple(others[i].clone().requires_grad_() for i in places)
@@ -315,12 +313,5 @@ def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
 
 
 def _gradients(leaves: list[Any], starts: list[tuple[Any, Any]]) -> list[Any]:
-    """Return the gradients that backward passes from results give, each with the gradient of that result."""
-    for leaf in leaves:
-        leaf.grad = None
-    for result, gradient in starts:
-        result.backward(gradient, retain_graph=True)
-    found = [None if leaf.grad is None else plain(leaf.grad).clone() for leaf in leaves]
-    for leaf in leaves:
-        leaf.grad = None
-    return found
+    """Return copies of the gradients that backward passes give; see `backward`."""
+    return [None if found is None else plain(found).clone() for found in backward(leaves, starts)]

@@ -18,7 +18,7 @@ class Finding:
     Attributes
     ----------
     fault : str
-        A key of `tt.core.testing.opcheck.FAULTS`.
+        A key of `FAULTS`.
     message : str
         The fault, in words.
     call : CheckedCall

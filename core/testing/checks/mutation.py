@@ -64,8 +64,8 @@ class Snapshot:
                 continue
             if before.values.tobytes() != after.values.tobytes():
                 yield Change(name, "values", f"{_short(before.values)} became {_short(after.values)}")
-            if before.beside.tobytes() != after.beside.tobytes():
-                yield Change(name, "outside", f"{_short(before.beside)} became {_short(after.beside)}")
+            if before.outside.tobytes() != after.outside.tobytes():
+                yield Change(name, "outside", f"{_short(before.outside)} became {_short(after.outside)}")
             if before.version != after.version:
                 yield Change(name, "version", f"from {before.version} to {after.version}")
         for name, value, known in self.lists:
@@ -83,7 +83,7 @@ def _short(array: Array) -> str:
 @dataclass(frozen=True)
 class _State:
     values: Array
-    beside: Array
+    outside: Array
     version: int
     metadata: str
 
@@ -93,10 +93,10 @@ class _State:
         text = f"{tensor.dtype} {list(tensor.shape)} on {tensor.device}{grad}"
         if is_strided(tensor):
             text += f", strides {list(tensor.stride())}, offset {tensor.storage_offset()}"
-        return _State(values(tensor), beside(tensor), tensor._version, text)
+        return _State(values(tensor), outside(tensor), tensor._version, text)
 
 
-def beside(tensor: Any) -> Array:
+def outside(tensor: Any) -> Array:
     """Return the contents of a tensor's memory besides its elements."""
     memory = whole(tensor)
     if memory is tensor or memory.numel() == tensor.numel() or not tensor.numel():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from tt.core.dispatch.intercept.trace import trace_calls
 from tt.core.dispatch.registry.registry import REGISTRY
@@ -133,6 +133,12 @@ def check_device(case: Case) -> Iterator[str]:
         yield f"the call reads {len(found)} arrays back to the host ({', '.join(map(str, found[:3]))})"
 
 
+_READ_SIZES: Final = frozenset(
+    {"lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data", "_rnn_layer", "_rnn_layer_backward"}
+)
+"""Operators that loop over batch sizes, which programs have on the host: where they are on a device, they are read."""
+
+
 @contextmanager
 def _downloads(case: Case) -> Iterator[list[str]]:
     """Note the shapes of the arrays that the device's backend turns into NumPy arrays meanwhile.
@@ -142,7 +148,12 @@ def _downloads(case: Case) -> Iterator[list[str]]:
     """
     found: list[str] = []
     backend: Any = REGISTRY.backend(case.device_type)
-    if case.device_type == "cpu" or depends_on_data(case.definition) or "to_numpy" in vars(backend):
+    if (
+        case.device_type == "cpu"
+        or depends_on_data(case.definition)
+        or case.definition.name in _READ_SIZES
+        or "to_numpy" in vars(backend)
+    ):
         yield found
         return
     original = backend.to_numpy

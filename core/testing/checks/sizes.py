@@ -104,7 +104,7 @@ def check_empty(case: Case) -> Iterator[str]:
 
 # --- dims counted from the end ---------------------------------------------------------------------------------
 
-_ONE_MORE: Final = frozenset({"stack", "unsqueeze"})
+_ONE_MORE: Final = frozenset({"stack", "unsqueeze", "unsqueeze_copy"})
 """Operators whose dims are those of the result, which has one more."""
 
 

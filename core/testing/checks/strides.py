@@ -93,7 +93,9 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
         yield from judged(finding, lambda c: outcome(c, log), lambda c: outcome(contiguous(c), log), log)
 
 
-_READ_STRIDES: Final = frozenset({"as_strided_scatter", "view_as"})
+_READ_STRIDES: Final = frozenset(
+    {"as_strided_copy", "as_strided_scatter", "view_as", "view_as_complex_copy", "view_copy"}
+)
 """Operators whose result depends on the memory of their argument."""
 
 

@@ -28,9 +28,10 @@ from tt.core.testing.checks.call import UNDEFINED, dense, map_tensors, tensors_i
 from tt.core.testing.checks.case import Case
 from tt.core.testing.checks.fake import check_meta
 from tt.core.testing.checks.mutation import Snapshot, check_inputs
+from tt.core.testing.checks.report import Report
 from tt.core.testing.checks.values import differences
 from tt.core.testing.compare import tolerances
-from tt.core.testing.conformance.report import Report, failure
+from tt.core.testing.conformance.report import failure
 from tt.core.testing.references import as_array, widened
 from tt.core.testing.samples import samples
 from tt.core.types.dtype import to_dtype
@@ -164,11 +165,11 @@ def _values(case: Case) -> Iterator[str]:
     elif not results and case.result != expected:
         yield f"{case.result!r} instead of {expected!r}"
     for one, other in zip(results, wanted, strict=False):
-        if (one.shape, one.dtype) != (other.shape, other.dtype):
+        found, array = dense(one), as_array(other)
+        if (found.shape, one.dtype) != (other.shape, other.dtype):
             yield f"{one.dtype} of shape {list(one.shape)} instead of {other.dtype} of {list(other.shape)}"
             continue
         # Elements that are infinite or NaN there are not compared.
-        found, array = dense(one), as_array(other)
         kept = np.where(np.isfinite(widened(array)), array, as_array(found)).astype(array.dtype)
         rtol, atol = tolerances(one.dtype)
         yield from differences(found, kept, tolerance=(8 * rtol, 64 * atol))

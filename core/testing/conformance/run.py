@@ -14,8 +14,9 @@ from tt.core.reports.coverage.matrix import matching
 from tt.core.schema.classes import dtype_names
 from tt.core.startup import start
 from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.report import Failure, Report
 from tt.core.testing.conformance.checks import CHECKS
-from tt.core.testing.conformance.report import Failure, Report, failure
+from tt.core.testing.conformance.report import failure
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype
@@ -173,7 +174,7 @@ def check_target(
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whatever the program's filters, samples are no reason to warn
+            warnings.simplefilter("ignore")  # whatever the program's filters, samples must not warn
             found = list(islice(samples(operator.definition, device, dtype, seed), most))
     except Exception as error:  # the device's operators that lay them out may be faulty
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tt.core.dispatch.resolve.fallback import strided_tensor
+from tt.core.methods.creation import from_array as tensor_from_array
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
 
@@ -29,15 +31,13 @@ def to_array(tensor: Any) -> Array:
     """Return the values of a tensor as an array of its own."""
     dense = tensor.detach().cpu()
     if dense.layout.name != "strided":
-        dense = dense.to_dense()
+        dense = strided_tensor(dense)
     return np.array(dense.numpy())
 
 
 def from_array(array: Array, like: Any) -> Any:
     """Return a dense tensor on the device of another."""
-    from tt.core.methods.creation import from_array
-
-    return from_array(array, like.device)
+    return tensor_from_array(array, like.device)
 
 
 def components(array: Array) -> Array:

@@ -9,7 +9,7 @@ Autograd is reached through the members that it gives to tensors (`requires_grad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -27,7 +27,24 @@ from tt.core.testing.gradcheck.arrays import (
 )
 from tt.core.testing.gradcheck.points import point_of
 
-__all__ = ["GradcheckProblem"]
+__all__ = ["GradcheckProblem", "backward"]
+
+
+def backward(leaves: Collection[Any], starts: Iterable[tuple[Any, Any]]) -> list[Any]:
+    """Return the gradients of leaves, None where there is none, that backward passes give.
+
+    Parameters
+    ----------
+    leaves : collection of Tensor
+        Tensors that require gradients; earlier gradients do not count.
+    starts : iterable of (Tensor, Tensor)
+        Each result from which a pass starts, with its gradient.
+    """
+    for leaf in leaves:
+        leaf.grad = None
+    for result, gradient in starts:
+        result.backward(gradient, retain_graph=True)
+    return [leaf.grad for leaf in leaves]
 
 
 class GradcheckProblem:
@@ -66,14 +83,12 @@ class GradcheckProblem:
         self, outputs: list[Any], leaves: dict[int, Any], cotangents: Sequence[Array | None]
     ) -> dict[int, Any]:
         """Return the gradients of the leaves; None where there is none."""
-        for leaf in leaves.values():
-            leaf.grad = None
         chosen = [
-            (y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None and y.requires_grad
+            (y, from_array(v.astype(y.dtype.numpy), y))
+            for y, v in zip(outputs, cotangents, strict=True)
+            if v is not None and y.requires_grad
         ]
-        for y, v in chosen:
-            y.backward(from_array(v.astype(y.dtype.numpy), y), retain_graph=True)
-        return {i: leaf.grad for i, leaf in leaves.items()}
+        return dict(zip(leaves, backward(leaves.values(), chosen), strict=True))
 
     # --- Jacobians: rows are components of an input, columns components of an output ---------------------------
 

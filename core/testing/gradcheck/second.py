@@ -104,7 +104,7 @@ def gradgradcheck(
         for y, v in zip(results, vectors, strict=True):
             y.backward(v, create_graph=True, inputs=leaves)
         found = [leaf.grad if leaf.grad is not None else leaf.detach() * 0 for leaf in leaves]
-        found = [g if g.layout.name == "strided" else g.to_dense(masked_grad=masked) for g in found]
+        found = [g.to_dense(masked_grad=masked) if g.layout.name.startswith("sparse") else g for g in found]
         for leaf in leaves:
             leaf.grad = None
         return tuple(found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tt.core.custom_op.custom_op import CustomOp
-from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.overloads import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import ArgumentError
@@ -41,7 +41,7 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
     found = find(op)
     named = dict(kwargs or {})
     if isinstance(found, PacketOp):
-        for caller in found.callers.values():
+        for caller in found.op_overloads.values():
             try:
                 return CheckedCall(caller, PacketOp._bind(caller, tuple(args), named))
             except ArgumentError:
@@ -60,7 +60,7 @@ def find(op: Any) -> Any:
     """Return the caller of an operator, or its overloads, that a user named in one of several ways."""
     start()
     if isinstance(op, CustomOp):
-        return REGISTRY.caller(op.name)
+        return REGISTRY.overload(op.name)
     if isinstance(op, str):
         found: Any = ops
         for part in op.removeprefix("tt::").replace("::", ".").split("."):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.errors import ArgumentError, OpCheckError, UnknownNameError, ValueRangeError
 from tt.core.layers.fake import is_fake
 from tt.core.testing.checks.aliasing import probe_aliasing
-from tt.core.testing.checks.call import CheckedCall, in_words, tensors_in
+from tt.core.testing.checks.call import CheckedCall, device_type, in_words, main_dtype, tensors_in
 from tt.core.testing.checks.determinism import probe_determinism, same_seed
 from tt.core.testing.checks.dtypes import dtypes, probe_dtype
 from tt.core.testing.checks.fake import probe_fake
@@ -122,6 +122,7 @@ def opcheck(
             found = fails or list(_make(name, call, log, report))
             log.reported |= {(finding.fault, finding.argument) for finding in found}
             failures = [_failure(name, finding, also, log) for finding, also in _grouped(found)]
+            report.checks[name] += 1
             report.failures += failures
             report[name] = (
                 OpCheckError(call.operator.name, failures, "\n".join(map(str, failures)))
@@ -130,7 +131,7 @@ def opcheck(
             )
             if fails:
                 break
-    report.calls = log.calls
+    report.samples = log.calls
     if report.failures and raise_exception:
         raise OpCheckError(call.operator.name, report.failures, str(report))
     return report
@@ -188,7 +189,9 @@ def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> Op
         for probe in dict.fromkeys(probes):
             yield from probe(call, Log(log.rtol, log.atol))
 
-    on = finding.call.on
+    call = finding.call
     finding = smallest(finding, look)
-    snippet = repeat(finding.call, finding.how)
-    return OpCheckFailure(test, finding.fault, finding.message, on, also, snippet, finding.argument)
+    return OpCheckFailure(
+        call.operator.name, device_type(call), str(main_dtype(call) or ""), call.on, test, finding.message,
+        repeat(finding.call, finding.how), finding.fault, finding.argument, also,
+    )  # fmt: skip

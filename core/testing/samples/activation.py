@@ -71,6 +71,11 @@ def activation_backward(make: Inputs) -> Iterator[Sample]:
                 yield Sample(
                     (*sample.args, *arguments), name=f"{sample.name} {arguments or ''}", error=sample.error
                 )
+    # On both sides of all bounds and between them, so that it shows which gradient met which number.
+    across = make.of([-6.0, 0.5, 6.0])
+    first = BACKWARD.get(name, ((),))[0]
+    yield Sample((make.tensor(2, 3), across, *first), name="across the bounds, a row of numbers")
+    yield Sample((make.tensor(2, 1), across, *first), name="across the bounds, a column of gradients")
     pair = (make.tensor(2, 3), make.tensor(2, 3))
     if name == "gelu_backward":
         yield Sample(pair, {"approximate": "tanh"}, "approximate")

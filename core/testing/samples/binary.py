@@ -114,7 +114,7 @@ def float_power(make: Inputs) -> Iterator[Sample]:
 
 @family("ldexp")
 def ldexp(make: Inputs) -> Iterator[Sample]:
-    # The wide unsigned dtypes do not promote with others.
+    # uint64 does not promote with int32.
     whole = make.dtype if make.dtype.kind == "unsigned" else int32
     for shape in SHAPES:
         yield Sample((make.tensor(*shape), make.tensor(*shape, dtype=whole)), name=f"shape {shape}")

@@ -34,6 +34,8 @@ _LEFT_OUT: Final[dict[str, tuple[str, ...]]] = {
     "sinc": ("max", "min"), "hardswish": ("max", "min"), "lerp": ("max", "min"), "lerp.Scalar": ("max", "min"),
     "complex": ("inf", "-inf"), "polar": ("inf", "-inf"), "view_as_complex": ("inf",),
     "gelu": ("inf", "-inf", "max", "min"), "trapezoid": ("inf",), "special_ndtri": ("smallest",),
+    # SciPy has infinity or NaN where PyTorch has a number.
+    **{f"special_{scaled}modified_bessel_{k}": ("smallest",) for scaled in ("", "scaled_") for k in ("k0", "k1")},
 }  # fmt: skip
 """Special values for which an operator does not promise a result."""
 

@@ -52,6 +52,35 @@ def factory_strided(make: Inputs) -> Iterator[Sample]:
     yield Sample(((2,), (-1,)), place(make), "error: negative stride", RuntimeError)
 
 
+@family("empty_permuted")
+def empty_permuted(make: Inputs) -> Iterator[Sample]:
+    for size, order in (((2, 3), (1, 0)), ((), ()), ((2, 3, 4), (2, 0, 1)), ((2, 0), (1, 0))):
+        yield Sample((size, order), place(make), f"size {size}, order {order}")
+    yield Sample(((2, 3), (0,)), place(make), "error: lengths", RuntimeError)
+    yield Sample(((2, 3), (0, 0)), place(make), "error: twice", RuntimeError)
+    yield Sample(((2, -3), (0, 1)), place(make), "error: negative size", RuntimeError)
+
+
+@family("range", "range_step")
+def range_of_numbers(make: Inputs) -> Iterator[Sample]:
+    stepped = make.definition.name == "range.step"
+    calls: tuple[tuple[Any, ...], ...] = ((0, 8, 2), (0, 7, 2), (4, 4, 1)) if stepped else ((0, 4), (3, 3))
+    if make.dtype.is_floating_point:
+        calls += ((1, -1, -0.5),) if stepped else ((0.5, 3.25),)
+    for call in calls:
+        yield Sample(call, place(make), str(call))
+    yield Sample(calls[0], {"device": make.device}, "default dtype")
+    yield Sample((3, 1, 1) if stepped else (3, 1), place(make), "error: sign", RuntimeError)
+    if stepped:
+        yield Sample((0, 3, 0), place(make), "error: step 0", RuntimeError)
+
+
+@family("new_empty_strided")
+def new_empty_strided(make: Inputs) -> Iterator[Sample]:
+    for sample in factory_strided(make):
+        yield Sample((make.tensor(2), *sample.args), {}, sample.name, sample.error)
+
+
 @family("full")
 def full(make: Inputs) -> Iterator[Sample]:
     yield from sized(make, after=(make.number,))

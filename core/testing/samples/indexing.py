@@ -183,6 +183,9 @@ def index_put(make: Inputs) -> Iterator[Sample]:
                 yield Sample(
                     (make.tensor(*shape), indices, make.tensor(), accumulate), name=f"{how}, one value"
                 )
+    if make.dtype.is_floating_point and make.dtype.itemsize == 2:
+        many = make.of([1], int64).expand(600), make.of([0.3]).expand(600)
+        yield Sample((make.tensor(2), [many[0]], many[1], True), name="many values for one place")
     x = make.tensor(4, 3)
     yield Sample((x, [make.of([4], int64)], make.tensor()), name="error: index too large", error=OUT_OF_RANGE)
     yield Sample((x, [make.of([0], int64)], make.tensor(2)), name="error: values", error=RuntimeError)

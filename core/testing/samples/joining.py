@@ -26,6 +26,25 @@ def stack_along(make: Inputs) -> Iterator[Sample]:
         yield Sample(([],), name="error: nothing", error=RuntimeError)
 
 
+@family("cartesian_prod")
+def cartesian_prod(make: Inputs) -> Iterator[Sample]:
+    for sizes in ((3,), (2, 3), (2, 1, 3), (2, 0)):
+        yield Sample(([make.tensor(n) for n in sizes],), name=f"sizes {sizes}")
+    yield Sample(([make.tensor(3, layout="strided"), make.tensor(2)],), name="strided")
+    yield Sample(([make.tensor(2), make.tensor(2, 2)],), name="error: a matrix", error=RuntimeError)
+    yield Sample(([make.tensor()],), name="error: no dimension", error=RuntimeError)
+
+
+@family("combinations")
+def combinations(make: Inputs) -> Iterator[Sample]:
+    for size, r in ((4, 2), (5, 3), (3, 1), (3, 0), (2, 3), (0, 2), (4, 4)):
+        for repeated in (False, True):
+            yield Sample((make.tensor(size), r, repeated), name=f"{r} of {size}, replacement {repeated}")
+    yield Sample((make.tensor(4, layout="strided"),), name="strided")
+    yield Sample((make.tensor(2, 2),), name="error: a matrix", error=RuntimeError)
+    yield Sample((make.tensor(2), -1), name="error: r", error=RuntimeError)
+
+
 @family("broadcast_shapes")
 def broadcast_shapes(make: Inputs) -> Iterator[Sample]:
     yield Sample(((2, 1), 3, (1,)), name="shapes and a number")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Layout, Sample
-from tt.core.types.dtype import float64, int64
+from tt.core.types.dtype import float16, float32, float64, int64
 
 family = FamilyTable()
 
@@ -40,6 +40,27 @@ def small(make: Inputs, shape: tuple[int, ...], layout: Layout = "contiguous") -
 def mm(make: Inputs) -> Iterator[Sample]:
     shapes = (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((5, 5), (5, 5)))
     yield from products(make, shapes, (((2, 3), (2, 3)), ((3,), (3, 2)), ((2, 3), (3,))))
+
+
+@family("scaled_mm")
+def scaled_mm(make: Inputs) -> Iterator[Sample]:
+    def factors(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Any, Any]:
+        return make.tensor(*left), make.tensor(*right)
+
+    one, half = make.of(1.0, float32), make.of(0.5, float32)
+    for left, right in (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((0, 3), (3, 2)), ((2, 0), (0, 3))):
+        yield Sample((*factors(left, right), one, half), name=f"{left} and {right}")
+    two = factors((2, 3), (3, 4))
+    rows, columns = make.of([[0.5], [2.0]], float32), make.of([[0.5, 1.0, 2.0, 3.0]], float32)
+    bias = make.of([1.0, -2.0, 3.0, 4.0], float32)
+    yield Sample((*two, rows, columns), {"out_dtype": float32}, name="scales of rows and columns")
+    yield Sample((*two, one, half, bias), {"out_dtype": float16}, name="bias")
+    yield Sample((*two, one, half), {"scale_result": half}, name="scale of the result")
+    yield Sample((*two, rows, one), name="error: one scale for all", error=RuntimeError)
+    yield Sample((*two, one, half, rows), name="error: shape of the bias", error=RuntimeError)
+    yield Sample((*two, one, half), {"out_dtype": int64}, name="error: out_dtype", error=RuntimeError)
+    yield Sample((*factors((2, 3), (2, 3)), one, half), name="error: sizes", error=RuntimeError)
+    yield Sample((bias, two[1], one, half), name="error: one dimension", error=RuntimeError)
 
 
 @family("bmm")

@@ -34,6 +34,12 @@ def classification(make: Inputs) -> Iterator[Sample]:
             yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
     scores, target = make.tensor(3, 4), make.indices(3, limit=4)
     weight = make.tensor(4, low=0.5, high=2)
+    for reduction in ("mean", "none"):
+        single = (make.tensor(4), make.indices(1, limit=4), make.tensor(4, low=0.5, high=2))
+        yield Sample(single, {"reduction": reduction}, f"no batch, a target of shape (1), {reduction}")
+    yield Sample(
+        (make.tensor(4), make.indices(2, limit=4)), name="error: two targets, no batch", error=ValueError
+    )
     yield Sample((make.tensor(0, 4), make.indices(0, limit=4)), {"reduction": "sum"}, "no rows")
     yield Sample((scores, target, None, None, 0, None, "none"), name="by position")
     yield Sample((scores, target, weight), name="weight")

@@ -245,3 +245,39 @@ def plain_attention_backward(make: Inputs) -> Iterator[Sample]:
     rows = q.sum(-1)
     yield Sample((q[:1], q, q, q, None, q, rows, False, 1.0), name="error: gradient", error=RuntimeError)
     yield Sample((q, q, q, q, None, q, q, False, 1.0), name="error: logsumexp", error=RuntimeError)
+
+
+@family("native_layer_norm")
+def native_layer_norm(make: Inputs) -> Iterator[Sample]:
+    for sample in layer_norm(make):
+        args = (*sample.args, *(None, None, 1e-5)[len(sample.args) - 2 :])
+        yield Sample(args, name=sample.name, error=sample.error)
+
+
+@family("native_group_norm")
+def native_group_norm(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES:
+        size = 1
+        for n in shape[2:]:
+            size *= n
+        for groups in (1, 2):
+            x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
+            given = (shape[0], 4, size, groups, 0.1)
+            yield Sample((x, None, None, *given), name=f"shape {shape}, {groups} groups")
+            yield Sample((x, weight, bias, *given), name=f"shape {shape}, {groups} groups, weight and bias")
+    yield Sample(
+        (make.tensor(2, 4, 3), None, None, 2, 4, 3, 3, 0.1), name="error: groups", error=RuntimeError
+    )
+    yield Sample((make.tensor(2, 4, 3), None, None, 2, 4, 2, 2, 0.1), name="error: sizes", error=RuntimeError)
+
+
+@family("native_batch_norm")
+def native_batch_norm(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES:
+        x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
+        mean, var = make.tensor(4), make.tensor(4, low=0.5)
+        yield Sample((x, weight, bias, mean, var, False, 0.1, 0.1), name=f"shape {shape}")
+        yield Sample((x, None, None, None, None, True, 0.1, 0.1), name=f"shape {shape}, training")
+        yield Sample((x, weight, bias, None, None, True, 0.1, 0.1), name=f"shape {shape}, training, weight")
+    wrong = (make.tensor(2, 4), None, None, None, None, False, 0.1, 0.1)
+    yield Sample(wrong, name="error: no statistics", error=OPTION)

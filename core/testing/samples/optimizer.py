@@ -126,3 +126,39 @@ def fused_adagrad(make: Inputs) -> Iterator[Sample]:
         steps = [flag(make, n + 1.0) for n in range(len(SHAPES))]
         yield Sample((tensors(make), tensors(make), tensors(make, low=0, high=4), steps), options, name)
     yield Sample(([make.tensor(2)], [], [make.tensor(2)], [flag(make, 1.0)]), plain, "error: lengths", OPTION)
+
+
+RULES = {
+    "adamax": (2, [0.75, 0.9, 0.1, -0.5]),
+    "nadam": (2, [0.75, 0.9, 0.1, 0.5, -0.25, -0.5]),
+    "radam": (2, [0.75, 0.9, 0.1, 0.0, -0.5]),
+    "adadelta": (2, [0.75, 0.5, -0.5]),
+    "rmsprop": (1, [0.75, 0.5, -0.5, 0.0]),
+    "rprop": (2, [0.5, 1.25, 0.25, 3.0]),
+    "asgd": (1, [0.25, 0.5, 1.0]),
+}
+"""Rules with their numbers of states, and with numbers."""
+
+
+@family("fused_rule")
+def fused_rule(make: Inputs) -> Iterator[Sample]:
+    def sample(rule: str, states: int, numbers: list[float], name: str, maximize: bool = False) -> Sample:
+        lists = [tensors(make, low=1, high=4) if n < states else [] for n in range(3)]
+        options = {"maximize": True} if maximize else {}
+        return Sample((tensors(make), tensors(make), *lists, rule, numbers), options, name)
+
+    for rule, (states, numbers) in RULES.items():
+        yield sample(rule, states, [0.0, 1.0, *numbers], rule)
+        yield sample(rule, states, [0.5, 0.75, *numbers], f"{rule}, decay, maximized", True)
+    yield sample("radam", 2, [0.0, 1.0, 0.75, 0.9, 0.1, -0.5, 0.0], "radam, first steps")
+    yield sample("rmsprop", 2, [0.0, 1.0, 0.75, 0.5, -0.5, 0.5], "rmsprop, momentum")
+    square, mean = tensors(make, low=3, high=4), tensors(make, low=0, high=1)
+    yield Sample((tensors(make), tensors(make), square, [], mean, "rmsprop", [0.0, 1.0, 0.75, 4.0, -0.5, 0.0]),
+                 name="rmsprop, centered")  # fmt: skip
+    yield sample("asgd", 1, [0.0, 1.0, 0.25, 0.5, 0.5], "asgd, averaged")
+    one, numbers = [make.tensor(2)], [0.0, 1.0, 0.25, 0.5, 1.0]
+    yield Sample((one, one, one, [], [], "unknown", numbers), {}, "error: rule", OPTION)
+    yield Sample((one, one, one, [], [], "asgd", []), {}, "error: numbers", OPTION)
+    yield Sample((one, one, [], [], [], "asgd", numbers), {}, "error: states", OPTION)
+    yield Sample((one, [], one, [], [], "asgd", numbers), {}, "error: lengths", OPTION)
+    yield Sample((one, [make.tensor(3)], one, [], [], "asgd", numbers), {}, "error: shapes", OPTION)

@@ -150,6 +150,9 @@ def avg_unpool(make: Inputs) -> Iterator[Sample]:
     )
     yield Sample((g[:0], (7,), (3,), (2,), (0,), False, True, None), name="empty batch")
     yield Sample((g, (9,), (3,), (2,), (0,), False, True, None), name="error: windows", error=RuntimeError)
+    yield Sample(
+        (g, (), (3,), (2,), (0,), False, True, None), name="error: no dimensions", error=RuntimeError
+    )
 
 
 @family("adaptive_avg_unpool")
@@ -160,3 +163,4 @@ def adaptive_avg_unpool(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(1, 2, 2, 1, 3), (4, 4, 4)), name="a volume")
     yield Sample((make.tensor(0, 2, 2, 2), (4, 4)), name="empty batch")
     yield Sample((make.tensor(2, 3, 3), (0,)), name="error: size", error=RuntimeError)
+    yield Sample((make.tensor(2, 3, 3), ()), name="error: no dimensions", error=RuntimeError)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from tt.core.by_name import module_named, object_named
 from tt.core.errors import KernelContractError, UnknownNameError
 from tt.core.testing.samples.base import Family, Inputs, Sample
 from tt.core.testing.samples.completion import completion
@@ -32,22 +32,31 @@ MODULES: Final = (
     "sorting",
     "embedding",
     "creation",
+    "distributions",
     "linalg",
     "decomposition",
+    "factors",
     "matrices",
     "nn",
     "convolution",
     "pooling",
+    "unpooling",
     "resampling",
+    "grid",
     "fft",
+    "spectrogram",
     "unary",
     "activation",
     "normalization",
     "norm",
     "statistics",
+    "counting",
     "optimizer",
     "scan",
     "loss",
+    "margins",
+    "ctc",
+    "recurrent",
 )
 
 
@@ -63,7 +72,7 @@ def families() -> Mapping[str, Family]:
     """
     found: dict[str, Family] = {}
     for name in MODULES:
-        table = importlib.import_module(f"tt.core.testing.samples.{name}").family.families
+        table = module_named(f"tt.core.testing.samples.{name}").family.families
         if twice := found.keys() & table.keys():
             raise KernelContractError(f"sample families are defined twice: {', '.join(sorted(twice))}")
         found.update(table)
@@ -79,9 +88,8 @@ def find_family(name: str) -> Family:
         When there is none.
     """
     if ":" in name:
-        module, _, attribute = name.partition(":")
         try:
-            family: Family = getattr(importlib.import_module(module), attribute)
+            family: Family = object_named(name)
         except (ImportError, AttributeError) as error:
             raise UnknownNameError("sample family", name, families(), note=str(error)) from error
         return family

@@ -29,6 +29,13 @@ def _distinct(make: Inputs, shape: tuple[int, ...], dim: int, limit: int) -> Any
     return make.of(order.take(range(shape[dim]), axis=dim), int64)
 
 
+def many_values(make: Inputs, *dim: int, **named: Any) -> Iterator[Sample]:
+    """Yield a sample of many values for one place, whose sum is wrong in half precision."""
+    if make.dtype.is_floating_point and make.dtype.itemsize == 2:
+        index, values = make.of([1], int64).expand(600), make.of([0.3]).expand(600)
+        yield Sample((make.tensor(2), *dim, index, values), named, "many values for one place")
+
+
 @family("scatter", "scatter_value")
 def scatter(make: Inputs) -> Iterator[Sample]:
     with_value = make.definition.name == "scatter.value"
@@ -47,6 +54,7 @@ def scatter(make: Inputs) -> Iterator[Sample]:
     index = make.of([0, 2, 0], int64)
     if make.definition.name == "scatter_add":
         yield Sample((make.tensor(3), 0, index, make.tensor(3)), name="repeated index")
+        yield from many_values(make, 0)
     yield Sample(
         (
             make.tensor(2, 3, layout="transposed"),
@@ -133,6 +141,7 @@ def scatter_reduce(make: Inputs) -> Iterator[Sample]:
 
 @family("index_add")
 def index_add(make: Inputs) -> Iterator[Sample]:
+    yield from many_values(make, 0)
     for shape, dim in (((5,), 0), ((4, 3), 0), ((4, 3), 1), ((2, 3, 4), -2)):
         source = list(shape)
         source[dim] = 4
@@ -223,6 +232,7 @@ def put(make: Inputs) -> Iterator[Sample]:
         for accumulate in (False, True):
             args = (make.tensor(*shape), index, make.tensor(4), accumulate)
             yield Sample(args, name=f"shape {shape}, accumulate {accumulate}")
+    yield from many_values(make, accumulate=True)
     yield Sample((make.tensor(), make.of(0, int64), make.tensor()), name="zero-dimensional")
     yield Sample(
         (make.tensor(4, 3, layout="transposed"), make.of([1, 5], int64), make.tensor(2)), name="transposed"

@@ -291,8 +291,9 @@ def narrow(make: Inputs) -> Iterator[Sample]:
 @family("split")
 def split(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((5,), (2,)), ((5,), (5,)), ((5,), (9,)), ((4, 3), (2, 0)), ((4, 3), (1, 1)), ((0,), (2,)), ((2, 3), (2, -1)),
-        ((), (1,), RuntimeError), ((3,), (-1,), RuntimeError), ((3,), (0,), RuntimeError), ((3,), (1, 1), IndexError),
+        ((5,), (2,)), ((5,), (5,)), ((5,), (9,)), ((4, 3), (2, 0)), ((4, 3), (1, 1)), ((0,), (2,)), ((0,), (0,)),
+        ((2, 3), (2, -1)), ((), (1,), RuntimeError), ((3,), (-1,), RuntimeError), ((3,), (0,), RuntimeError),
+        ((3,), (1, 1), IndexError),
     )  # fmt: skip
     yield from each(make, calls)
     yield from layouts(make, 2, 1)

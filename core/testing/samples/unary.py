@@ -53,6 +53,82 @@ def polygamma(make: Inputs) -> Iterator[Sample]:
     yield Sample((-1, make.tensor(2, low=1)), name="error: negative order", error=RuntimeError)
 
 
+@family("polygamma_method")
+def polygamma_method(make: Inputs) -> Iterator[Sample]:
+    for sample in polygamma(make):
+        yield Sample((sample.args[1], sample.args[0]), name=sample.name, error=sample.error)
+
+
+@family("polynomial", "polynomial_of_number")
+def polynomial(make: Inputs) -> Iterator[Sample]:
+    of_number = make.definition.name.endswith(".x_scalar")
+    for shape in ((), (4,), (2, 3), (0,)):
+        n = make.tensor(*shape, low=0, high=5)
+        if of_number:
+            yield Sample((make.number, n), name=f"shape {shape}")
+        else:
+            yield Sample((make.tensor(*shape, low=-2, high=2), n), name=f"shape {shape}")
+    if of_number:
+        yield Sample((0.5, make.of([0, 1, 2, 3, 4])), name="degrees")
+        return
+    degrees = make.of([0, 1, 2, 3])
+    yield Sample((make.tensor(3, 1, low=-2, high=2), degrees), name="broadcast")
+    yield Sample((make.tensor(3, low=-2, high=2), 3), name="a number")
+    if make.dtype.kind != "bool":
+        yield Sample((make.tensor(4, low=-1, high=1), make.of([5, 7, 12, 25])), name="high degrees")
+    if make.dtype.is_floating_point:
+        yield Sample(
+            (make.of([1.0, -1.0, 0.5]), make.of([-1.0, 2.7, -3.0])), name="fractions, negative degrees"
+        )
+        yield Sample((make.of([float("nan"), float("inf")]), make.of([0.0, 2.0])), name="extreme values")
+
+
+@family("igamma")
+def igamma(make: Inputs) -> Iterator[Sample]:
+    for left, right in (((3,), (3,)), ((2, 3), (2, 3)), ((2, 1), (3,)), ((), (2,)), ((0,), (1,))):
+        yield Sample(
+            (make.tensor(*left, low=0.2), make.tensor(*right, low=0.2)), name=f"shapes {left}, {right}"
+        )
+    yield Sample((make.of([0.1, 2.0, 30.0, 300.0]), make.of([5.0, 0.01, 35.0, 290.0])), name="far, near")
+    for other in make.partners():
+        if other.is_floating_point:
+            yield Sample(
+                (make.tensor(3, low=0.2), make.tensor(3, low=0.2, dtype=other)), name=f"with {other.name}"
+            )
+    edges: tuple[list[float | str], ...]
+    edges = ([0, 0, 1, 2, -1, 1, "inf", "inf", 1, "nan"], [0, 1, 0, "inf", 1, -1, 1, "inf", "nan", 1])
+    yield Sample(tuple(make.of([float(v) for v in side]) for side in edges), name="extreme values")
+
+
+@family("mvlgamma")
+def mvlgamma(make: Inputs) -> Iterator[Sample]:
+    for p in (1, 2, 4):
+        for sample in unary(make, low=2.5):
+            yield Sample((*sample.args, p), name=f"p={p}, {sample.name}")
+    yield Sample((make.tensor(2, low=1), 0), name="error: p", error=RuntimeError)
+
+
+@family("zeta", "zeta_of_number")
+def zeta(make: Inputs) -> Iterator[Sample]:
+    of_number = make.definition.name.endswith(".self_scalar")
+    for shape in ((), (4,), (2, 3), (0,)):
+        x = 3 if of_number else make.tensor(*shape, low=2)
+        yield Sample((x, make.tensor(*shape, low=0.5)), name=f"shape {shape}")
+    if of_number:
+        return
+    yield Sample((make.tensor(3, 1, low=2), make.tensor(4, low=1)), name="broadcast")
+    yield Sample((make.tensor(3, low=2), 1), name="a number")
+    for other in make.partners():
+        if other.is_floating_point:
+            yield Sample(
+                (make.tensor(3, low=2), make.tensor(3, low=1, dtype=other)), name=f"with {other.name}"
+            )
+    if make.dtype.is_floating_point:
+        nan = float("nan")
+        powers, q = [1.0, 0.5, 2.0, 2.5, 3.0, 1.5, nan, 30.0], [2.0, 1.0, 0.0, -0.5, -1.5, 40.0, 1.0, 3.0]
+        yield Sample((make.of(powers), make.of(q)), name="extreme values")
+
+
 @family("logit")
 def logit(make: Inputs) -> Iterator[Sample]:
     yield from unary(make, low=0.1, high=0.9)

@@ -1,7 +1,8 @@
 cimport cython
 
 from tt.core.tensor.base cimport TensorBase, TensorSpec
-from tt.plugins.autograd.record.graph cimport AccumulateGrad, GradState, Node
+from tt.plugins.autograd.record.grad_state cimport GradState
+from tt.plugins.autograd.record.graph cimport AccumulateGrad, Node
 
 cdef GradState STATE
 

@@ -19,7 +19,7 @@ from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, a
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.saved import SavedTensors, version_of
-from tt.plugins.autograd.record.views import edge
+from tt.plugins.autograd.record.views import edge, root_of
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable", "run"]
 
@@ -336,7 +336,7 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
 
 def _rebase(ctx: FunctionNode, target: Any, number: int, args: tuple[Any, ...]) -> None:
     """Make the node the history of an argument that the function changed in place."""
-    root = target if target._root is None else target._root
+    root = root_of(target)
     check_inplace(target, root)
     if number:
         if root is not target:

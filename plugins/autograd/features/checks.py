@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tt.core.library import REGISTRY, OpDefinition
-from tt.plugins.autograd.formulas import TABLES
+from tt.plugins.autograd.formulas import tables
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.plans import problems
 
@@ -15,7 +15,7 @@ __all__ = ["check_formulas", "missing_formulas"]
 
 def known_formulas() -> dict[str, Formula]:
     """Return the formulas of tt's own operators and of the plugins that are active, by operator."""
-    known = {op: formula for table in TABLES for op, formula in table.formulas.items()}
+    known = {op: formula for table in tables() for op, formula in table.formulas.items()}
     layer: Any = REGISTRY.layers.get("autograd")
     return known if layer is None else known | layer.formulas()
 

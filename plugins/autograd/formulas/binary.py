@@ -64,15 +64,20 @@ d.of(
 # --- logarithms ------------------------------------------------------------------------------------------------
 
 
+def _as_operand(number: Any, like: Any) -> Any:
+    """Return a number as a tensor; beyond the range of its dtype it is infinite, as in the kernels."""
+    return ops.add(ops.scalar_tensor(0.0, dtype=like.dtype, device=like.device), number)
+
+
 def xlogy_self(g: Any, self: Any, other: Any) -> Any:
     """g * log(other), and 0 where the product was cut off at 0."""
-    other = other if isinstance(other, Tensor) else ops.scalar_tensor(other, dtype=g.dtype, device=g.device)
+    other = other if isinstance(other, Tensor) else _as_operand(other, g)
     return ops.where((self == 0) & (other <= 0), 0, g * ops.log(other))
 
 
 def xlog1py_self(g: Any, self: Any, other: Any) -> Any:
     """g * log(1 + other), and 0 where the product was cut off at 0."""
-    other = other if isinstance(other, Tensor) else ops.scalar_tensor(other, dtype=g.dtype, device=g.device)
+    other = other if isinstance(other, Tensor) else _as_operand(other, g)
     return ops.where((self == 0) & (other <= -1), 0, g * ops.log1p(other))
 
 
@@ -121,7 +126,9 @@ d.of(
 d.of(
     "addcdiv",
     self=lambda g: g,
-    tensor1=lambda g, tensor2, value: g * conj(value / tensor2),
+    tensor1=lambda g, tensor2, value: (
+        g * value.conjugate() / conj(tensor2)
+    ),  # g first: it may be of higher precision
     tensor2=lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
 )
 d.of(

@@ -149,6 +149,28 @@ d.of("linalg_eig", A=eig_A)
 d.of("linalg_eigvalsh", A=lambda g, A, UPLO: eigh_A((g, None), *ops.linalg_eigh(A, UPLO)))
 d.of("linalg_eigvals", A=lambda g, A: eig_A((g, None), *ops.linalg_eig(A)))
 
+
+def lobpcg_A(gs: Any, A: Any, B: Any, largest: bool | None, eigenvalues: Any, eigenvectors: Any) -> Any:
+    """V diag(gL) V^T + (pseudoinverse of l - A) gV V^T for each pair; the pseudoinverse by all eigenpairs."""
+    if B is not None:
+        raise errors.GradientError("lobpcg(): there is no gradient where B is given\n  try: tt.linalg.eigh")
+    gL, gV = gs
+    V, k = eigenvectors, eigenvalues.shape[-1]
+    found: Any = None if gL is None else ops.matmul(V * ops.unsqueeze(gL, -2), adjoint(V))
+    if gV is not None:
+        L, U = ops.linalg_eigh((A + adjoint(A)) / 2)
+        if largest is None or largest:
+            L, U = ops.flip(L, (-1,)), ops.flip(U, (-1,))
+        own = ops.eye(L.shape[-1], k, dtype=V.dtype, device=V.device)
+        apart = ops.unsqueeze(L[..., :k], -2) - ops.unsqueeze(L, -1) + own
+        # The eigenvectors of A may have other signs than those that were found.
+        along = ops.matmul(adjoint(U), gV) * (1 - own) / apart
+        found = _plus(found, ops.matmul(ops.matmul(U, along), adjoint(V)))
+    return (found + adjoint(found)) / 2
+
+
+d.of("lobpcg", A=lobpcg_A)
+
 # --- QR, Cholesky, LU ------------------------------------------------------------------------------------------
 
 
@@ -266,7 +288,7 @@ def pinv_A(g: Any, A: Any, P: Any) -> Any:
     """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
     PH, gH = adjoint(P), adjoint(g)
     found = -ops.matmul(PH, ops.matmul(g, PH))
-    # What is outside the range of A and of A^H; one of both is empty for a matrix of full rank.
+    # The parts outside the ranges of A and of A^H; one of both is empty for a matrix of full rank.
     outside = ops.matmul(gH, ops.matmul(P, PH))
     found = found + outside - ops.matmul(A, ops.matmul(P, outside))
     outside = ops.matmul(ops.matmul(PH, P), gH)

@@ -36,6 +36,8 @@ def nll_loss_input(
 ) -> Any:  # fmt: skip
     """-weight of the class at the place of the target, 0 elsewhere and where the target is ignored."""
     classes = 0 if len(input_shape) == 1 else 1
+    if not classes:
+        target = ops.reshape(target, ())  # it may have a dimension of one element
     counts = target != ignore_index
     safe = ops.where(counts, target, 0).long()
     factor = counts.to(g.dtype)

@@ -87,9 +87,12 @@ d.of("erf", self=lambda g, self: g * (2 / math.sqrt(math.pi)) * ops.exp(-(self *
 # --- sign, rounding --------------------------------------------------------------------------------------------
 
 
-def abs_self(g: Any, self: Any, result: Any) -> Any:
-    """The sign of self, for complex numbers self / |self|; 0 at 0."""
-    return g * (ops.where(result == 0, 0, self / result) if is_complex(self) else ops.sign(self))
+def abs_self(g: Any, self: Any) -> Any:
+    """The sign of self, for complex numbers self / |self|; 0 at 0.  The result may be changed: it is not saved."""
+    if not is_complex(self):
+        return g * ops.sign(self)
+    length = ops.abs(self)
+    return g * ops.where(length == 0, 0, self / length)
 
 
 d.of("abs", self=abs_self)

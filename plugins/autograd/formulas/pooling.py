@@ -29,6 +29,12 @@ def values_of(g: Any, indices: Any, dims: int) -> Any:
 for dims in (1, 2, 3):
     d.of(f"max_pool{dims}d_with_indices", input=largest_input(dims))
     d.of(f"adaptive_max_pool{dims}d_with_indices", input=largest_input(dims))
+d.of(
+    "_fractional_max_pool",
+    input=lambda g, indices, input_shape, kernel_size: ops._unpool(
+        g, indices, tuple(input_shape), len(kernel_size)
+    ),
+)
 d.of("_unpool", values=values_of)
 
 # --- the mean: the gradient is shared among the elements of the window -----------------------------------------

@@ -1,4 +1,4 @@
-"""Formulas of random operators: samples do not depend differentiably on the parameters."""
+"""Formulas of random operators; few have samples that depend differentiably on the parameters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from tt.plugins.autograd.formulas.table import Formulas, zero
 d = Formulas()
 
 d.of("bernoulli", self=zero)
+d.of("poisson", self=zero)
+d.of("binomial", count=zero, prob=zero)
 d.of("normal.Tensor_Tensor", mean=zero, std=zero)
 d.of("normal.Tensor_float", mean=zero)
 d.of("normal.float_Tensor", std=zero)
+
+# --- samples that are functions of their parameters --------------------------------------------------------------
+
+
+def sample_dirichlet_self(g: Any, result: Any, self: Any) -> Any:
+    """Change one element by its concentration; the others shrink in proportion, so that the sum stays 1."""
+    total = ops.expand(ops.sum.dim(self, [-1], True), tuple(self.shape))
+    return ops._dirichlet_grad(result, self, total) * (g - ops.sum.dim(g * result, [-1], True))
+
+
+d.of("_standard_gamma", self=lambda g, self, result: g * ops._standard_gamma_grad(self, result))
+d.of("_sample_dirichlet", self=sample_dirichlet_self)
 
 # --- dropout ---------------------------------------------------------------------------------------------------
 

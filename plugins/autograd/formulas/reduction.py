@@ -50,6 +50,8 @@ d.of("trace", self=trace_self)
 
 def product_of_others(self: Any, dim: int) -> Any:
     """Return for each element the product of the others along a dim; right also where some are zero."""
+    if self.dtype.itemsize == 2:  # products of some elements overflow where that of all does not
+        return product_of_others(self.float(), dim).to(self.dtype)
     size = self.shape[dim]
     one = ops.ones_like(ops.slice(self, dim, 0, min(size, 1), 1))
     before = ops.cumprod(ops.cat([one, ops.slice(self, dim, 0, size - 1, 1)], dim), dim) if size else self
@@ -69,7 +71,7 @@ def prod_dim_self(g: Any, self: Any, result: Any, dim: int, keepdim: bool) -> An
     if not self.ndim:
         return g
     g, result = restore_dims(g, dim, keepdim, self.ndim), restore_dims(result, dim, keepdim, self.ndim)
-    if self.requires_grad or _has_zeros(self):
+    if _has_zeros(self):
         return g * conj(product_of_others(self, dim))
     return g * conj(result / self)
 

@@ -86,7 +86,7 @@ def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: in
 
 def split_sizes(length: int, size: int) -> list[int]:
     """Return the lengths of the parts that `split` makes."""
-    return [min(size, length - start) for start in range(0, length, size)] or [0]
+    return [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
 
 
 def unbind_self(gs: Sequence[Any], dim: int) -> Any:

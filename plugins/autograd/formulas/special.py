@@ -34,7 +34,7 @@ d.of("polygamma", self=lambda g, n, self: g * ops.polygamma(n + 1, self))
 
 def over(numerator: Any, x: Any) -> Any:
     """I1(x) / x, which is 1/2 at 0 and, to the last digit, next to it, where I1(x) is given."""
-    origin = ops.abs(x) < 1e-20
+    origin = ops.abs(x) < (1e-5 if x.dtype.itemsize == 2 else 1e-20)
     return ops.where(origin, 0.5, numerator / ops.where(origin, 1, x))
 
 
@@ -57,3 +57,16 @@ def logit_self(g: Any, self: Any, eps: float | None) -> Any:
 
 d.of("special_entr", self=lambda g, self: g * (-1 - ops.log(self)))
 d.of("logit", self=logit_self)
+
+# --- incomplete gamma functions and the zeta function ----------------------------------------------------------
+
+
+def density(self: Any, other: Any) -> Any:
+    """The derivative of igamma by other."""
+    return ops.exp((self - 1) * ops.log(other) - other - ops.lgamma(self))
+
+
+d.of("igamma", other=lambda g, self, other: g * density(self, other))
+d.of("igammac", other=lambda g, self, other: -g * density(self, other))
+d.of("special_zeta", other=lambda g, self, other:
+     g * -self * ops.special_zeta(self + 1, other))  # fmt: skip

@@ -1,4 +1,4 @@
-"""The numbers that plans of what a node saves compare.
+"""The numbers that the plans of a node's saved values compare.
 
 Python code reads this module; in hot modules the C enums of `codes.pxd` stand for it, with the same names and numbers.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# What a slot of a plan holds.
+# The contents of a slot of a plan.
 PLAIN: Final = 0
 TENSOR: Final = 1
 TENSORS: Final = 2

@@ -1,17 +1,5 @@
 from tt.core.tensor.base cimport TensorBase, TensorSpec
-
-cdef class GradState:
-    cdef public object _local
-    cdef public object _lock
-    cdef public long long bit
-    cdef public long long floating
-    cdef public long long inference_bit
-    cdef public int anomaly
-    cdef public int packing
-    cdef public int watching
-    cdef public int switched_off
-    cdef public object tick
-    cpdef bint enabled(self) except -1
+from tt.plugins.autograd.record.grad_state cimport GradState
 
 cdef class AutogradMeta:
     cdef public Node node

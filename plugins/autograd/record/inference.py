@@ -69,12 +69,12 @@ def is_inference(self: Any) -> bool:
 class _Marking(Mode):
     """Marks the tensors that calls of this thread make."""
 
-    def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+    def handle(self, overload: Any, args: tuple[Any, ...]) -> Any:
         """Run the call and mark its results, but for views of tensors from outside."""
-        result = caller.dispatch(args)
-        if caller.form != "functional" or not _THREAD.enabled:
+        result = overload.dispatch(args)
+        if overload.form != "functional" or not _THREAD.enabled:
             return result
-        definition = caller.operator.definition
+        definition = overload.operator.definition
         if isinstance(result, TensorBase) and definition.kind == "pointwise":
             result._keys |= STATE.inference_bit  # always a tensor of its own
             return result

@@ -7,15 +7,18 @@ from typing import Any
 
 from tt.core.library import CachedCall, errors, ops
 from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
-from tt.plugins.autograd.record.rules import GradientRule, OpNode, SavePlan, save
+from tt.plugins.autograd.record.op_node import OpNode, SavePlan, save
+from tt.plugins.autograd.record.rules import GradientRule
 from tt.plugins.autograd.record.saved import raise_released, version_of, versions
 from tt.plugins.autograd.record.views import (
     edge,
     ensure_view,
     explain,
     hold_geometry,
+    hold_own_geometry,
     maker,
     replay,
+    root_of,
     share_history,
     steps_to,
 )
@@ -33,10 +36,8 @@ class InplaceRule(GradientRule):
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
         target = args[0]
-        root = target._root
-        if root is None or self.is_view:
-            root = target
-        elif root._keys & STATE.bit:
+        root = target if self.is_view else root_of(target)
+        if root is not target and root._keys & STATE.bit:
             ensure_view(target, root)
         needs, nodes, numbers, starts = self.edges(args)
         if needs == 0 or not STATE.floating >> target._spec.code & 1:
@@ -62,6 +63,8 @@ class InplaceRule(GradientRule):
         keep_versions(node, before)
         if root is target:
             rebase(target, node)
+            if self.is_view and target._root is not None:
+                hold_own_geometry(target)
         else:
             rebase_view(target, root, node, place if place < 0 else starts[place])
         return target

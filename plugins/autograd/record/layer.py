@@ -14,7 +14,7 @@ from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace
 from tt.plugins.autograd.record.mutating import change_arguments
 from tt.plugins.autograd.record.plans import make_rule
-from tt.plugins.autograd.record.views import edge
+from tt.plugins.autograd.record.views import edge, root_of
 
 __all__ = ["AutogradLayer"]
 
@@ -37,6 +37,7 @@ class AutogradLayer(Layer):
     def __init__(self) -> None:
         super().__init__()
         self._formulas: dict[str, list[tuple[Formula, Any]]] = {}
+        self._late: list[tuple[Any, Any]] = []
         self._rules: dict[tuple[str, str], Any] = {}
         self._of_layouts: list[Any] = []
 
@@ -53,7 +54,8 @@ class AutogradLayer(Layer):
             setup_context).  With an attribute `override` that is true it shadows
             earlier formulas.  One with `layouts` is for calls with tensors of these layouts only: its
             `function(op, layouts)` returns what takes the place of such a call, a function of the operator's
-            arguments by whose parts it is differentiated, or None.
+            arguments by whose parts it is differentiated, or None.  One with `family_of` has tables that it loads when
+            it is asked for an operator's.
         source : Provider, optional
             Who brought it.
 
@@ -65,10 +67,14 @@ class AutogradLayer(Layer):
         if hasattr(table, "layouts"):
             self._of_layouts.insert(0, table)
             return lambda: self._of_layouts.remove(table)
+        if hasattr(table, "family_of"):
+            late = (table, source)
+            self._late.append(late)
+            return lambda: self._remove_late(late)
         formulas = [_as_formula(op, value) for op, value in table.formulas.items()]
         for formula in formulas:
-            if self._formulas.get(formula.op) and not getattr(table, "override", False):
-                first = self._formulas[formula.op][0][1]
+            if not getattr(table, "override", False) and (earlier := self._registered(formula.op)):
+                first = earlier[0][1]
                 raise errors.DuplicateRegistrationError(
                     f"formula of {formula.op}", str(first or Provider()), str(source or Provider())
                 )
@@ -85,12 +91,40 @@ class AutogradLayer(Layer):
 
     def formula(self, op: str) -> Formula | None:
         """Return the formula of an operator, or None."""
-        found = self._formulas.get(op)
+        found = self._registered(op)
         return found[0][0] if found else None
 
     def formulas(self) -> dict[str, Formula]:
         """Return all formulas by operator."""
+        for table, source in self._late:
+            for family in table.families():
+                self._take(family, source)
         return {op: found[0][0] for op, found in self._formulas.items() if found}
+
+    def _registered(self, op: str) -> list[tuple[Formula, Any]]:
+        """Return the formulas of an operator, the one that counts first; loads the family that has one."""
+        found = self._formulas.get(op)
+        if not found:
+            for table, source in self._late:
+                family = table.family_of(op)
+                if family is not None:
+                    self._take(family, source)
+            found = self._formulas.get(op)
+        return found or []
+
+    def _take(self, family: Any, source: Any) -> None:
+        """Register the formulas of a family after those that came while it was not loaded: it was there before."""
+        for op, formula in family.formulas.items():
+            registered = self._formulas.setdefault(op, [])
+            if not any(known is formula for known, _ in registered):
+                registered.append((formula, source))
+
+    def _remove_late(self, late: tuple[Any, Any]) -> None:
+        """Take out a table that loads families, with what it has loaded."""
+        self._late = [other for other in self._late if other is not late]
+        for op, registered in list(self._formulas.items()):
+            self._formulas[op] = [entry for entry in registered if entry[1] is not late[1]]
+        self._rules.clear()
 
     # --- methods for the dispatcher ------------------------------------------------------------------------------
 
@@ -163,8 +197,9 @@ class AutogradLayer(Layer):
         if not STATE.enabled():
             return entry.call_below(args)
         target = args[0] if entry.form == "inplace" else None
-        if target is not None:
-            check_inplace(target, target if target._root is None else target._root)
+        root = None if target is None else root_of(target)
+        if root is not None:
+            check_inplace(target, root)
         needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t._keys & STATE.bit]
         result = entry.call_below(args)
         tensors = [
@@ -179,9 +214,9 @@ class AutogradLayer(Layer):
         for number, tensor in enumerate(tensors):
             if STATE.floating >> tensor._spec.code & 1:
                 attach(tensor, node, number)
-        if target is not None and target._root is not None:
+        if root is not None and root is not target:
             # The change, as visible in the viewed tensor, has no gradient either.
-            attach(target._root, node, 0)
+            attach(root, node, 0)
         return result
 
 
@@ -234,7 +269,7 @@ def refuse_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Run what is below: the results have no history."""
+    """Run the kernel below: the results have no history."""
     return entry.call_below(args)
 
 

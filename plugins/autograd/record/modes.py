@@ -11,7 +11,7 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from tt.core.library import Block
-from tt.plugins.autograd.record.graph import STATE, Switching
+from tt.plugins.autograd.record.grad_state import STATE, Switching
 
 __all__ = ["decorate", "enable_grad", "is_grad_enabled", "no_grad", "recording", "set_grad_enabled"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from tt.core.library import CachedCall, TensorBase, targets_of, with_targets_of
 from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase
-from tt.plugins.autograd.record.views import edge, ensure_view
+from tt.plugins.autograd.record.views import edge, ensure_view, root_of
 
 __all__ = ["change_arguments"]
 
@@ -23,7 +23,7 @@ def change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         return with_targets_of(operator, args, entry.call_below(args))
     targets = targets_of(operator, args)
     for target in targets:
-        check_inplace(target, target if target._root is None else target._root)
+        check_inplace(target, root_of(target))
     flat = [v for value in args for v in (value if isinstance(value, list | tuple) else (value,))]
     needy = [edge(t) for t in flat if isinstance(t, TensorBase) and t._keys & STATE.bit]
     result = with_targets_of(operator, args, entry.call_below(args))
@@ -33,7 +33,7 @@ def change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     )
     differentiable = bool(operator.definition.grad)
     for target in targets:
-        root = target if target._root is None else target._root
+        root = root_of(target)
         known = (target._keys | root._keys) & STATE.bit
         if not STATE.floating >> target._spec.code & 1 or not (known or (differentiable and needy)):
             continue

@@ -11,7 +11,8 @@ from tt.plugins.autograd.backward.validate_grads import refuse_unwanted
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.codes import FACT, PLAIN, RESULT, TENSOR, TENSORS
 from tt.plugins.autograd.record.inplace import InplaceRule
-from tt.plugins.autograd.record.rules import GradientRule, SavePlan
+from tt.plugins.autograd.record.op_node import SavePlan
+from tt.plugins.autograd.record.rules import GradientRule
 
 __all__ = ["FACTS", "find_slot", "make_rule", "problems"]
 

@@ -25,10 +25,12 @@ __all__ = [
     "ensure_view",
     "explain",
     "hold_geometry",
+    "hold_own_geometry",
     "maker",
     "refresh",
     "renew",
     "replay",
+    "root_of",
     "share_history",
     "steps_to",
     "unrecorded",
@@ -170,14 +172,37 @@ def replay(root: Any, steps: Sequence[ViewMeta]) -> Any:
         if step.operator is None:
             root = _look(root, *step.args)
         else:
-            found = step.operator.caller().execute((root, *step.args[1:]))
+            found = step.operator.overload().execute((root, *step.args[1:]))
             root = found if step.index < 0 else found[step.index]
     return root
 
 
-def _look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
-    """ViewMeta a tensor with a geometry whose offset counts from the tensor's own."""
-    return ops.as_strided(root, size, stride, root.storage_offset() + offset)
+def _look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, form: str = "same") -> Any:
+    """View a tensor with a geometry of `_geometry`, whose offset counts from the tensor's own."""
+    if form == "real":
+        root = ops.view_as_real(root)
+    if form != "complex":
+        return ops.as_strided(root, size, stride, root.storage_offset() + offset)
+    pairs = ops.as_strided(
+        root, (*size, 2), (*(2 * step for step in stride), 1), root.storage_offset() + offset
+    )
+    return ops.view_as_complex(pairs)
+
+
+def root_of(target: Any) -> Any:
+    """Return the tensor whose history a change of a tensor belongs to; the tensor itself if it views only bits."""
+    root = target._root
+    return target if root is None or (root._spec is not target._spec and not _form(target, root)) else root
+
+
+def _form(target: Any, root: Any) -> str:
+    """Return how numbers of a tensor are those of its root: as its real parts, as pairs, or "" if only bits are."""
+    mine, its = target._spec.dtype, root._spec.dtype
+    if mine is its:
+        return "same"
+    if its.is_complex and mine is its.to_real():
+        return "real"
+    return "complex" if mine.is_complex and its is mine.to_real() else ""
 
 
 def ensure_view(target: Any, root: Any) -> None:
@@ -206,21 +231,39 @@ def hold_geometry(target: Any) -> None:
     root = target if target._root is None else target._root
     for other in gc.get_referrers(root):
         record = other._record if isinstance(other, Tensor) and other is not target else None
-        if record is None or record.view is None or record.view.root is not root:
+        view = None if record is None else record.view
+        if record is None or view is None or view.root is not root or view.operator is None:
             continue
-        steps = steps_to(record.view)
-        if not any(step.operator is None or isinstance(step.operator, Node | Unrecorded) for step in steps):
+        # Some of the steps may hold their geometry already: views are found in any order.
+        steps = steps_to(view)
+        if not any(isinstance(step.operator, Node | Unrecorded) for step in steps) and _form(other, root):
             index = max(step.index for step in steps)
-            record.view = ViewMeta(root, None, _geometry(other, root), index, record.view.version)
+            record.view = ViewMeta(root, None, _geometry(other, root), index, view.version)
+
+
+def hold_own_geometry(target: Any) -> None:
+    """Note how a view looks at its memory now that it was itself turned in place."""
+    root = root_of(target)
+    if root is not target and root._keys & STATE.bit:
+        target._record.view = ViewMeta(root, None, _geometry(target, root), -1, version_of(target))
 
 
 def _geometry(target: Any, root: Any) -> tuple[Any, ...]:
-    """Return sizes, strides, and how far behind the start of the root a tensor starts."""
-    return tuple(target.shape), tuple(target.stride()), target.storage_offset() - root.storage_offset()
+    """Return sizes, strides, how far behind the start of the root a tensor starts, and its form.
+
+    If only one of the two is complex, the distance is in real numbers.
+    """
+    form = _form(target, root)
+    start, first = target.storage_offset(), root.storage_offset()
+    if form == "real":
+        first *= 2
+    elif form == "complex":
+        start *= 2
+    return tuple(target.shape), tuple(target.stride()), start - first, form
 
 
 def share_history(root: Any, known: int) -> None:
-    """Let the views of a tensor that just got its first history take part in it.
+    """Let the views of a tensor that just got its first history take part in it, except those that view only bits.
 
     Views of a tensor without a gradient are unknown to autograd, so it searches for the live ones.  This
     happens once for each such tensor, and only if more than `known` other tensors share its memory.
@@ -229,5 +272,5 @@ def share_history(root: Any, known: int) -> None:
         return
     for other in gc.get_referrers(root):
         plain = isinstance(other, Tensor) and other._root is root and not other._keys & STATE.bit
-        if plain and STATE.floating >> other._spec.code & 1:
+        if plain and STATE.floating >> other._spec.code & 1 and root_of(other) is root:
             ensure_view(other, root)

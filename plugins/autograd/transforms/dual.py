@@ -134,7 +134,7 @@ def run_dual(
     primals, tangents = _split(args, level)
     if form == "inplace":
         return _inplace(level, operator, formula, args, primals, tangents)
-    result = operator.caller(form).dispatch(primals)
+    result = operator.overload(form).dispatch(primals)
     if operator.name == "detach" or not level.open:
         return result
     single = not isinstance(result, list | tuple)
@@ -195,7 +195,7 @@ def _tangents(
     if operator.name in LINEAR or definition.kind == "view":
         return _linear(operator, places, primals, tangents, results)
     if operator.name in MULTILINEAR:
-        parts = [operator.caller().dispatch((*primals[:i], tangents[i], *primals[i + 1 :])) for i in moving]
+        parts = [operator.overload().dispatch((*primals[:i], tangents[i], *primals[i + 1 :])) for i in moving]
         return [parts[0] if len(parts) == 1 else ops.add(*parts)]
     plain = formula is not None and bool(formula.gradients) and definition.kind == "pointwise"
     if plain and len(results) == 1 and not _any_complex((*primals, results[0])):
@@ -221,7 +221,7 @@ def _linear(
     args = list(primals)
     for place in places:
         args[place] = _or_zeros(tangents[place], primals[place])
-    found = operator.caller().dispatch(tuple(args))
+    found = operator.overload().dispatch(tuple(args))
     several = list(found) if isinstance(found, list | tuple) else [found]
     return [
         tangent if isinstance(value, TensorBase) and STATE.floating >> value._spec.code & 1 else None
@@ -293,7 +293,7 @@ def _transposed(
     # The two steps are recorded only for variables that an outer level differentiates by.
     create = STATE.enabled() and any(not v.bare.is_leaf for v in variables)
     with recording(True):
-        again = operator.caller().dispatch(tuple(args))
+        again = operator.overload().dispatch(tuple(args))
     outputs = [again] if isinstance(again, TensorBase) else list(again)
     found: list[Any] = []
     for output in outputs:
@@ -325,7 +325,7 @@ def _inplace(
     target = args[0]
     if tangents[0] is None:
         if not level.open:
-            operator.caller("inplace").dispatch(primals)
+            operator.overload("inplace").dispatch(primals)
             return target
         raise errors.InplaceError(
             f"{operator.definition.inplace_name}() changes a tensor without a tangent by one that has one: "
@@ -333,12 +333,12 @@ def _inplace(
         )
     if operator.definition.kind == "view":
         for part in (primals[0], tangents[0]):
-            operator.caller("inplace").dispatch((part, *primals[1:]))
+            operator.overload("inplace").dispatch((part, *primals[1:]))
         return target
-    result = operator.caller().dispatch(primals)
+    result = operator.overload().dispatch(primals)
     (tangent,) = _tangents(level, operator, formula, primals, tangents, [result])
     with_history = [t for t in (result, tangent) if t is not None and has_history(t)]
     with recording(bool(with_history) and STATE.enabled()):
-        operator.caller("inplace").dispatch(primals)
+        operator.overload("inplace").dispatch(primals)
         tangents[0].copy_(ops.zeros_like(tangents[0]) if tangent is None else _fitted(tangent, primals[0]))
     return target

@@ -208,7 +208,7 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
             f"vmap: {operator.definition.inplace_name}() changes the shape of a tensor, and the examples lie in one"
         )
     results = [
-        operator.caller(form).dispatch(tuple(_example(value, level, number) for value in args))
+        operator.overload(form).dispatch(tuple(_example(value, level, number) for value in args))
         for number in range(level.size)
     ]
     if form == "inplace":
@@ -251,7 +251,7 @@ def _changing(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
             f"vmap: {operator.name}() gives a Python value, and there would be another one for each example"
         )
     results = [
-        operator.caller().dispatch(tuple(_example(value, level, number) for value in args))
+        operator.overload().dispatch(tuple(_example(value, level, number) for value in args))
         for number in range(level.size)
     ]
     return _stacked(level, operator, results) if fresh else None

@@ -68,7 +68,7 @@ def _names(op: str) -> tuple[str, ...]:
 
 
 def _of_values(op: str, *, linear: bool = False) -> Callable[..., Tensor]:
-    function = REGISTRY.operator(op).caller()
+    function = REGISTRY.operator(op).overload()
 
     def kernel(self: Tensor, *rest: Any) -> Tensor:
         return on_values(lambda *args: function.dispatch(args), self, *rest, linear=linear)
@@ -148,7 +148,7 @@ def expanded(dense: Tensor, sparse: Tensor) -> Tensor:
 
 
 def _divided(op: str) -> Callable[..., Tensor]:
-    function = REGISTRY.operator(op).caller()
+    function = REGISTRY.operator(op).overload()
 
     def divide(self: Any, other: Any, *rest: Any) -> Tensor:
         if (

@@ -111,16 +111,16 @@ def over_tensors(device: str) -> list[KernelTable]:
     """Return the tables of kernels that are written in other operators."""
     found = []
     for layout in LAYOUTS:
-        alone, beside = KernelTable(device, layout), KernelTable(device, (layout, "strided"))
+        alone, mixed = KernelTable(device, layout), KernelTable(device, (layout, "strided"))
         for op, (function, takes) in {**kernels_of_one(), **kernels_of_reductions()}.items():
             alone.kernel(op, function, takes=takes, tensors=True)
         for op, (function, takes) in kernels_of_two().items():
-            beside.kernel(op, function, takes=takes, tensors=True)
+            mixed.kernel(op, function, takes=takes, tensors=True)
             if op != "mul":
                 alone.kernel(op, function, takes=takes, tensors=True)
-        beside.kernel("mul", _multiply_, takes=("self", "other"), form="inplace", tensors=True)
-        beside.kernel("sparse::with_values", _with_values, takes=("self", "values"), tensors=True)
-        found += [alone, beside]
+        mixed.kernel("mul", _multiply_, takes=("self", "other"), form="inplace", tensors=True)
+        mixed.kernel("sparse::with_values", _with_values, takes=("self", "values"), tensors=True)
+        found += [alone, mixed]
     return found
 
 

@@ -81,6 +81,11 @@ def all_(self: Tensor) -> Tensor:
 
 def mean(self: Tensor, dtype: Any) -> Tensor:
     """Divide the sum by the number of all elements, stored or not."""
+    kind = to_dtype(dtype or self.dtype).kind
+    if kind not in ("floating", "complex"):
+        raise errors.DtypeError(
+            f"mean(): expected floating point or complex numbers, got {dtype or self.dtype}"
+        )
     return ops.div(ops.sum(self, dtype=dtype), self.numel())
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.library import errors
+from tt.plugins.sparse.check import index_changed
 from tt.plugins.sparse.layouts import CooHandle
 
 __all__ = ["check_ends", "check_indices"]
@@ -37,12 +37,12 @@ def check_indices(handle: Any) -> None:
         if starts.ndim == 1:
             check_ends(handle)
         elif (starts[..., 0] != 0).any() or (starts[..., -1] != handle.nnz).any():
-            raise _refused()
+            raise index_changed()
         major, minor = handle.grid if handle.rows else handle.grid[::-1]
         fine = starts.shape[-1] == major + 1 and handle.values.shape[starts.ndim - 1] == handle.nnz
         fine = fine and not (starts[..., 1:] < starts[..., :-1]).any() and _within(handle.plain, minor)
     if not fine:
-        raise _refused()
+        raise index_changed()
 
 
 def check_ends(handle: Any) -> None:
@@ -57,7 +57,7 @@ def check_ends(handle: Any) -> None:
     if starts.ndim != 1:
         return
     if starts[0] != 0 or starts[-1] != handle.nnz or len(handle.values) != handle.nnz:
-        raise _refused()
+        raise index_changed()
 
 
 def _within(indices: Any, size: int) -> bool:
@@ -65,10 +65,3 @@ def _within(indices: Any, size: int) -> bool:
     if not indices.size:
         return True
     return bool(indices.view(_UNSIGNED[indices.dtype.char]).max() < size)
-
-
-def _refused() -> Exception:
-    return errors.IndexValueError(
-        "an index of a sparse tensor is out of range, or out of order: it was changed after it had been checked, or "
-        "was never checked\n  try: check_invariants=True where the tensor is made"
-    )

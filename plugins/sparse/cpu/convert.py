@@ -18,7 +18,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from tt.core.library import errors
 from tt.plugins.sparse.convert import Conversion
@@ -198,6 +197,8 @@ def in_scipy(handle: Any) -> Any:
 
     The constructors of SciPy would copy indices that fit into int32.
     """
+    import scipy.sparse  # takes longer to import than all of tt, and few programs need it
+
     check_indices(handle)
     if type(handle) is BsrHandle:
         made = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
@@ -220,6 +221,8 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
     plain, compressed = handle.plain, handle.compressed
     if max(major, minor, handle.nnz) < 2**31 - 1:  # SciPy would cast its results
         plain, compressed = plain.astype(np.int32, copy=False), compressed.astype(np.int32, copy=False)
+    import scipy.sparse
+
     turned = bare_array(scipy.sparse.csr_array, (major, minor), data, plain, compressed).tocsc()
     values = turned.data if scalars else handle.values[turned.data]
     index = handle.compressed.dtype

@@ -7,7 +7,6 @@ from functools import partial, wraps
 from typing import Any, Final
 
 import numpy as np
-import scipy.sparse
 
 from tt.plugins.sparse.compute import products, reduction
 from tt.plugins.sparse.compute.library import ArrayLibrary
@@ -25,7 +24,13 @@ class CpuLibrary(ArrayLibrary):
 
     device = "cpu"
     xp = np
-    sp = scipy.sparse
+
+    @property
+    def sp(self) -> Any:
+        """scipy.sparse, which takes as long to import as all of tt."""
+        import scipy.sparse
+
+        return scipy.sparse
 
     def repeat(self, array: Any, counts: Any) -> Any:
         """Return each element repeated by its count."""

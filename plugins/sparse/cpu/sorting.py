@@ -14,7 +14,6 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-import scipy.sparse
 
 from tt.core.library import errors
 from tt.plugins.sparse.cpu.bounds import check_indices
@@ -116,6 +115,8 @@ def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
     Elements are sorted by columns, then by rows, with the order of equal ones kept: SciPy does either by counting, in a
     conversion between its formats.
     """
+    import scipy.sparse  # takes longer to import than all of tt, and few programs need it
+
     (rows, columns), nnz = handle.shape[:2], handle.nnz
     index = np.int32 if max(rows, columns, nnz) < 2**31 - 1 else np.int64
     plain = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
@@ -149,6 +150,8 @@ def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
 
 def _counted_rows(handle: CooHandle, index: Any) -> Any:
     """Return coordinates as rows of SciPy, which sorts each row and sums equal ones."""
+    import scipy.sparse
+
     made = scipy.sparse.coo_array(handle.shape, dtype=handle.dtype)
     made.coords, made.data = tuple(handle.indices.astype(index)), handle.values
     made.has_canonical_format = False

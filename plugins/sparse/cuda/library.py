@@ -14,6 +14,7 @@ from typing import Any
 from tt.core.library import REGISTRY, errors, fork_safe_properties
 from tt.plugins.sparse.compute.elements import keys
 from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.cuda.bounds import check_indices
 from tt.plugins.sparse.cuda.convert import converted
 from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 
@@ -156,9 +157,11 @@ class CudaLibrary(ArrayLibrary):
         return kernel
 
     def enter(self, value: Any) -> Any:
-        """Return a handle with CuPy's arrays in it."""
+        """Return a handle with CuPy's arrays in it, whose indices are in range."""
         if isinstance(value, SparseHandle):
-            return _with_parts(value, [part.array for part in value.components.values()])
+            found = _with_parts(value, [part.array for part in value.components.values()])
+            check_indices(found)
+            return found
         return getattr(value, "array", value)
 
     def leave(self, value: Any) -> Any:

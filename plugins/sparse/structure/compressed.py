@@ -20,7 +20,7 @@ from tt.plugins.sparse.parts import (
     sparse_handle,
 )
 from tt.plugins.sparse.structure import coo
-from tt.plugins.sparse.structure.coo import wrap_dim
+from tt.plugins.sparse.structure.coo import wrap_dim, wrap_dims
 
 __all__ = [
     "TURNED",
@@ -152,7 +152,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
     handle = handle_of(self)
     batch = handle.batch_ndim
-    gone = sorted({d for d in (wrap_dim("squeeze", d, self.ndim) for d in dim) if self.shape[d] == 1})
+    gone = [d for d in wrap_dims("squeeze", dim, self.ndim) if self.shape[d] == 1]
     if not gone:
         return ops.alias(self)
     if any(batch <= d < batch + 2 for d in gone):

@@ -31,6 +31,7 @@ __all__ = [
     "transpose",
     "unsqueeze",
     "wrap_dim",
+    "wrap_dims",
 ]
 
 
@@ -39,6 +40,15 @@ def wrap_dim(what: str, dim: int, ndim: int) -> int:
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise errors.DimensionError(what, dim, ndim)
     return dim % max(ndim, 1)
+
+
+def wrap_dims(what: str, dims: Sequence[int], ndim: int) -> list[int]:
+    """Return distinct dimensions counted from the front, in order."""
+    found = [wrap_dim(what, dim, ndim) for dim in dims]
+    if len({*found}) < len(found):
+        twice = next(dim for dim in found if found.count(dim) > 1)
+        raise errors.ShapeError(f"{what}(): dimension {twice} is named twice")
+    return sorted(found)
 
 
 def _unknown(self: Tensor, shape: Sequence[int], sparse_dim: int) -> Tensor:
@@ -129,8 +139,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 
 def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
-    wanted = {wrap_dim("squeeze", d, self.ndim) for d in dim} if self.ndim else set()
-    gone = sorted(d for d in wanted if self.shape[d] == 1)
+    gone = [d for d in wrap_dims("squeeze", dim, self.ndim) if self.ndim and self.shape[d] == 1]
     if not gone:
         return ops.alias(self)
     sparse = _sparse_dim(self)
@@ -188,7 +197,7 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
 
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
     sparse = _sparse_dim(self)
-    wanted = sorted({wrap_dim("flip", d, self.ndim) for d in dims})
+    wanted = wrap_dims("flip", dims, self.ndim)
     indices, values = components(self)
     rows = [self.shape[d] - 1 - indices[d] if d in wanted else indices[d] for d in range(sparse)]
     dense = [d - sparse + 1 for d in wanted if d >= sparse]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from tt.core.library import handle_of, ops, to_dtype
+from tt.core.library import REGISTRY, handle_of, ops, run_rule, to_dtype
 from tt.plugins.sparse.parts import component
 from tt.plugins.sparse.structure.copies import with_values
 
@@ -37,10 +37,22 @@ def _split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
     return [ops.slice(self, dim, end - size, end) for size, end in zip(split_size, ends, strict=True)]
 
 
+def _checked(op: str, pieces: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes pieces of arguments that the operator takes."""
+
+    def function(self: Any, *args: Any) -> Any:
+        run_rule(REGISTRY.operator(op).definition, (self, *args))
+        return pieces(self, *args)
+
+    return function
+
+
 PIECES: Final[dict[str, Callable[..., Any]]] = {
-    "split": _split,
-    "split.sizes": _split_sizes,
-    "unbind": lambda self, dim: [ops.select(self, dim, at) for at in range(self.shape[dim])],
+    "split": _checked("split", _split),
+    "split.sizes": _checked("split.sizes", _split_sizes),
+    "unbind": _checked(
+        "unbind", lambda self, dim: [ops.select(self, dim, k) for k in range(self.shape[dim])]
+    ),
 }
 """Operators with several results, by their parts."""
 

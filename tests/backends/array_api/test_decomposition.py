@@ -1,4 +1,4 @@
-"""Decompositions and equations on arrays of the standard: what is unique, against PyTorch."""
+"""Decompositions and equations on arrays of the standard: their unique parts, against PyTorch."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_what_has_no_factor_is_told(same):
     same(lambda m, a: m.linalg.inv_ex(a * 0).info, batch)
 
 
-# --- what a library raises ---------------------------------------------------------------------------------------
+# --- errors of a library ---------------------------------------------------------------------------------------
 
 
 class OtherLinAlgError(RuntimeError):

@@ -1,4 +1,4 @@
-"""Writing at places with arrays of the standard: values that fit, and what is said of others."""
+"""Writing at places with arrays of the standard: values that fit, and errors for others."""
 
 from __future__ import annotations
 

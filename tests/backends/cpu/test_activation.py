@@ -34,6 +34,28 @@ def test_extreme_numbers(same, name, dtype):
     )
 
 
+def derivatives(module, name, numbers, dtype):
+    """Return the first and the second derivative; the second is zero where the first is constant."""
+    x = module.tensor(numbers, dtype=getattr(module, dtype), requires_grad=True)
+    y = getattr(module.nn.functional, name)(x, *{**INPLACE, **OTHERS, "gelu": ()}[name])
+    (first,) = module.autograd.grad(y, x, module.ones_like(y), create_graph=True)
+    if not first.requires_grad or name == "hardsigmoid":  # whose second derivative PyTorch lacks
+        return first.tolist(), [0.0] * len(numbers)
+    return first.tolist(), module.autograd.grad(first.sum(), x)[0].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [*INPLACE, *OTHERS, "gelu"])
+def test_derivatives_of_extreme_numbers(name, dtype):
+    # PyTorch's vectors disagree with its loops and with its CUDA kernels about NaN; single numbers take the loops.
+    single = [derivatives(torch, name, [number], dtype) for number in NUMBERS]
+    for order, found in enumerate(derivatives(tt, name, NUMBERS, dtype)):
+        for number, mine, theirs in zip(NUMBERS, found, (one[order][0] for one in single), strict=True):
+            if order and math.isnan(theirs):
+                continue  # PyTorch's second derivative of mish and gelu is NaN for large numbers
+            assert mine == pytest.approx(theirs, rel=1e-4, abs=5e-6, nan_ok=True), (number, order)
+
+
 @pytest.mark.parametrize("name", INPLACE)
 def test_in_place_on_demand(name):
     arguments = INPLACE[name]
@@ -99,6 +121,13 @@ def test_large_numbers_do_not_overflow():
 @pytest.mark.parametrize("parameters", [(), (1,), (3,), (2,), (1, 1)])
 def test_prelu(same, shape, parameters):
     same(lambda m, x, w: m.nn.functional.prelu(x, w), torch.randn(shape), torch.rand(parameters))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["elu", "celu"])
+def test_an_infinite_slope_leaves_zeros(same, name, dtype):
+    x = torch.tensor([0.0, -0.0, -1.0, 2.0, math.inf, math.nan] * 7).to(getattr(torch, dtype))
+    same(lambda m, x: getattr(m.nn.functional, name)(x, math.inf), x)
 
 
 def test_glu_needs_two_halves(same):

@@ -167,7 +167,7 @@ def test_numbers_beyond_the_dtype() -> None:
         lambda: x**300,
         lambda: x.addcmul(x, x, value=300),
     ):
-        with pytest.raises(RuntimeError, match="out of bounds"):
+        with pytest.raises(RuntimeError, match=r"beyond the range of int8|out of bounds for int8"):
             wrong()
 
 

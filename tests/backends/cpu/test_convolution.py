@@ -143,7 +143,7 @@ def test_a_second_derivative_flows_through_all_three_products() -> None:
     assert tt.autograd.gradgradcheck(loss, (x, w))
 
 
-# --- what is wrong with a call ---------------------------------------------------------------------------------
+# --- faults of a call ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

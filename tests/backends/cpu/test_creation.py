@@ -127,7 +127,7 @@ def test_complex_numbers_of_their_parts(same, dtype):
 
 
 def same_signs(same):
-    """Compare what is no number or infinite in one part alone."""
+    """Compare numbers that are NaN or infinite in one part alone."""
     real, imag = torch.meshgrid(torch.tensor(EDGES), torch.tensor(EDGES), indexing="ij")
     for part in ("real", "imag"):
         same(lambda m, x, y, part=part: getattr(m.complex(x, y), part), real, imag)

@@ -1,4 +1,4 @@
-"""Decompositions and equations on the CPU: what they promise, what they refuse, and where LAPACK needs help."""
+"""Decompositions and equations on the CPU: their promises, their refusals, and where LAPACK needs help."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_triangles_of_views(dtype, left, upper):
     close(triangle @ found.numpy() if left else found.numpy() @ triangle, b, dtype)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op", ["inv", "solve"])

@@ -93,6 +93,32 @@ def test_index_put(same, dtype, accumulate):
     )
 
 
+ADDING = {
+    "index_put": lambda x, i, v: x.index_put_((i,), v, accumulate=True),
+    "index_put of pairs": lambda x, i, v: x[None].index_put_((i - 1, i), v, accumulate=True)[0],
+    "index_put of rows": lambda x, i, v: x[:, None].index_put_((i,), v[:, None], accumulate=True)[:, 0],
+    "index_put of a matrix": lambda x, i, v: x.index_put_((i.view(2, -1),), v.view(2, -1), accumulate=True),
+    "put": lambda x, i, v: x.put_(i, v, accumulate=True),
+    "index_add": lambda x, i, v: x.index_add_(0, i, v),
+    "scatter_add": lambda x, i, v: x.scatter_add_(0, i, v),
+    "scatter_reduce": lambda x, i, v: x.scatter_reduce_(0, i, v, "sum"),
+}
+
+
+@pytest.mark.parametrize("dtype", [tt.float16, tt.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ADDING)
+def test_many_values_for_one_place_are_added_in_single_precision(name, dtype):
+    values, index = tt.full((4096,), 0.25, dtype=dtype), tt.ones(4096, dtype=tt.int64)
+    assert ADDING[name](tt.zeros(2, dtype=dtype), index, values).tolist() == [0, 1024]
+
+
+@pytest.mark.parametrize("dtype", tt.core.types.dtype.STORED, ids=str)
+def test_float8_values_are_added_in_single_precision(dtype):
+    values, index = tt.full((64,), 0.5, dtype=dtype), tt.ones(64, dtype=tt.int64)
+    start = tt.full((2,), 32, dtype=dtype)
+    assert start.index_put_((index,), values, accumulate=True).float().tolist() == [32, 64]
+
+
 GATHERS = {
     "the same shape": torch.randint(0, 3, (3, 4, 5), generator=torch.Generator().manual_seed(0)),
     "smaller": torch.tensor([[[0, 2], [1, 1]]]),

@@ -37,7 +37,7 @@ def test_products(same, op, shapes):
 )
 def test_products_of_every_dtype(same, dtype):
     if dtype == "bool":
-        pytest.skip("PyTorch multiplies matrices of bools, which nobody should rely on")
+        pytest.skip("PyTorch multiplies matrices of bools, which no program should rely on")
     same(lambda m, x, y: m.matmul(x, y), sample(3, 4, dtype=dtype), sample(4, 5, dtype=dtype))
     same(lambda m, x, y: m.matmul(x.t(), y[:3, ::2]), sample(3, 4, dtype=dtype), sample(4, 5, dtype=dtype))
 

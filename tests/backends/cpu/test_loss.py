@@ -66,6 +66,25 @@ def test_losses_of_probabilities(same, reduction):
         same(lambda m, x, p, t=log_target: m.nn.functional.kl_div(x, p, log_target=t, **reduction), X, P)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
+def test_scores_without_a_batch_take_a_target_of_one_element(name, reduction):
+    loss, weight = getattr(tt.nn.functional, name), tt.tensor([1.0, 2.0, 3.0])
+    found = []
+    for target in (tt.tensor([1]), tt.tensor(1)):
+        scores = tt.tensor([0.1, 0.2, 0.3], requires_grad=True)
+        one = loss(scores, target, weight, reduction=reduction)
+        found.append((one.shape, one.item(), tt.autograd.grad(one, scores)[0].tolist()))
+    assert found[0] == found[1] and found[0][0] == ()
+    expected = getattr(torch.nn.functional, name)(
+        torch.tensor([0.1, 0.2, 0.3]), torch.tensor([1]), torch.tensor(weight.tolist()), reduction=reduction
+    )
+    assert found[0][1] == pytest.approx(expected.item())
+    for wrong in ([1, 2], []):
+        with pytest.raises(ValueError, match=r"needs a target of shape \[\] or \[1\]"):
+            loss(scores, tt.tensor(wrong, dtype=tt.int64))
+
+
 def test_what_is_no_probability_is_refused():
     for x in (1.5, -0.1, math.nan):
         with pytest.raises(RuntimeError, match="between 0 and 1"):

@@ -130,6 +130,21 @@ def test_division_with_rounding_of_special_values(same, mode):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_no_integers_may_be_divided_by_zero(name, dtype):
+    for function in (getattr(tt, name), lambda x, y: getattr(x, name)(y)):
+        x = tt.zeros(0, 2, dtype=getattr(tt, dtype))
+        for divisor in (
+            0,
+            tt.zeros((), dtype=x.dtype),
+            tt.zeros(1, 2, dtype=x.dtype),
+            tt.zeros(1, dtype=x.dtype),
+        ):
+            assert function(x, divisor).shape == (0, 2)
+    assert getattr(x, f"{name}_")(0) is x
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
 @pytest.mark.parametrize("name", ["floor_divide", "remainder"])
 def test_an_integer_divided_by_zero_is_an_error(name, dtype):
     x = tt.tensor([1, 2], dtype=getattr(tt, dtype))

@@ -384,8 +384,17 @@ def test_threads_do_not_get_the_same_numbers():
         lambda: tt.rand(2, dtype=tt.int64),
         lambda: tt.rand_like(tt.zeros(2, dtype=tt.int64)),
         lambda: tt.randint(0, 3, (2,), dtype=tt.bool),
+        lambda: tt.randint(65505, 65507, (2,), dtype=tt.float16),
+        lambda: tt.randint(-65505, 0, (2,), dtype=tt.float16),
+        lambda: tt.randint(0, 2**63, (2,)),
+        lambda: tt.randint(0, 2**63, (2,), dtype=tt.float64),
+        lambda: tt.randint_like(tt.zeros(2), 2**63),
         lambda: tt.randperm(300, dtype=tt.uint8),
         lambda: tt.randperm(3000, dtype=tt.float16),
+        lambda: tt.zeros(2).uniform_(-3e38, 3e38),
+        lambda: tt.zeros(2, dtype=tt.float16).uniform_(-65000, 65000),
+        lambda: tt.zeros(2, dtype=tt.float64).uniform_(0, math.inf),
+        lambda: tt.zeros(2, dtype=tt.complex64).uniform_(math.nan, 1),
         lambda: tt.zeros(2).exponential_(0),
         lambda: tt.zeros(2).exponential_(-1),
         lambda: tt.zeros(2, dtype=tt.int64).exponential_(),
@@ -412,3 +421,9 @@ def test_mistakes_are_refused(call):
     with pytest.raises((RuntimeError, ValueError)) as error:
         call()
     assert isinstance(error.value, tt.library.errors.TTError)
+
+
+def test_bounds_may_be_the_last_numbers_of_a_dtype():
+    assert tt.randint(65504, 65505, (2,), dtype=tt.float16).tolist() == [65504.0] * 2
+    assert tt.randint(2**64 - 1, 2**64, (2,), dtype=tt.uint64).tolist() == [2**64 - 1] * 2
+    assert tt.randint(127, 128, (2,), dtype=tt.int8).tolist() == [127] * 2

@@ -71,7 +71,7 @@ COPIES = {
     "pixel_shuffle, indivisible": lambda m, x: m.pixel_shuffle(x, 5),
     "pixel_unshuffle": lambda m, x: m.pixel_unshuffle(x.repeat(1, 2, 1), 2),
 }  # fmt: skip
-# Where PyTorch keeps the order of dimensions of what it copies, an array library may choose its own.
+# Where PyTorch keeps the order of dimensions in copies, an array library may choose its own.
 OWN_ORDER = {
     "rot90",
     "flips",

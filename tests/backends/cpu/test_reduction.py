@@ -152,6 +152,16 @@ def test_the_variance_of_numbers_far_from_zero_keeps_its_digits():
     assert tt.var(tt.from_numpy(x)).item() == pytest.approx(x.astype(np.float64).var(ddof=1), rel=1e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_equal_numbers_deviate_by_nothing(dtype):
+    numbers = np.random.default_rng(0).normal(size=40) * (1 + (1j if dtype.startswith("complex") else 0))
+    for count in (2, 3, 7, 1000):
+        x = tt.from_numpy(np.repeat(numbers[:, None], count, 1).astype(dtype))
+        assert not tt.var(x, 1).any() and not tt.std_mean(x, 1)[0].any()
+    with np.errstate(invalid="ignore"):
+        assert tt.var(tt.tensor([1.0, math.inf], dtype=getattr(tt, dtype))).isnan()
+
+
 def test_logsumexp_neither_overflows_nor_underflows(same):
     x = torch.tensor([[1000.0, 1000.0], [-1000.0, -1001.0], [-math.inf, -math.inf], [math.inf, 1.0]])
     same(lambda m, x: m.logsumexp(x, 1), x)

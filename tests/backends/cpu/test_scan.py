@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -41,6 +42,13 @@ def test_running_logarithms_at_the_edges(same):
     x = tt.tensor([-INF, 0.0, 1.0], dtype=tt.float64, requires_grad=True)
     (g,) = tt.autograd.grad(tt.logcumsumexp(x, 0).sum(), x, allow_unused=True)
     assert g.isnan().any().item() or g[1].item() > 0  # the sums of -inf have no gradient
+
+
+def test_a_nan_stays_in_a_cumulative_logarithm_of_complex_numbers(same):
+    numbers = [NAN, -INF, INF, 0.0, 1.5, complex(1, NAN), complex(-INF, 1), complex(INF, 1)]
+    columns = torch.tensor(list(itertools.product(numbers, repeat=3)), dtype=torch.complex128).T
+    same(lambda m, x: m.logcumsumexp(x, 0).isnan(), columns)
+    same(lambda m, x: m.logcumsumexp(x, 0).isfinite(), columns)
 
 
 def test_the_gradient_of_running_logarithms_does_not_overflow():
@@ -114,6 +122,11 @@ def test_integrals(same, name):
     same(lambda m, y: getattr(m, name)(y, dim=2), y)
 
 
+def test_a_large_distance_overflows_only_in_the_result(same):
+    y = torch.tensor([1.0, -2.0], dtype=torch.float16)
+    same(lambda m, y: (m.trapezoid(y, dx=70000.0), m.trapezoid(y, dx=1e6)), y)
+
+
 @pytest.mark.parametrize("edge_order", [1, 2, 3])
 def test_derivatives(same, edge_order):
     x = torch.tensor([[1.0, 4.0, 9.0, 16.0], [2.0, 3.0, 5.0, 7.0], [1.0, 0.0, 2.0, 2.0]])
@@ -128,6 +141,15 @@ def test_derivatives(same, edge_order):
     same(lambda m, x: m.gradient(x.long(), edge_order=edge_order), x)
     same(lambda m, x: m.gradient(x[:1], edge_order=edge_order), x)
     same(lambda m, x: m.gradient(x.to(m.uint8), edge_order=edge_order), x)
+
+
+@pytest.mark.parametrize("places", ["int64", "float16", "float32", "float64", "complex64", "complex128"])
+def test_derivatives_of_integers_have_the_dtype_of_the_places(same, places):
+    x = torch.tensor([1, 2, 5], dtype=torch.int16)
+    at = torch.tensor([0, 2, 3]).to(getattr(torch, places))
+    same(lambda m, x, p: m.gradient(x, spacing=[p]), x, at)
+    same(lambda m, x: m.gradient(x, spacing=2.5), x)
+    same(lambda m, x: m.gradient(x, spacing=2 + 1j), x)
 
 
 @pytest.mark.parametrize("edge_order", [1, 2])

@@ -1,4 +1,4 @@
-"""Sorting and what is made of it, against PyTorch."""
+"""Sorting, and operators made of it, against PyTorch."""
 
 from __future__ import annotations
 
@@ -109,6 +109,10 @@ SEARCHES = {
     "rows": lambda m, s, v: (m.searchsorted(s, v), m.searchsorted(s, v, side="right")),
     "columns": lambda m, s, v: m.searchsorted(s[0], v.t()),
     "a number": lambda m, s, v: (m.searchsorted(s[0], 3), m.searchsorted(s[0], v[0, 1]), m.bucketize(3, s[0])),
+    "numbers beyond the dtype": lambda m, s, v: (
+        [m.searchsorted(s[0], n, right=r) for n in (300, 1e300, -1e300) for r in (False, True)],
+        m.bucketize(-1e39, s[0]),
+    ),
     "nothing": lambda m, s, v: (m.searchsorted(s[0, :0], v), m.searchsorted(s[0], v[:0]), m.searchsorted(s[:, :0], v)),
     "int32": lambda m, s, v: (m.searchsorted(s, v, out_int32=True), m.bucketize(v, s[0], out_int32=True, right=True)),
     "another dtype": lambda m, s, v: (m.searchsorted(s, v.to(m.float64) + 0.5), m.searchsorted(s[0], 2.5)),
@@ -134,6 +138,19 @@ SEARCHES = {
 def test_searching(same, name, dtype):
     values = VALUES.abs() if dtype == "uint8" else VALUES
     same(SEARCHES[name], SEQUENCE.to(getattr(torch, dtype)), values.to(getattr(torch, dtype)))
+
+
+def test_numbers_beyond_an_integer_dtype_belong_to_its_ends():
+    bytes_ = tt.tensor([0, 3, 255, 255], dtype=tt.uint8)
+    assert [tt.searchsorted(bytes_, n).item() for n in (-1, -300, 255, 256, 2**40)] == [0, 0, 2, 4, 4]
+    assert [tt.bucketize(n, bytes_, right=True).item() for n in (-1, 0, 255, 256)] == [0, 1, 4, 4]
+    numbers = tt.tensor([-math.inf, 0.0, math.inf])
+    assert [tt.searchsorted(numbers, n, right=r).item() for n in (-1e39, 1e39) for r in (False, True)] == [
+        1,
+        1,
+        2,
+        2,
+    ]
 
 
 def test_searching_long_rows(same):
@@ -184,3 +201,12 @@ def test_rows_are_searched_however_they_lie_in_memory(same, rows, values, dtype)
     same(lambda m, s, v: (m.searchsorted(s, v), m.searchsorted(s, v, right=True)), between, found)
     mixed = between.flip(-1)
     same(lambda m, s, v, o: m.searchsorted(s, v, sorter=o), mixed, found, torch.argsort(mixed, stable=True))
+
+
+@pytest.mark.parametrize("weights", [None, tt.ones(2)])
+@pytest.mark.parametrize("largest", [2**63 - 1, 2**62])
+def test_numbers_that_no_vector_can_count_are_refused(largest, weights):
+    with pytest.raises(
+        RuntimeError, match=r"largest integer should be less|array is too big|larger than any"
+    ):
+        tt.bincount(tt.tensor([1, largest]), weights)

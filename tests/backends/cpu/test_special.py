@@ -119,3 +119,19 @@ def test_a_composite_has_the_same_branch_cuts(name):
         found = getattr(tt.ops, name)(x).numpy()
     finite = np.isfinite(expected)
     np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-13, atol=1e-15)
+
+
+FAR_BELOW = [-1.0e3, -1.1e6, -1e7, -1e10, -1e20, -1e30, -3e38]
+
+
+@pytest.mark.parametrize("dtype", [tt.float32, tt.float64], ids=str)
+def test_airys_function_is_a_number_at_all_negative_numbers(dtype):
+    x = tt.tensor([*FAR_BELOW, tt.finfo(dtype).min], dtype=dtype)
+    kernel = tt.special.airy_ai(x)
+    with tt.mask_kernels("@non-core"):
+        composite = tt.special.airy_ai(x)
+        assert tt.special.airy_ai(tt.tensor(-tt.inf, dtype=dtype)).isnan()
+    bound = 0.6 * x.abs() ** -0.25  # between this and its negative it oscillates
+    assert (kernel.abs() < bound).all() and (composite.abs() < bound).all()
+    if dtype is tt.float64:  # float32 has no digit of the phase from the second one on
+        np.testing.assert_allclose(composite[:3].numpy(), kernel[:3].numpy(), atol=1e-7)

@@ -107,3 +107,12 @@ def test_counts(same):
     same(lambda m, x: m.bincount(x, minlength=-1), x)
     same(lambda m, x, w: m.bincount(x, w), x, weights[:2])
     same(lambda m, x, w: m.bincount(x, w, 2), x[:0], weights[:0])
+
+
+def test_the_last_rank_of_very_many_elements_is_a_place() -> None:
+    from tt.core.composites.statistics import _inside
+
+    size = 2**24 + 4
+    last = tt.tensor([1.0]) * (size - 1)
+    assert last.item() == size, "rounded up"
+    assert _inside(last, size).tolist() == [size - 1]

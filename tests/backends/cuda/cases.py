@@ -1,4 +1,4 @@
-"""Cases of kernels over handles: what is called with which arrays, and what has to come out.
+"""Cases of kernels over handles: kernel, arrays and expected results.
 
 The kernels that cases launch are found by a dry run and compiled together, which is many times faster than one by one.
 """
@@ -41,9 +41,9 @@ class Case:
         Returns the result in float64 (or in integers) for the same arguments, arrays of floats widened to float64;
         a tuple where there are several.
     name : str
-        What the test is called.
+        The name of the test.
     slack : float
-        How many units in the last place of the largest element results may be off, beside the rounding of the result.
+        How many units in the last place of the largest element results may be off, besides the rounding of the result.
     """
 
     op: str
@@ -59,7 +59,7 @@ class Case:
 
 
 class Recorder:
-    """An engine that launches nothing and knows what it should have launched."""
+    """An engine that launches nothing and notes its launches."""
 
     synchronous = False
 
@@ -117,7 +117,7 @@ def compare(found: StridedHandle, expected: np.ndarray, slack: float) -> None:
         return
     with np.errstate(all="ignore"):
         limits = ml_dtypes.finfo(array.dtype)
-        # What is beyond the dtype is infinite in it.
+        # Values beyond the dtype are infinite in it.
         rounded = expected.astype(array.dtype).astype(np.float64)
         compute = np.finfo(np.float32 if array.dtype in HALVES else array.dtype).eps
         finite = np.abs(expected[np.isfinite(expected)])

@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 
+from tests.backends.cuda.cases import kernels_of, launched
 from tests.backends.cuda.devices import fake_cuda
 from tests.backends.cuda.sanitizing import SANITIZE
 from tests.backends.cuda.shim.engine import HostEngine, host_compiler
@@ -30,6 +31,14 @@ def host_engine(shim_folder):
     return HostEngine(shim_folder, sanitize=bool(os.environ.get(SANITIZE)))
 
 
+@pytest.fixture(scope="module")
+def kernels(request, host_engine):
+    """The kernels of the module's `tables`, compiled for its `CASES`."""
+    module = request.module
+    host_engine.prepare(launched(module.tables, module.CASES))
+    return kernels_of(module.tables, host_engine)
+
+
 @pytest.fixture
 def host_backend(host_engine):
     """A backend of CUDA over NumPy's memory whose kernels run on the host."""
@@ -44,13 +53,21 @@ def cuda():
         gc.collect()
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
+def pytest_collection_modifyitems(items):
+    """Mark what needs NVRTC, which CuPy's packages bring."""
+    for item in items:
+        if "nvrtc" in getattr(item, "fixturenames", ()):
+            item.add_marker("cupy")
+
+
 @pytest.fixture(scope="session")
 def nvrtc():
     """The compiler of CUDA; it needs no GPU."""
     from tt.backends.cuda.compile import compiler
 
     if os.environ.get(SANITIZE):
-        pytest.skip("AddressSanitizer's dlopen does not look for NVRTC's parts beside NVRTC")
+        pytest.skip("AddressSanitizer's dlopen does not look for NVRTC's parts in its folder")
     try:
         compiler.nvrtc()
     except DeviceError as error:

@@ -1,7 +1,7 @@
 """What CuPy has: its functions with their parameters, the dtypes of its ufuncs, the methods of its arrays.
 
 `cupy_facts.json` keeps what this module found in CuPy 14, so that the fake refuses what CuPy refuses where CuPy is not
-installed; where it is, a test compares the two.  CuPy needs no driver for any of it.  To write the file anew:
+installed; where it is, a test compares the two.  CuPy needs no driver for any of it.  To write the file again:
 
     python -m tests.backends.cuda.cupy_facts
 """
@@ -75,7 +75,7 @@ def _written(folder: Path) -> dict[str, str]:
 
 
 def collect() -> dict[str, Any]:
-    """Return what the installed CuPy has."""
+    """Return the facts of the installed CuPy."""
     import cupy
     import cupyx.scipy.sparse
     from cupy import _core
@@ -117,7 +117,7 @@ def collect() -> dict[str, Any]:
 
 
 def read() -> dict[str, Any]:
-    """Return what the file says."""
+    """Return the facts in the file."""
     found: dict[str, Any] = json.loads(FILE.read_text())
     return found
 

@@ -1,4 +1,4 @@
-"""CUDA over the fake CuPy: what puts it in the place of the real one inside a process, with several devices."""
+"""CUDA over the fake CuPy: what puts it in place of the real one inside a process, with several devices."""
 
 from __future__ import annotations
 

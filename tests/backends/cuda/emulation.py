@@ -1,6 +1,6 @@
 """`device="cuda"` without a GPU: the plugin as it is, over a CuPy made of NumPy, for a whole process.
 
-`install()` puts the fake in the place of `cupy` and a driver in that of NVIDIA's, so that everything between a tensor
+`install()` puts the fake in place of `cupy` and a driver in that of NVIDIA's, so that everything between a tensor
 program and CuPy runs as on a GPU: the plugin, its backend, handles, namespace, kernels, and those of sparse tensors.
 Beneath lie the devices, streams and memory of `fake_cupy` and the functions of `strict_functions`; kernels of programs
 run behind the shim, if there is a C++ compiler.
@@ -37,7 +37,7 @@ PRODUCTS: Final = "TT_TEST_CUDA_PRODUCTS"
 
 
 def fake_modules(devices: int = 1, memory: int = 1 << 30) -> dict[str, Any]:
-    """Return modules that stand in the place of CuPy's."""
+    """Return modules that stand in place of CuPy's."""
     cupy = ModuleType("cupy")
     fake = FakeCupy(FakeDriver(devices, memory))
     cupy.__version__ = strict_functions.FACTS["version"]  # type: ignore[attr-defined]

@@ -45,7 +45,7 @@ class MatmulPreferenceAttribute(IntEnum):
 
 
 class LtError(Exception):
-    """What the bindings raise."""
+    """The error of the bindings."""
 
 
 WIDTHS = {
@@ -55,7 +55,7 @@ WIDTHS = {
 
 
 class FakeCublasLt:
-    """What tt uses of the bindings."""
+    """The part of the bindings that tt uses."""
 
     Epilogue, MatmulDescAttribute = Epilogue, MatmulDescAttribute
     MatrixLayoutAttribute, MatmulPreferenceAttribute = MatrixLayoutAttribute, MatmulPreferenceAttribute
@@ -159,7 +159,7 @@ class FakeCublasLt:
             np.frombuffer((ctypes.c_uint8 * scale.itemsize).from_address(p), scale)[0].copy()
             for p in (alpha, beta)
         ]
-        # What the host reads is read now; a graph does the rest again.
+        # The host reads its part now; a graph does the rest again.
         how, layouts = dict(how), [dict(self.live[layout]) for layout in (la, lb, lc, ld)]
         self._submit(lambda: self._multiply(how, factors, (a, b, c, d), layouts))
 

@@ -210,7 +210,7 @@ def view(tensor: Tensor, pointer: int) -> Any:
 
 
 class FakeCudnn:
-    """What tt uses of the module `cudnn`."""
+    """The part of the module that tt uses `cudnn`."""
 
     cudnnGraphNotSupportedError = NotSupportedError  # noqa: N815 - the module's name
     data_type = Names(*KINDS)

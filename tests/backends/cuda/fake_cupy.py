@@ -3,8 +3,8 @@
 Memory comes from a pool with CuPy's rules (512-byte rounding, an arena a stream) over a `Driver`, which plays CUDA's
 runtime: it has devices of a limited size, counts every call, and can be told to fail.  The work of a stream is done
 when it is given, as NumPy does it; `Driver.hold` lets it count as pending until it is waited for, so that code which
-forgets to wait is found out.  A captured graph runs its work again.  `FakeCupy` has what tt uses of CuPy; numerical
-functions are NumPy's, with their results in memory of the pool.
+forgets to wait is found out.  A captured graph runs its work again.  `FakeCupy` has the part of CuPy that tt uses;
+numerical functions are NumPy's, with their results in memory of the pool.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class _Capsule:
 
 
 class FakeCupy:
-    """What tt uses of the module `cupy`, over a `Driver`.
+    """The part of the module that tt uses `cupy`, over a `Driver`.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Work:
         self.waits: list[Work] = []
 
     def complete(self) -> None:
-        """Do what is left, and first what the stream waits for."""
+        """Do the rest, and first the work that the stream waits for."""
         waits, self.waits = self.waits, []
         for other in waits:
             other.complete()
@@ -373,7 +373,7 @@ class MemoryPool:
         limit = self._limits[device]
         if limit and self._total[device] + size > limit:
             raise OutOfMemoryError(size, self._total[device], limit)
-        for attempt in range(3):  # as it is, without the free blocks, without what the collector finds
+        for attempt in range(3):  # as it is, without the free blocks, without garbage
             try:
                 mem: BaseMemory = self._allocator(size).mem
             except CUDARuntimeError as error:

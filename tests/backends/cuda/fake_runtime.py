@@ -317,6 +317,18 @@ def _runtime(driver: Driver) -> Any:
             raise CUDARuntimeError(1)
         return event.to_bytes(64, "little")
 
+    def memory_handle(address: int) -> bytes:
+        if address not in driver.segments:
+            raise CUDARuntimeError(1)  # only whole segments are handed over
+        return address.to_bytes(64, "little")
+
+    def open_memory(handle: bytes) -> int:
+        address = int.from_bytes(handle, "little")
+        if len(handle) != 64 or address not in driver.segments:
+            raise CUDARuntimeError(1)
+        driver.log.append(("open memory", address))
+        return address
+
     def open_event(handle: bytes) -> int:
         number = int.from_bytes(handle, "little")
         if len(handle) != 64 or number not in driver.events:
@@ -357,6 +369,8 @@ def _runtime(driver: Driver) -> Any:
         deviceEnablePeerAccess=enable_peer, runtimeGetVersion=lambda: 12090,
         driverGetVersion=lambda: 12090, streamIsCapturing=lambda stream: driver.work(stream).capture is not None,
         streamCaptureModeGlobal=0, streamCaptureModeThreadLocal=1, streamCaptureModeRelaxed=2,
+        ipcGetMemHandle=memory_handle, ipcOpenMemHandle=open_memory,
+        ipcCloseMemHandle=lambda address: driver.log.append(("close memory", address)),
         ipcGetEventHandle=event_handle, ipcOpenEventHandle=open_event,
         eventQuery=lambda event: 0 if driver.events[event].done else 600,
         eventSynchronize=lambda event: driver.events[event].synchronize(),

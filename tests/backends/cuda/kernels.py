@@ -17,7 +17,7 @@ NUMBERS = {
     "lambd": 0.4, "beta": 1.5, "scale": 1.25, "input_scale": 0.5, "nan": 3.5, "posinf": 100.0, "neginf": -50.0,
     "approximate": "tanh", "rounding_mode": "trunc", "decimals": 1,
 }  # fmt: skip
-"""Arguments that are no tensors, by their names."""
+"""Arguments that are not tensors, by their names."""
 
 KEYWORDS = ("alpha", "value", "rounding_mode", "approximate", "decimals")
 POSITIONAL = {("threshold", "value"), ("elu_backward", "alpha")}
@@ -67,7 +67,7 @@ def values(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 def arguments(takes: tuple[str, ...], dtype: str, shape: tuple[int, ...] = (7, 40)) -> dict[str, Any]:
-    """Return arguments by their names: arrays for tensors, numbers for what is none."""
+    """Return arguments by their names: arrays for tensors, numbers for others."""
     given: dict[str, Any] = {}
     for seed, name in enumerate(takes):
         if name in NUMBERS:
@@ -87,7 +87,7 @@ def call(backend: Any, kernel: Kernel, given: dict[str, Any], out: StridedHandle
 
 
 def reference(op: str, given: dict[str, Any], wide: str | None = None) -> np.ndarray:
-    """Return what the CPU computes, in a wider dtype if one is given."""
+    """Return the result of the CPU, in a wider dtype if one is given."""
     arrays = {
         name: tt.from_numpy(value.astype(wide) if wide and value.dtype != bool else value)
         for name, value in given.items()

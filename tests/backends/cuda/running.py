@@ -1,4 +1,4 @@
-"""Kernels of a table, called with NumPy's arrays in the place of the device's."""
+"""Kernels of a table, called with NumPy's arrays in place of the device's."""
 
 from __future__ import annotations
 

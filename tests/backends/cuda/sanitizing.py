@@ -16,7 +16,7 @@ SANITIZE: Final = "TT_SHIM_SANITIZE"
 """The variable that is set where AddressSanitizer was loaded before Python."""
 
 GAP: Final = 512 if os.environ.get(SANITIZE) else 0
-"""Bytes behind each block that nobody may touch."""
+"""Bytes behind each block that must stay as they are."""
 
 
 def forbid(address: int, size: int) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import tt
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, ops
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -26,7 +27,7 @@ class AlignedMemory(HostMemory):
 
 
 class HostLibrary:
-    """NumPy in the place of CuPy, with one device and a stream."""
+    """NumPy in place of CuPy, with one device and a stream."""
 
     def __init__(self, stream: int = 7) -> None:
         self.cuda = SimpleNamespace(
@@ -70,3 +71,45 @@ def contents(handle: Any) -> np.ndarray[Any, Any]:
     """Return the elements of a handle in a dtype that NumPy's tests compare."""
     found = np.asarray(handle.array)
     return found.astype(np.float64) if found.dtype == BFLOAT16 or found.dtype.kind == "f" else found
+
+
+def on_cpu(op: str, args: Iterable[Any]) -> Any:
+    """Return what the CPU's operator makes of arrays."""
+
+    def tensor(x: Any) -> Any:
+        if isinstance(x, list):
+            return [tensor(one) for one in x]
+        if not isinstance(x, np.ndarray):
+            return x
+        return tt.from_numpy(x.astype(np.float32)).bfloat16() if x.dtype == BFLOAT16 else tt.from_numpy(x)
+
+    found = ops
+    for name in op.split("."):
+        found = getattr(found, name)
+    return found(*map(tensor, args))
+
+
+def compare(found: Any, expected: Any, tolerance: float) -> None:
+    """Fail unless handles have the dtypes and, nearly, the elements of tensors."""
+    if not isinstance(found, tuple | list):
+        found, expected = [found], [expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == dtype_of(str(other.dtype).removeprefix("tt."))
+        assert one.shape == tuple(other.shape)
+        array = other.float().numpy() if other.dtype is tt.bfloat16 else other.numpy()
+        np.testing.assert_allclose(contents(one), array, rtol=tolerance, atol=tolerance)
+
+
+def check_against_cpu(own: Any, op: str, args: Iterable[Any], tolerance: float) -> Any:
+    """Run a kernel and the CPU's operator on the same arrays, and compare; returns the kernel's results."""
+    backend, kernels = own
+    given = list(args)
+
+    def handle(x: Any) -> Any:
+        if isinstance(x, list):
+            return [handle(one) for one in x]
+        return backend.normalise(x) if isinstance(x, np.ndarray) else x
+
+    found = kernels[op](*map(handle, given))
+    compare(found, on_cpu(op, given), tolerance)
+    return found

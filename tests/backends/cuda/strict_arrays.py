@@ -1,8 +1,8 @@
 """CuPy's arrays and functions without a GPU, computed by NumPy, and as strict as CuPy is.
 
 In the module that `strict_functions` fills, a function exists, takes a parameter or serves a dtype only if it does in
-CuPy 14 (`cupy_facts.json`).  An array of it is no NumPy array: turning it into one by accident, or mixing the two in a
-call, raises.  Where CuPy's results differ from NumPy's, these do, too: indices out of range wrap around, numbers are
+CuPy 14 (`cupy_facts.json`).  An array of it is not a NumPy array: turning it into one by accident, or mixing the two in
+a call, raises.  Where CuPy's results differ from NumPy's, these do, too: indices out of range wrap around, numbers are
 arrays, a singular matrix gives rubbish unless `cupyx.errstate(linalg="raise")` asks for an error.
 """
 
@@ -49,7 +49,7 @@ def signature_of(text: str) -> inspect.Signature:
 
 
 def bound(name: str, text: str, args: Any, kwargs: Any) -> None:
-    """Raise what a function with this signature raises for arguments that it does not take."""
+    """Raise the error of a function with this signature for arguments that it does not take."""
     try:
         signature_of(text).bind(*args, **kwargs)
     except TypeError as error:

@@ -218,9 +218,7 @@ def _matrices(name: str) -> Callable[..., Any]:
         except np.linalg.LinAlgError:
             if SETTINGS["linalg"] == "raise":
                 raise
-            return (
-                np.tril(hosts[-1]) if name == "cholesky" else hosts[-1].copy()
-            )  # what the solver left behind
+            return np.tril(hosts[-1]) if name == "cholesky" else hosts[-1].copy()  # the solver's leftovers
 
     return call
 

@@ -1,4 +1,4 @@
-"""What the functions of `strict_functions` do to streams: a graph captures them, or they make the host wait.
+"""The effect of the functions of `strict_functions` on streams: a graph captures them, or they make the host wait.
 
 CuPy gives the work of a function to the current stream.  A graph that is captured meanwhile has it, and does it again
 in each replay; what calls cuBLAS, cuSOLVER or cuSPARSE refuses, and what waits is refused by CUDA.
@@ -18,7 +18,7 @@ __all__ = ["LIBRARIES", "TO_HOST", "WAITING", "belong_to_streams"]
 LIBRARIES: Final = frozenset({
     "matmul", "dot", "tensordot", "vdot", "inner", "outer", "kron", "einsum", "__matmul__",
 })  # fmt: skip
-"""Functions of CuPy that call cuBLAS, beside those of `cupy.linalg`."""
+"""Functions of CuPy that call cuBLAS, apart from those of `cupy.linalg`."""
 
 WAITING: Final = frozenset(
     {"nonzero", "flatnonzero", "argwhere", "unique", "bincount", "compress", "extract"}
@@ -31,7 +31,7 @@ Those that sort do not: Thrust works without waiting (`par_nosync` in CuPy's cup
 SOLVERS: Final = frozenset({
     "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "pinv", "qr", "solve", "svd",
 })  # fmt: skip
-"""Functions of `cupy.linalg` that look at what the solver says, and so wait, where `errstate(linalg="raise")` asks."""
+"""Functions of `cupy.linalg` that look at the solver's status, and so wait, where `errstate(linalg="raise")` asks."""
 
 TO_HOST: Final = (
     "get", "item", "tolist", "__bool__", "__int__", "__float__", "__complex__", "__index__", "__repr__",
@@ -48,7 +48,7 @@ OPERATORS: Final = tuple(
 
 
 class _Depth(threading.local):
-    """How many functions of CuPy this thread is in: those inside of another are no work of their own."""
+    """How many functions of CuPy this thread is in: those inside of another are not work of their own."""
 
     value = 0
 
@@ -74,7 +74,7 @@ def belong_to_streams(fake: Any, module: Any, methods: Any) -> None:
     module : module
         Made by `strict_functions.fill_module`.
     methods : sequence of str
-        Names of methods of arrays, beside operators.
+        Names of methods of arrays, apart from operators.
     """
     driver, depth = fake._driver, _Depth()
 

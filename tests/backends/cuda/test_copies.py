@@ -44,7 +44,7 @@ def test_every_dtype_is_converted(host_engine, target):
     for name in NAMES:
         found = values(name, (40,), 5)
         if native(name).kind in "fV" and native(target).kind in "biu":
-            # What an integer does not hold is nobody's to say, except that it is no error.
+            # What an integer does not hold is not defined, except that it is not an error.
             found = np.where(np.isfinite(found.astype("f8")), np.abs(found.astype("f8")), 3).astype(
                 native(name)
             )
@@ -66,13 +66,13 @@ def test_every_half_is_rounded_to_the_nearest(host_backend):
         halves = every.view(native(name))
         wide = cast(host_backend, host_backend.normalise(halves), np.dtype("f4"))
         np.testing.assert_array_equal(wide.array, halves.astype("f4"))
-        # The numbers themselves, those half way to the next, and those beside these.
+        # The numbers themselves, those half way to the next, and their neighbours.
         base = wide.array[np.isfinite(wide.array)]
         with np.errstate(all="ignore"):
             following = np.nextafter(halves, native(name).type(np.inf)).astype("f4")[np.isfinite(wide.array)]
             middle = ((base.astype("f8") + following.astype("f8")) / 2).astype("f4")
-            beside = [np.nextafter(middle, np.float32(side)) for side in (0, np.inf)]
-        for numbers in (base, middle, *beside):
+            near = [np.nextafter(middle, np.float32(side)) for side in (0, np.inf)]
+        for numbers in (base, middle, *near):
             back = cast(host_backend, host_backend.normalise(numbers), native(name))
             with np.errstate(over="ignore"):
                 expected = numbers.astype(native(name))

@@ -1,4 +1,4 @@
-"""The fake CuPy: what it has, the real one has; and its pool, streams and graphs behave as CuPy's do."""
+"""The fake CuPy: all its names are in the real one; and its pool, streams and graphs behave as CuPy's do."""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ pytestmark = pytest.mark.gpu
 OPS = [
     "add", "remainder", "sum.dim", "softmax", "layer_norm", "cumsum", "gather", "scatter_add", "index_put", "matmul",
     "sort", "linalg_solve", "linalg_cholesky_ex", "_fft_c2c", "conv2d", "randn", "view_as_real", "cat", "where",
-    "nll_loss",
+    "nll_loss", "_rnn_layer", "_rnn_layer_backward", "grid_sampler", "_grid_sampler_backward", "_weighted_taps",
+    "_spread_taps", "_ctc_loss", "_ctc_loss_backward", "cdist", "_embedding_bag", "_fused_step_", "igamma",
+    "special_zeta", "special_airy_ai", "_fractional_max_pool", "functional_fold", "geometric", "_searchsorted", "gcd",
 ]  # fmt: skip
 
 

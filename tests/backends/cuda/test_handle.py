@@ -12,7 +12,7 @@ from tt.core.errors import ValueRangeError
 
 
 class HostMemory:
-    """Memory of the host in the place of CuPy's: the handle's arithmetic is the same for both."""
+    """Memory of the host in place of CuPy's: the handle's arithmetic is the same for both."""
 
     def __init__(self) -> None:
         self.built = 0

@@ -28,7 +28,7 @@ NAMES = [
     *(f"write_true<{name}, int32, 256>" for name in COUNTED),
     "take_places<uint32, int32, 3>", "put_places<uint32, int32, 2>", "find_places<int32, 1>", "find_places<int32, 2>",
 ]  # fmt: skip
-"""What the tests of this folder launch, compiled at once."""
+"""The kernels that the tests of this folder launch, compiled at once."""
 
 WIDE = [
     *(f"take_places<{unit}, int64, {k}>" for unit in UNITS for k in range(9)),

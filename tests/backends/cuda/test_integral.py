@@ -44,6 +44,12 @@ def power(a: int, b: int, dtype: str) -> int:
     return 1 if a == 1 else (-1 if b % 2 else 1) if a == -1 else 0
 
 
+def least_multiple(a: int, b: int, dtype: str) -> int:
+    """Return a multiple as far as the dtype holds it: without a sign after the product has wrapped around."""
+    found = wrapped(a // math.gcd(a, b) * b, dtype) if a and b else 0
+    return abs(found)
+
+
 EXACT = {
     "floor_divide": lambda a, b, dtype: a // b,
     "remainder": lambda a, b, dtype: a % b,
@@ -52,6 +58,8 @@ EXACT = {
     "pow": power,
     "bitwise_left_shift": shifted_left,
     "bitwise_right_shift": shifted_right,
+    "gcd": lambda a, b, dtype: math.gcd(a, b),
+    "lcm": lambda a, b, dtype: least_multiple(a, b, dtype),
 }
 
 

@@ -1,4 +1,4 @@
-"""The kernels of CUDA over strided handles, with NumPy in the place of CuPy: the translation between the two is shown,
+"""The kernels of CUDA over strided handles, with NumPy in place of CuPy: the translation between the two is shown,
 CuPy's own arithmetic is not."""
 
 from __future__ import annotations

@@ -180,12 +180,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def kernels(host_engine):
-    host_engine.prepare(launched(tables, CASES))
-    return kernels_of(tables, host_engine)
-
-
 @pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernels_agree_with_numpy(kernels, case):

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tt
 from tests.backends.cuda.running import Running, prepared
 from tt.backends.cpu import optimizer as cpu
 from tt.backends.cuda import optimizer
@@ -211,3 +212,50 @@ def test_the_source_compiles_for_gpus(nvrtc, arch):
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_all_of_the_source_compiles_for_gpus(nvrtc, arch):
     assert set(nvrtc.compile_source(OPTIMIZER.source, KERNELS, arch).names) == set(KERNELS)
+
+
+RULES = {
+    "adamax": (2, [0.75, 0.9, 0.1, -0.5]), "nadam": (2, [0.75, 0.9, 0.1, 0.5, -0.3, -0.2]),
+    "radam": (2, [0.75, 0.9, 0.1, -0.5, -0.4]), "radam, first steps": (2, [0.75, 0.9, 0.1, -0.5, 0.0]),
+    "adadelta": (2, [0.75, 0.1, -0.5]), "rmsprop": (1, [0.75, 0.5, -0.5, 0.0]),
+    "rmsprop, momentum": (2, [0.75, 0.5, -0.5, 0.5]), "rmsprop, centered": (3, [0.75, 4.0, -0.5, 0.5]),
+    "rprop": (2, [0.5, 1.25, 0.1, 2.0]), "asgd": (1, [0.25, 0.5, 1.0]), "asgd, averaged": (1, [0.25, 0.5, 0.5]),
+}  # fmt: skip
+"""How many states a rule has, and its numbers."""
+
+
+def by_rule(rule, dtype):
+    """Return the lists of a step and its other arguments."""
+    states, given = RULES[rule]
+    if "centered" in rule:
+        made = [arrays(dtype, 3, True), [], [np.zeros_like(a) for a in arrays(dtype, 5)]]
+    else:
+        made = [arrays(dtype, 3 + k, True) if k < states else [] for k in range(3)]
+    return [arrays(dtype, 1), arrays(dtype, 2), *made], (rule.partition(",")[0], [0.25, 0.75, *given], True)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_step_by_rule_is_that_of_the_cpu(run, rule, dtype):
+    lists, (name, given, maximize) = by_rule(rule, dtype)
+    wide = [[tt.from_numpy(a.astype(np.float64)) for a in one] for one in lists]
+    run.inplace("_fused_step_", *lists, name, given, maximize)
+    tt.ops._fused_step_(*wide, name, given, maximize=maximize)
+    tolerance = {"float64": 1e-12, "float32": 2e-5, "float16": 5e-3}[dtype]
+    for mine, other in zip(lists, wide, strict=True):
+        for one, two in zip(mine, other, strict=True):
+            np.testing.assert_allclose(one.astype(float), two.numpy(), tolerance, tolerance, err_msg=rule)
+
+
+@pytest.mark.parametrize("wrong", [("unknown", [0.0] * 5), ("asgd", [0.0] * 4), ("nadam", [0.0] * 8)])
+def test_a_rule_without_its_numbers_or_states_is_left_to_the_shape_rule(run, wrong):
+    with pytest.raises(ValueError, match="refuses"):
+        run.inplace("_fused_step_", *by_rule("asgd", "float32")[0], *wrong, False)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("rule", optimizer.RULES)
+def test_rules_compile_for_gpus(nvrtc, rule):
+    names = [f"step_by_rule<{dtype}, rules::{rule.capitalize()}>" for dtype in FLOATING]
+    assert set(nvrtc.compile_source(OPTIMIZER.source, names, "sm_80").names) == set(names)

@@ -55,15 +55,13 @@ def test_the_reason_is_the_same_in_the_list_and_in_the_error(machine, driver, pa
 
 
 ABSENT = """
-import importlib.metadata as metadata
 import sys
-
-found = metadata.Distribution.entry_points.fget
-if sys.argv[1:] == ["not installed"]:
-    metadata.Distribution.entry_points = property(
-        lambda self: metadata.EntryPoints(e for e in found(self) if (e.group, e.name) != ("tt.plugins", "cuda"))
-    )
 import tt
+from tt.core.host import discovery
+
+found = discovery.installed
+if sys.argv[1:] == ["not installed"]:
+    discovery.installed = lambda: [entry for entry in found() if entry.name != "cuda"]
 
 print(tt.cuda.is_available(), tt.cuda.device_count(), tt.cuda.memory_allocated(), tt.device("cpu"))
 for use in (
@@ -136,7 +134,7 @@ def test_the_coverage_is_known_without_cupy():
 
 
 def test_cupy_is_not_imported_before_a_cuda_device_is_used(tmp_path):
-    """A package that fails when it is imported stands in the place of CuPy."""
+    """A package that fails when it is imported stands in place of CuPy."""
     (tmp_path / "cupy").mkdir()
     (tmp_path / "cupy" / "__init__.py").write_text("raise RuntimeError('CuPy was imported')\n")
     program = """

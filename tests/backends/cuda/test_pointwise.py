@@ -21,7 +21,7 @@ ROUNDING = {
     "floor_divide",
 }  # quotients that double precision puts on the other side of a whole number
 
-# Relative errors in units of the dtype's precision; what is computed by exponentials of sums loses more.
+# Relative errors in units of the dtype's precision; exponentials of sums lose more.
 ULPS = {"float16": 1, "bfloat16": 1, "float32": 8, "float64": 8}
 # The CPU's gelu_backward adds 1 to erf, where the kernel's erfc keeps the small numbers.
 LOSSY = {
@@ -79,7 +79,7 @@ def test_an_operator_gives_what_the_cpu_does(prepared, op, dtype):
         assert found.dtype == native(dtype)
         with np.errstate(over="ignore"):
             rounded = expected.astype(native(dtype)).astype("float64")
-        # What a dtype rounds to, and what was lost before.
+        # The rounding of a dtype, and earlier losses.
         eps = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}[dtype]
         lost = (2.0**-52 if dtype == "float64" else 2.0**-23) * LOSSY.get(op, 8)
         smallest = 1e-7 if dtype == "float16" else 0

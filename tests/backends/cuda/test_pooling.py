@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.backends.cuda.serving import backend_on, contents, served, values
+from tests.backends.cuda.serving import backend_on, check_against_cpu, contents, served, values
 from tt.backends.cuda import pooling
 
 pytestmark = pytest.mark.torch
@@ -55,9 +55,13 @@ def test_the_largest_elements_and_their_places(own, case, name):
         np.testing.assert_array_equal(found[1].array, expected[1].numpy())
 
 
+@pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("name", ["float16", "float32", "float64", "int64"])
-def test_values_are_added_at_their_places(own, name):
+def test_values_are_added_at_their_places(own, name, ordered, monkeypatch):
     backend, kernels = own
+    monkeypatch.setattr(pooling.DETERMINISM, "required", ordered)
+    if ordered and name != "int64":
+        monkeypatch.setitem(pooling.ADDED, name, "no such kernel")
     g, places = values(1, (2, 3, 4, 4), name), np.random.default_rng(2).integers(0, 30, (2, 3, 4, 4))
     found = kernels["_unpool"](backend.normalise(g), backend.normalise(places), (2, 3, 5, 6), 2)
     expected = np.zeros((6, 30))
@@ -115,6 +119,27 @@ def test_windows_that_cover_the_input(own, size, out, name):
     expected.backward(wide(g))
     found = kernels["_adaptive_avg_unpool"](backend.normalise(g), size[-dims:])
     np.testing.assert_allclose(contents(found), tx.grad.numpy(), atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("size", "out"), [((2, 3, 7), (5,)), ((2, 7, 5), (None, 8)), ((1, 2, 5, 4, 3), (2, 4, 5))]
+)
+def test_the_largest_of_windows_that_cover_the_input(own, size, out):
+    x = values(1, size, "float64")
+    x.reshape(-1)[[3, 17, 18]] = np.nan
+    op = f"adaptive_max_pool{len(out)}d_with_indices"
+    check_against_cpu(own, op, [x, out, True], 0)
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [
+    ("float64", 0), pytest.param("float16", 0, marks=pytest.mark.exhaustive),
+    pytest.param("bfloat16", 0, marks=pytest.mark.exhaustive),
+])  # fmt: skip
+def test_windows_at_irregular_distances(own, name, tolerance):
+    for size, kernel, out in (((2, 3, 9, 11), (2, 3), (5, 4)), ((3, 7, 6, 8), (2, 2, 3), (3, 1, 4))):
+        x, dims = values(1, size, name), len(kernel)
+        samples = np.random.default_rng(3).random((2, 3, dims) if dims == 2 else (1, 3, dims)).astype(x.dtype)
+        check_against_cpu(own, "_fractional_max_pool", [x, kernel, out, samples], tolerance)
 
 
 @pytest.mark.parametrize("name", ["float16", "int64", pytest.param("uint8", marks=pytest.mark.exhaustive)])

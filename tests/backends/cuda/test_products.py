@@ -1,4 +1,4 @@
-"""Products by cuBLASLt, played by NumPy: what is asked of the library, and what comes out."""
+"""Products by cuBLASLt, played by NumPy: the requests to the library, and the results."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_switches_know_their_names_and_values():
         matmul.allow_tf32 = 1
     with pytest.raises(UnknownNameError), matmul.flags(allow_tf32=True, other=True):
         pass
-    assert repr(matmul) == "MatmulSettings(allow_tf32=False)"
+    assert repr(matmul).startswith("MatmulSettings(allow_tf32=False, ")
 
 
 def test_without_the_library_a_sum_is_part_of_the_product(host_engine):

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tt
 from tests.backends.cuda.running import Running, prepared
 from tests.backends.cuda.test_sorting import STEPS
 from tt.backends.cpu import random as cpu
@@ -24,6 +25,8 @@ KERNELS = [
     *(f"draw_below<{dtype}>" for dtype in ("float16", "bfloat16", "float32", "int64", "bool")), "draw_words",
     *(f"draw_bernoulli<{dtype}, {dtype}>" for dtype in FLOATING), "draw_bernoulli<int64, float32>",
     *(f"drop_elements<{dtype}, 1>" for dtype in FLOATING), *(f"drop_gradient<{dtype}, 1>" for dtype in FLOATING),
+    *(f"draw_by_function<{dtype}, {name}>" for dtype in ("float16", "float32") for name in ("Cauchy", "Geometric")),
+    *(f"draw_log_normal<{dtype}>" for dtype in ("float16", "float32")),
     "pick_places", *(f"{name}<{dtype}>" for name in ("check_weights", "draw_rates") for dtype in FLOATING),
     *(f"{name}<{dtype}, 2>" for name in ("drop_elements", "drop_gradient") for dtype in ("float32", "float64")),
 ]  # fmt: skip
@@ -179,6 +182,25 @@ def test_exponential_numbers_are_those_of_the_cpu_up_to_the_last_digit(run, gene
     np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2 * eps)
 
 
+@pytest.mark.parametrize("name", [
+    "float32", "float16",
+    *(pytest.param(n, marks=pytest.mark.exhaustive) for n in ("bfloat16", "float64", "uint8", "int64")),
+])  # fmt: skip
+def test_distributions_have_the_numbers_of_the_cpu(run, generators, name):
+    like, other = (
+        np.zeros(1031, TYPES.get(name, np.dtype(name) if name != "bfloat16" else None)),
+        tt.zeros(1031),
+    )
+    other = other.to(getattr(tt, name))
+    for op, args in (("cauchy", (1.5, 0.5)), ("log_normal", (0.5, 1.25)), ("geometric", (0.01,))):
+        if op != "geometric" and "int" in name:
+            continue
+        ours, theirs = generators()
+        expected = getattr(other.clone(), f"{op}_")(*args, generator=theirs).double().numpy()
+        found = run(op, like, *args, ours).astype(np.float64)
+        np.testing.assert_allclose(found, expected, rtol=1e-15 if "int" in name else np.finfo(np.float32).eps)
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_dropout_keeps_what_the_cpu_keeps(run, name, monkeypatch):
     x = np.random.default_rng(2).standard_normal((13, 17)).astype(TYPES[name])
@@ -210,6 +232,9 @@ def test_dropout_of_nothing_launches_nothing(run, host_engine):
         ("normal", (np.zeros(2), 0.0, -1.0, None), errors.ValueRangeError),
         ("bernoulli.p", (np.zeros(2), 1.5, None), errors.ValueRangeError),
         ("exponential", (np.zeros(2), 0.0, None), errors.ValueRangeError),
+        ("cauchy", (np.zeros(2), 0.0, 0.0, None), errors.ValueRangeError),
+        ("log_normal", (np.zeros(2), 0.0, 0.0, None), errors.ValueRangeError),
+        ("geometric", (np.zeros(2), 1.0, None), errors.ValueRangeError),
         ("randint.low", (3, 3, (2,), None, np.dtype(np.int64)), errors.ShapeError),
         ("randint.low", (0, 300, (2,), None, np.dtype(np.uint8)), errors.DtypeError),
         ("randperm", (-1, None, np.dtype(np.int64)), ValueError),
@@ -280,7 +305,7 @@ def test_all_of_the_source_compiles_for_gpus(nvrtc, arch):
 
 def test_kernels_of_a_graph_count_from_its_state(host_backend):
     class Numbers:
-        """What a capture gives: seed and offset in memory, and counters from there."""
+        """The result of a capture: seed and offset in memory, and counters from there."""
 
         state = host_backend.empty((2,), np.uint64)
 

@@ -48,7 +48,7 @@ def run(host_backend):
 
 
 def reference(op, x, *args):
-    """Return what the CPU's kernel makes of a copy, halves in float32 and rounded once."""
+    """Return the result of the CPU's kernel on a copy, halves in float32 and rounded once."""
     table = cpu_indexing if op == "index_put" else cpu.cpu
     (kernel,) = (k for k in table.kernels if (k.op, k.form) == (op, "inplace"))
     half = x.dtype in (np.float16, ml_dtypes.bfloat16) and kernel.half != "native"
@@ -140,6 +140,25 @@ def test_slices_are_added_copied_and_filled(run, dtype):
         run("index_fill", values((4,), dtype), 0, index[:2], value),
         reference("index_fill", values((4,), dtype), 0, index[:2], value),
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_sums_are_made_in_a_fixed_order_where_that_is_required(run, monkeypatch, dtype):
+    def refused(*args):
+        raise AssertionError("added with atomics")
+
+    monkeypatch.setattr(scattering.Combiner, "add_atomically", refused)
+    x, source = values((5, 4), dtype), values((9, 4), dtype, 3)
+    index = np.random.default_rng(2).integers(0, 5, (9, 4))
+    with pytest.raises(AssertionError, match="atomics"):
+        run("scatter_add", x, 0, index, source)
+    monkeypatch.setattr(scattering.DETERMINISM, "required", True)
+    same(run("scatter_add", x, 0, index, source), reference("scatter_add", x, 0, index, source))
+    for alpha in (1, 3):
+        places = index[:, 0]
+        same(
+            run("index_add", x, 0, places, source, alpha), reference("index_add", x, 0, places, source, alpha)
+        )
 
 
 def test_alpha_scales_numbers_that_no_float_holds(run):

@@ -80,12 +80,6 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def kernels(host_engine):
-    host_engine.prepare(launched(tables, CASES))
-    return kernels_of(tables, host_engine)
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernels_agree_with_float64(kernels, case):
     check(kernels, case)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.backends.cuda.running import prepared
+from tests.backends.cuda.serving import backend_on, check_against_cpu, served, values
 from tt.backends.cuda import sorting
 from tt.backends.cuda.launch.gather_scatter import Mover
 from tt.backends.cuda.sorting import SORTING, stable_order
@@ -15,7 +16,7 @@ STEPS = ("count_digits", "begin_digits", "move_digits")
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled(host_engine):
-    prepared(host_engine, SORTING, STEPS)
+    prepared(host_engine, SORTING, [*STEPS, "search_rows<float32>", "search_rows<int64>"])
 
 
 @pytest.fixture
@@ -49,6 +50,23 @@ def test_many_keys_get_larger_tiles_and_no_more_blocks(order, monkeypatch):
     monkeypatch.setattr(sorting, "_TILE", 256)
     keys = np.random.default_rng(2).integers(0, 9, 3000)
     np.testing.assert_array_equal(order(keys, 9)[1], np.argsort(keys, kind="stable"))
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("name", [
+    "float32", "int64", *(pytest.param(n, marks=pytest.mark.exhaustive) for n in ("float16", "uint8", "bfloat16")),
+])  # fmt: skip
+def test_where_values_belong_in_sorted_rows(host_engine, name, right):
+    backend = backend_on(host_engine)
+    own = backend, served(sorting.tables(backend))[0]
+    rows, wanted = np.sort(values(1, (3, 37), name), -1), values(2, (3, 50), name)
+    check_against_cpu(own, "_searchsorted", [rows, wanted, right], 0)
+    check_against_cpu(own, "_searchsorted", [rows[0], wanted, right], 0)
+    check_against_cpu(own, "_searchsorted", [rows[0], np.array(wanted[0, 0]), right], 0)
+    check_against_cpu(own, "_searchsorted", [rows[0, :0], wanted, right], 0)
+    if name.startswith("float"):
+        rows[:, -2:], wanted[:, :3] = np.nan, np.nan
+        check_against_cpu(own, "_searchsorted", [rows, wanted, right], 0)
 
 
 @pytest.mark.cupy

@@ -1,4 +1,4 @@
-"""Turns, verdicts and reports of the CUDA benchmark, over clocks that tell what a test wants."""
+"""Turns, verdicts and reports of the CUDA benchmark, over clocks that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that verifies tt on a machine with a GPU: its parts, what is kept, and the record."""
+"""The command that verifies tt on a machine with a GPU: its parts, its files, and the record."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ KNOWN = "sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100"
 
 @pytest.fixture
 def known(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An NVRTC that says which version it is, and for what it compiles."""
+    """An NVRTC with a version and its architectures."""
     from tt.backends.cuda.compile import compiler
 
     class Known:

@@ -1,4 +1,4 @@
-"""`tt new backend`: what it writes, says and tries."""
+"""`tt new backend`: its files, output and trial."""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 import pytest
 import typer
 
@@ -38,6 +42,17 @@ def test_a_device_that_cannot_be_is_refused(name, reason):
 def test_an_operator_that_cannot_be_is_refused(name, reason):
     with pytest.raises(typer.BadParameter, match=reason):
         check_operator(name)
+
+
+def test_the_namespace_of_the_standard_for_a_library_without_it_is_named(monkeypatch):
+    for known in ("array_api_compat", "array_api_compat.dask"):
+        module = ModuleType(known)
+        module.__spec__ = ModuleSpec(known, None)
+        monkeypatch.setitem(sys.modules, known, module)
+    monkeypatch.setitem(sys.modules, "dask", ModuleType("dask"))
+    monkeypatch.setitem(sys.modules, "dask.array", ModuleType("dask.array"))
+    with pytest.raises(typer.BadParameter, match=r"try: --library array_api_compat\.dask\.array"):
+        check_library("dask.array")
 
 
 @pytest.mark.parametrize(

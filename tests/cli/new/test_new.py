@@ -1,4 +1,4 @@
-"""`tt new op` and `tt new backend`: what they write, say and refuse."""
+"""`tt new op` and `tt new backend`: files, output and refusals."""
 
 from __future__ import annotations
 

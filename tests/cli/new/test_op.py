@@ -1,4 +1,4 @@
-"""`tt new op`: what it writes and says."""
+"""`tt new op`: its files and output."""
 
 from __future__ import annotations
 

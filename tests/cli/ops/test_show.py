@@ -41,6 +41,19 @@ def test_everything_that_is_known_of_an_operator_is_shown(run: Run, text: Any, n
     assert (ran.err, ran.code) == ("", 0)
 
 
+def test_parameters_are_described_with_their_defaults(run: Run) -> None:
+    lines = [" ".join(line.split()) for line in run("ops", "show", "isclose").out.splitlines()]
+    assert "name type default meaning" in lines
+    assert "rtol float 1e-05 The relative tolerance." in lines
+    parameters = json.loads(run("ops", "show", "isclose", "--json").out)[0]["parameters"]
+    assert parameters[0] == {
+        "name": "input",
+        "type": "Tensor",
+        "default": None,
+        "meaning": "The input tensor.",
+    }
+
+
 def test_all_overloads_of_a_name_are_shown(run: Run) -> None:
     lines = run("ops", "show", "max").out.splitlines()
     assert [line for line in lines if line.startswith("max")] == [

@@ -43,7 +43,7 @@ STATES = (
 
 @pytest.fixture
 def states(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Make the host report `STATES`; returns what it was asked to do."""
+    """Make the host report `STATES`; returns its requests."""
     asked: list[str] = []
     monkeypatch.setattr(host, "plugins", lambda: STATES)
     monkeypatch.setattr(host, "activate_all", lambda: asked.append("activate_all"))
@@ -70,7 +70,7 @@ def test_every_plugin_is_listed_with_state_reason_and_time(
 
 RIVAL = PluginState(
     "rival", "tt-rival", "2.0", "loaded", "", 0.0, "1.0", Manifest("rival", devices=("toy",), requires=("cpu",)),
-    contested=("the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; nobody has it",),
+    contested=("the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; no plugin has it",),
     preferred=("cpu by TT_PREFER", "*:exp* by tt.prefer"),
     undone=("the default dtype", "how NumPy prints"),
 )  # fmt: skip
@@ -89,7 +89,7 @@ def test_preferences_contested_names_and_what_was_put_back_are_told_below_the_ta
         rival: *:exp* by tt.prefer
 
         names that several plugins declare
-        rival: the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; nobody has it
+        rival: the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; no plugin has it
 
         what plugins changed of the process while they were loaded; it was put back
         rival: the default dtype

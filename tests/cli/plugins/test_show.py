@@ -28,7 +28,7 @@ def test_a_plugin_is_shown_with_all_that_is_known(
         requires      cpu
         preferred     cpu by TT_PREFER
                       *:exp* by tt.prefer
-        contested     the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; nobody has it
+        contested     the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; no plugin has it
         put back      the default dtype, how NumPy prints
     """)
 

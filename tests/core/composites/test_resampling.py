@@ -1,4 +1,4 @@
-"""Interpolation: against PyTorch over sizes, factors and modes; bytes; what is refused."""
+"""Interpolation: against PyTorch over sizes, factors and modes; bytes; refusals."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def test_half_precision_is_computed_in_single_precision() -> None:
         ({"size": 2, "mode": "trilinear"}, NotImplementedError, "trilinear mode needs 5D input"),
         ({"size": 0}, RuntimeError, "no size can be 0"),
         ({"scale_factor": 0.1}, RuntimeError, "no size can be 0"),
-        ({"scale_factor": 1e308}, ValueError, "are no sizes"),
-        ({"scale_factor": float("nan")}, ValueError, "are no sizes"),
-        ({"scale_factor": 10**400}, ValueError, "are no sizes"),
+        ({"scale_factor": 1e308}, ValueError, "are not sizes"),
+        ({"scale_factor": float("nan")}, ValueError, "are not sizes"),
+        ({"scale_factor": 10**400}, ValueError, "are not sizes"),
         ({"scale_factor": (2.0, "2")}, TypeError, "one float or several"),
         ({"size": 2.5}, TypeError, "size must be one int"),
     ],
@@ -103,3 +103,30 @@ def test_half_precision_is_computed_in_single_precision() -> None:
 def test_an_error_says_what_is_wrong(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         F.interpolate(tt.zeros(1, 2, 3, 4), **options)
+
+
+@pytest.mark.parametrize(
+    ("mode", "sizes", "antialias"),
+    [
+        *((mode, (3, 4, 2)[:dims], False) for mode in ("nearest", "nearest-exact") for dims in (1, 2, 3)),
+        ("linear", (3,), False),
+        *((mode, (3, 4), antialias) for mode in ("bilinear", "bicubic") for antialias in (False, True)),
+        ("trilinear", (3, 4, 2), False),
+    ],
+)
+@pytest.mark.parametrize("factors", [(1.1,) * 3, (1.3, 2.0, 1.1), (0.6, 1.2, 1.0)], ids=str)
+def test_a_dimension_can_keep_its_size_under_a_factor(
+    mode: str, sizes: tuple[int, ...], antialias: bool, factors: tuple[float, ...]
+) -> None:
+    array = np.random.default_rng(0).standard_normal((2, 2, *sizes))
+    options: dict[str, Any] = {"mode": mode, "antialias": antialias, "scale_factor": factors[: len(sizes)]}
+    found = F.interpolate(tt.tensor(array), **options)
+    expected = torch.nn.functional.interpolate(torch.tensor(array), **options)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_a_size_that_is_kept_gives_a_copy_of_the_elements(mode: str) -> None:
+    x = tt.tensor([[[-0.0, float("inf"), 1.0, float("nan")]]])
+    found = F.interpolate(x, 4, mode=mode)
+    assert found.data_ptr() != x.data_ptr() and found.numpy().tobytes() == x.numpy().tobytes()

@@ -1,4 +1,4 @@
-"""What the tables of composites promise of each other and of the schema."""
+"""The promises of the tables of composites about each other and the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of this folder register ends with them."""
+"""Registrations of the tests of this folder end with them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from tt import library
 
 @pytest.fixture(autouse=True)
 def scope() -> Iterator[Any]:
-    """Undo what a test registers."""
+    """Undo the registrations of a test."""
     with library.scoped() as scope:
         yield scope

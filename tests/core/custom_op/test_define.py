@@ -1,4 +1,4 @@
-"""What `custom_op` refuses, and what it takes for a declaration."""
+"""The refusals of `custom_op`, and the functions that it takes for declarations."""
 
 from __future__ import annotations
 

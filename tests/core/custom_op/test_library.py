@@ -1,4 +1,4 @@
-"""Scopes, libraries of operators and PyTorch's functions for them: what each adds, and what it undoes."""
+"""Scopes, libraries of operators and PyTorch's functions for them: their additions, and undoing them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.core.custom_op.made import add, make
 from tt import library
 from tt.core.errors import (
     ArgumentError,
@@ -22,19 +23,6 @@ from tt.library import (
     RegistrationHandle,
     custom_op,
 )
-
-
-def make(name="test::twice"):
-    @custom_op(name)
-    def twice(x: tt.Tensor) -> tt.Tensor:
-        """Doubles x."""
-
-    return twice
-
-
-def add(n):
-    return lambda x: x + np.asarray(n, x.dtype)
-
 
 # --- libraries -------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Operators that change their arguments: schema, versions, what is refused, and every layer and backend."""
+"""Operators that change their arguments: schema, versions, refusals, and every layer and backend."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_body_in_other_operators_serves_every_device_and_the_gradient(define):
     assert empty._version == 1
 
 
-# --- what is refused -------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------
 
 
 def test_memory_with_several_elements_in_one_place_is_refused(double):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.core.custom_op.made import add, make
 from tt.core.errors import (
     ArgumentError,
     DuplicateRegistrationError,
@@ -15,19 +16,6 @@ from tt.core.errors import (
     UnknownOpError,
 )
 from tt.library import custom_op
-
-
-def make(name="test::twice"):
-    @custom_op(name)
-    def twice(x: tt.Tensor) -> tt.Tensor:
-        """Doubles x."""
-
-    return twice
-
-
-def add(n):
-    return lambda x: x + np.asarray(n, x.dtype)
-
 
 # --- the operator is its caller ----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Scopes: what is registered inside ends with them."""
+"""Scopes: registrations inside end with them."""
 
 from __future__ import annotations
 

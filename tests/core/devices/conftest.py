@@ -17,7 +17,7 @@ from tt.core.tensor.device_interface import DeviceProperties
 
 
 class Native:
-    """A stream or an event that notes what is done with it."""
+    """A stream or an event that notes its uses."""
 
     def __init__(self, name: str, log: list[str], time: float = 0.0) -> None:
         self.name, self.log, self.time = name, log, time

@@ -1,4 +1,4 @@
-"""A device of the tests' own, so that what is registered on it disturbs nobody."""
+"""A device of the tests' own, so that registrations on it disturb no other test."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def probe() -> Iterator[Probe]:
 
 
 class Scope:
-    """A plugin that declares and holds what it is given."""
+    """A plugin with the given declarations and tables."""
 
     def __init__(self, *held, lost=(), extends=("cpu",)):
         self._held, self._lost, self._extends = set(held), set(lost), extends

@@ -1,4 +1,4 @@
-"""Builds: what is shown, which files go together, and which are refused."""
+"""Builds: their output, which files go together, and which are refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What is compiled again and what is not, damage, and several builders at once."""
+"""Which changes compile again, damage, and several builders at once."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -48,17 +49,17 @@ def test_the_same_source_is_compiled_once(compiler, commands, tmp_path):
     ],
 )
 def test_whatever_changes_the_result_compiles_anew(compiler, commands, tmp_path, change):
-    load_inline("anew", SOURCE, build_directory=tmp_path)
-    load_inline("anew", **{"cpp_sources": SOURCE, "build_directory": tmp_path, **change})
+    load_inline("again", SOURCE, build_directory=tmp_path)
+    load_inline("again", **{"cpp_sources": SOURCE, "build_directory": tmp_path, **change})
     assert len(commands) == 4
 
 
 @pytest.mark.exhaustive
 def test_another_compiler_compiles_anew(compiler, commands, tmp_path, monkeypatch):
-    load_inline("anew", SOURCE, build_directory=tmp_path)
+    load_inline("again", SOURCE, build_directory=tmp_path)
     command = find_compiler("c++").command
     monkeypatch.setenv("CXX", " ".join([*command, "-O1"]))
-    load_inline("anew", SOURCE, build_directory=tmp_path)
+    load_inline("again", SOURCE, build_directory=tmp_path)
     assert len(commands) == 4
 
 
@@ -118,6 +119,30 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         Store(tmp_path / "closed", "any").building(),
     ):
         raise AssertionError("not reached")
+
+
+@pytest.mark.parametrize("operation", ["mkdir", "write_bytes", "write_text"])
+def test_a_full_disk_is_named_and_nothing_is_left(compiler, tmp_path, monkeypatch, operation):
+    def fail(self, *args, **kwargs):
+        if operation != "mkdir":
+            self.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, operation, fail)
+    scratch = tmp_path / "temporary"
+    os.mkdir(scratch)
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    with pytest.raises(tt.errors.CompileError) as caught:
+        load_inline("full", SOURCE, build_directory=tmp_path / "cache")
+    folder = scratch if operation == "write_text" else tmp_path / "cache"
+    assert f"the disk of {folder}" in str(caught.value) and "TT_EXTENSIONS_DIR" in str(caught.value)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_file_where_the_folder_would_be_is_named(compiler, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(tt.errors.ValueRangeError, match=r"compiled extensions cannot be kept in .*file"):
+        load_inline("anywhere", SOURCE, build_directory=tmp_path / "file")
 
 
 @pytest.mark.exhaustive

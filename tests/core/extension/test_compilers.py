@@ -1,4 +1,4 @@
-"""Which compiler is taken, and what is said where there is none."""
+"""Which compiler is taken, and the error where there is none."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ def test_loading_without_a_compiler_registers_nothing(tmp_path, monkeypatch):
 
 
 def test_a_compiler_that_is_named_is_not_replaced_by_another(compiler):
-    with pytest.raises(tt.errors.NoCompilerError, match=r"tried: nobody-has-it \(\$CC\): not found\n  try:"):
-        find_compiler("c", {**os.environ, "CC": "nobody-has-it"})
+    with pytest.raises(
+        tt.errors.NoCompilerError, match=r"tried: no-such-compiler \(\$CC\): not found\n  try:"
+    ):
+        find_compiler("c", {**os.environ, "CC": "no-such-compiler"})
 
 
 def test_the_variables_go_first_and_may_have_options(tmp_path):

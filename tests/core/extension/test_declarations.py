@@ -1,4 +1,4 @@
-"""What is found in sources: functions with types that can be passed, and nothing else."""
+"""Declarations found in sources: functions with types that can be passed, and nothing else."""
 
 from __future__ import annotations
 

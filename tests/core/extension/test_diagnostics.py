@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tt
+from tt.core.extension.compilers import find_compiler
 from tt.core.extension.diagnostics import Diagnostic, compile_error, link_error, read_output
 from tt.utils.cpp_extension import load, load_inline
 
@@ -166,6 +167,28 @@ def test_output_that_is_not_understood_is_shown_as_it_is():
     assert str(link_error("demo", "ld: exploded\n", [], ["cc"])) == (
         "demo: linking failed:\nld: exploded\n  try: the command, to repeat it: cc"
     )
+
+
+@pytest.mark.parametrize("step", ["-c", "-shared"])
+@pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded"])
+def test_a_full_disk_is_no_error_of_the_source(compiler, tmp_path, monkeypatch, step, reason):
+    script = tmp_path / "compiler"
+    real = " ".join(find_compiler("c").command)
+    script.write_text(
+        f'#!/bin/sh\ncase " $* " in *" {step} "*) echo \'x.c:1:1: fatal error: error writing to x.s: {reason}\' '
+        f'>&2; exit 1;; esac\nexec {real} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with pytest.raises(tt.errors.CompileError) as caught:
+        load_inline("full", c_sources="int one(int x) { return 1; }", build_directory=tmp_path / "cache")
+    assert str(caught.value) == (
+        f"full: the disk of {tmp_path} is full: error writing to x.s: {reason}\n"
+        "  try: free some space, or name folders on another disk in the environment variables TMPDIR and "
+        "TT_EXTENSIONS_DIR"
+    )
+    assert caught.value.problems == () and reason in caught.value.output
 
 
 def test_undefined_symbols_are_named_with_the_nearest():

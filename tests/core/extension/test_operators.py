@@ -185,7 +185,7 @@ def test_loading_again_replaces_the_operators_of_the_same_extension(compiler):
     second = load_inline("again", "float f(float x) { return x + 2; } float g(float x) { return x; }")
     assert tt.ops.again.f(tt.ones(1)).tolist() == [3.0]
     assert second.g(tt.ones(1)).tolist() == [1.0]
-    first.remove()  # of what is gone already
+    first.remove()  # of an operator that is gone already
     assert second.f(tt.ones(1)).tolist() == [3.0]
 
 

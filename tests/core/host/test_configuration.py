@@ -42,11 +42,11 @@ def test_the_file_is_the_one_that_is_named_else_that_of_the_user(tmp_path):
     user = tmp_path / "tt" / "config.toml"
     user.write_text("prefer = ['a']")
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "APPDATA": str(tmp_path)}
-    assert configuration_file(environ) == user
+    assert configuration_file(environ) == str(user)
     assert configuration_file(environ | {"TT_CONFIG": ""}) is None
     named = tmp_path / "pyproject.toml"
     named.write_text("[tool.tt]\nprefer = 'b'\n[tool.other]\nx = 1")
-    assert configuration_file(environ | {"TT_CONFIG": str(named)}) == named
+    assert configuration_file(environ | {"TT_CONFIG": str(named)}) == str(named)
     (rule,) = configured_rules(environ | {"TT_CONFIG": str(named)})
     assert (rule.plugins, rule.origin) == (("b",), f"{named} [tool.tt]")
     named.write_text("[project]\nname = 'x'")

@@ -1,4 +1,4 @@
-"""The two stages: manifests, then the implementation of what is used."""
+"""The two stages: manifests, then the implementation of the used ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.threads import in_threads
 from tt.core.dispatch.registry.registry import Provider
 from tt.core.errors import (
     PluginFailedError,
+    UnknownNameError,
 )
 from tt.core.host import host as host_module
 from tt.core.host.manifest import API_VERSION, Manifest
@@ -40,7 +41,7 @@ def test_the_first_use_of_a_declared_name_registers_once_and_names_the_source(pa
 
 
 def test_activating_a_name_that_nobody_declares_says_so(packages):
-    assert packages.host().activate("namespace", "nobody") is False
+    assert packages.host().activate("namespace", "unknown") is False
 
 
 def test_a_state_tells_who_brought_the_plugin_and_what(packages):
@@ -122,6 +123,20 @@ def test_threads_that_load_and_activate_together_do_it_once(packages):
     in_threads(*[use] * 8)
     assert results == [True] * 8
     assert len(packages.module("one").calls) == 2
+
+
+def test_a_manifest_names_the_layer_that_takes_a_part_of_operators(packages):
+    packages.add_good("one", "layers=('tangent',), parts={'tangent rule': 'tangent'}")
+    host = packages.host()
+    assert host.layer_of("tangent rule") == "tangent"
+    with pytest.raises(
+        UnknownNameError, match="unknown part of operators 'tangent rul'; did you mean 'tangent rule'"
+    ):
+        host.layer_of("tangent rul")
+
+
+def test_the_layer_for_gradients_has_a_name_where_its_plugin_is_not_installed(packages):
+    assert packages.host().layer_of("gradient") == "autograd"
 
 
 def test_tt_s_own_plugins_are_found_like_any_other():

@@ -14,7 +14,7 @@ from tt.core.errors import (
     PluginError,
     PluginFailedError,
 )
-from tt.core.host.choosing import prefer
+from tt.core.host.preferences import prefer
 
 from .conftest import states
 

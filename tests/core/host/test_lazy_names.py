@@ -1,4 +1,4 @@
-"""Namespaces that load what they hold when it is first used."""
+"""Namespaces whose members are loaded when they are first used."""
 
 from __future__ import annotations
 

@@ -27,6 +27,11 @@ from tt.core.host.manifest import Manifest
         ({"members": {"x y": "a:b"}}, "members: 'x y' is not an attribute name"),
         ({"members": {"x": "a.b"}}, "members: 'x' is 'module:attribute', not 'a.b'"),
         ({"available": "nothing"}, "available is 'module:attribute', not 'nothing'"),
+        ({"parts": ("gradient",)}, "parts maps parts of operators to layers, not ('gradient',)"),
+        (
+            {"layers": ("x",), "parts": {"gradient": "y"}},
+            "parts: 'gradient': 'y' is none of its layers, ['x']",
+        ),
     ],
 )
 def test_a_malformed_manifest_is_refused(fields, message):

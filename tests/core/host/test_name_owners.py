@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from tt.core.errors import PluginConflictError, PluginError
-from tt.core.host.choosing import prefer, set_preference
+from tt.core.host.preferences import prefer, set_preference
 
 from .conftest import states
 
@@ -51,7 +51,7 @@ def test_nobody_has_a_contested_name_and_all_else_works_in_every_order(rivals):
 def test_both_plugins_are_listed_with_the_conflict_and_how_to_choose(rivals):
     for host in every_order(rivals):
         found = {plugin.name: plugin for plugin in host.plugins()}
-        choose = "nobody has it until one is chosen: " + CONFLICT.split("try: ")[1].split("\n")[0]
+        choose = "no plugin has it until one is chosen: " + CONFLICT.split("try: ")[1].split("\n")[0]
         assert found["one"].contested == (
             f"the device 'npu' is declared by plugin 'two' (other-npu 2.2), too; {choose}",
         )

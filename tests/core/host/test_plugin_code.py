@@ -1,4 +1,4 @@
-"""Which plugin's code a thread runs, and what it may register."""
+"""Which plugin's code a thread runs, and its permission to register."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`__tt_dispatch__` of classes: printing, copies, views, metadata, and what a handler gets."""
+"""`__tt_dispatch__` of classes: printing, copies, views, metadata, and the arguments of a handler."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_wrappers_of_meta_and_fake_tensors():
 
 
 def test_a_handler_is_below_autograd():
-    """What a handler computes is not recorded, whatever it computes with, and it gets the user's own tensors."""
+    """The computations of a handler are not recorded, with whatever tensors, and it gets the user's own tensors."""
     outside, seen = tt.ones(2, requires_grad=True), []
 
     class Peek(Kept):

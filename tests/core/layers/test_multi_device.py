@@ -1,4 +1,4 @@
-"""Device types with several devices: where tensors are, what is refused, and how data moves."""
+"""Device types with several devices: where tensors are, refusals, and how data moves."""
 
 from __future__ import annotations
 

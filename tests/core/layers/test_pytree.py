@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import NamedTuple
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from tt.core.layers.pytree import tree_any, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_unflatten
 from tt.errors import ValueRangeError
+from tt.utils import _pytree as pytree
 
 
 class Pair(NamedTuple):
@@ -47,3 +49,67 @@ def test_too_few_or_too_many_leaves_are_refused():
     for leaves in ([1], [1, 2, 3]):
         with pytest.raises(ValueRangeError, match=f"2 leaves, and {len(leaves)} were given"):
             tree_unflatten(leaves, spec)
+
+
+# --- further containers, paths, PyTorch's names ---------------------------------------------------------------------
+
+
+def test_deques_and_dicts_with_defaults_keep_what_they_are():
+    found = pytree.tree_map(lambda x: x + 1, defaultdict(list, a=deque([1], maxlen=3)))
+    assert found["a"] == deque([2]) and found["a"].maxlen == 3 and found["new"] == []
+    ordered = pytree.tree_map(str, OrderedDict(b=1, a=2))
+    assert isinstance(ordered, OrderedDict) and list(ordered.items()) == [("b", "1"), ("a", "2")]
+
+
+def test_registered_classes_are_containers_once():
+    class Both:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    assert len(pytree.tree_leaves(Both(1, [2]))) == 1
+    pytree.register_pytree_node(Both, lambda p: ([p.a, p.b], "context"), lambda items, context: Both(*items))
+    assert pytree.tree_leaves(Both(1, [2])) == [1, 2]
+    assert pytree.tree_map(lambda x: -x, Both(1, [2])).b == [-2]
+    for cls in (Both, dict):
+        with pytest.raises(ValueError, match="container"):
+            pytree.register_pytree_node(cls, list, list)
+
+
+def test_leaves_are_chosen_by_a_predicate():
+    tree = {"a": [1, 2], "b": (3,)}
+    is_list = lambda x: isinstance(x, list)  # noqa: E731
+    assert pytree.tree_leaves(tree, is_list) == [[1, 2], 3]
+    assert pytree.tree_map(lambda x: 0, tree, is_leaf=is_list) == {"a": 0, "b": (0,)}
+    assert pytree.tree_structure(tree).num_leaves == 3 and list(pytree.tree_iter(tree)) == [1, 2, 3]
+    assert pytree.tree_is_leaf([1], is_list) and not pytree.tree_is_leaf([1]) and pytree.tree_is_leaf(1)
+    assert pytree.LeafSpec() == pytree.tree_structure(1)
+
+
+def test_predicates_hold_for_all_or_any_leaf_of_a_class():
+    tree = [1, "a", [2]]
+    assert pytree.tree_all_only(int, lambda x: x > 0, tree) and not pytree.tree_all(lambda x: x == 1, tree)
+    assert pytree.tree_any_only(str, str.islower, tree) and not pytree.tree_any(lambda x: x == 9, tree)
+    seen = []
+    assert pytree.tree_map_(seen.append, tree) is tree and seen == [1, "a", 2]
+    assert pytree.tree_map_only_(str, seen.append, tree) is tree and seen[-1] == "a"
+
+
+def test_paths_lead_to_leaves():
+    point = namedtuple("point", "x y")
+    tree = {"a": [1, point(2, 3)]}
+    found, spec = pytree.tree_flatten_with_path(tree)
+    assert [pytree.keystr(path) for path, _ in found] == ["['a'][0]", "['a'][1].x", "['a'][1].y"]
+    assert all(pytree.key_get(tree, path) == leaf for path, leaf in found) and spec.num_leaves == 3
+    named = pytree.tree_map_with_path(lambda path, x, y: f"{pytree.keystr(path)}={x + y}", tree, tree)
+    assert named == {"a": ["['a'][0]=2", point("['a'][1].x=4", "['a'][1].y=6")]}
+    assert pytree.is_namedtuple_class(point) and pytree.is_namedtuple(point(1, 2))
+    assert not pytree.is_namedtuple_instance((1, 2)) and not pytree.is_namedtuple(3)
+
+
+@pytest.mark.torch
+def test_paths_are_written_as_pytorch_writes_them():
+    from torch.utils import _pytree as theirs
+
+    tree = {"a": [1, (2, {3: 4})], "b": OrderedDict(c=5)}
+    ours = [(pytree.keystr(path), leaf) for path, leaf in pytree.tree_leaves_with_path(tree)]
+    assert ours == [(theirs.keystr(path), leaf) for path, leaf in theirs.tree_leaves_with_path(tree)]

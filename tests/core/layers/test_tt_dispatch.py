@@ -79,7 +79,7 @@ def test_a_mode_that_declines_leaves_the_call_to_the_classes():
         log = []
         W = lib.wrapper("W", log)
         w = W(lib.module.ones(2))
-        # What the class computes with are plain tensors, which in the block nobody answers.
+        # The class computes with plain tensors, which no class answers in the block.
         with lib.mode("mode", log, answer=NotImplemented), pytest.raises(TypeError, match=DECLINED):
             lib.module.exp(w)
         return [entry[:2] for entry in log]
@@ -136,7 +136,7 @@ def test_modes_come_before_classes():
             lib.module.exp(w)
         return [entry[:3] for entry in log]
 
-    # What the class computes with is computed inside of the mode's handler, where the mode is off.
+    # The class's own tensors are computed inside of the mode's handler, where the mode is off.
     assert agree(scenario) == [("mode", "exp", ["W"]), ("W", "exp", ["W"])]
 
 

@@ -1,4 +1,4 @@
-"""Members of tensors: what they are, conversions, containers, copies."""
+"""Members of tensors: values, conversions, containers, copies."""
 
 from __future__ import annotations
 
@@ -175,3 +175,10 @@ def test_an_index_that_the_device_does_not_have_is_refused() -> None:
     assert tt.ones(2).to("cpu:0").device == tt.device("cpu")
     with pytest.raises(RuntimeError, match="there is no device 'cpu:3'"):
         tt.ones(2).to("cpu:3")
+
+
+def test_resize_as_takes_the_size_of_another_tensor():
+    x = tt.arange(6.0)
+    assert x.resize_as_(tt.zeros(2, 2)) is x and x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    with pytest.raises(TypeError, match=r"resize_as_\(\): argument 'the_template' is a tensor, not tuple"):
+        x.resize_as_((2, 2))

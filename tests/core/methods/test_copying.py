@@ -147,8 +147,11 @@ def test_as_subclass_shares_memory_and_history():
         x.as_subclass(int)
 
 
-def test_array_namespace_says_what_there_is():
-    try:
-        assert hasattr(tt.ones(1).__array_namespace__(), "asarray")
-    except NotImplementedError as error:
-        assert "array API" in str(error)
+@pytest.mark.parametrize("version", [None, "2021.12", "2023.12", "2024.12"])
+def test_the_array_namespace_of_every_version_is_the_same(version):
+    assert tt.ones(1).__array_namespace__(api_version=version) is tt.array_api
+
+
+def test_an_unknown_version_of_the_array_api_is_refused():
+    with pytest.raises(ValueError, match=r"version '2099\.12' .*\n  versions: 2021\.12, "):
+        tt.ones(1).__array_namespace__(api_version="2099.12")

@@ -64,3 +64,26 @@ def test_what_cannot_be_compared_is_no_bool() -> None:
     for other in (np.array(["a", "b"]), np.array([None, None])):
         with pytest.raises(TypeError, match="there is no dtype for a NumPy array"):
             x == other  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "expected"),
+    [
+        (0.3, tt.float64, 2.0),  # 3.0 of 0.3 in single precision
+        (1e300, tt.float64, 1e301),
+        (1e300, tt.float32, float("nan")),  # as of infinity
+        (-0.0, tt.float64, -0.0),
+    ],
+)
+def test_a_number_is_floor_divided_in_the_dtype_of_the_tensor(number, dtype, expected):
+    found = number // tt.tensor([0.1], dtype=dtype)
+    assert found.dtype is dtype
+    np.testing.assert_equal(found.numpy(), np.array([expected], found.numpy().dtype))
+
+
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_an_integer_is_floor_divided_in_the_dtype_of_the_tensor_and_wraps_around(shape):
+    for number, expected in ((7, 2), (300, 14), (np.int64(7), 2)):
+        found = number // tt.full(shape, 3, dtype=tt.uint8)
+        assert found.dtype is tt.uint8
+        assert (found == expected).all()

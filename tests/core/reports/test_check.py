@@ -1,4 +1,4 @@
-"""Each check of `tt ops check` finds what it is for, and nothing in what is right."""
+"""Each check of `tt ops check` finds its faults, and nothing in sound registrations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Define = Callable[..., OpDefinition]
 
 @pytest.fixture
 def plugin() -> Iterator[Any]:
-    """What a plugin's tt_register gets; what it adds is taken out after the test."""
+    """The argument of a plugin's tt_register; additions are taken out after the test."""
     host.load()
     registry = REGISTRY.for_plugin(Provider("tt-acme", "1.2", "acme"))
     yield registry

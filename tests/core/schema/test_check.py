@@ -38,6 +38,8 @@ LAWS = [
     ({"grad": ("x",)}, "grad names 'x', which is not an argument"),
     ({"func": "f(Tensor self, int n) -> Tensor", "promote": ("n",)}, "promote names 'n', which is int"),
     ({"func": "f(Tensor self, Scalar n) -> Tensor", "grad": ("n",)}, "grad names 'n', which is Scalar"),
+    ({"in_range": ("n",)}, "in_range names 'n', which is not an argument"),
+    ({"in_compute_range": ("self",)}, "in_compute_range names 'self', which is Tensor"),
     ({"func": f"f(Tensor self, {SEVEN}) -> Tensor"}, "7 tensor arguments are outside promote, at most 6 may be"),
     ({"result": ("default", "bool")}, "returns 1 results, but result lists 2"),
     ({"result": "none"}, "result: none is for results that are not tensors"),

@@ -1,6 +1,8 @@
 """A changed ops.yaml takes effect at the next import of a checkout, and nowhere else."""
 
+import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -115,6 +117,28 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path):
     with pytest.raises(OSError):
         generate.write(str(tmp_path / "folder"), "text")
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_full_disk_is_reported_with_the_file(tmp_path, monkeypatch):
+    class Full:
+        def __init__(self, path, *args, **kwargs):
+            self.file = Path(path).open(*args, **kwargs)  # noqa: SIM115
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *found):
+            self.file.close()
+
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(generate, "open", Full, raising=False)
+    path = str(tmp_path / "file")
+    with pytest.raises(OSError, match=f"No space left on device: '{re.escape(path)}'") as caught:
+        generate.write(path, "text")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, path)
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- in processes of a checkout of their own -------------------------------------------------------------------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -66,11 +69,26 @@ def test_no_operator_takes_one(name):
     operator = REGISTRY.operator(name)
     for argument, args, kwargs in calls_with(operator):
         with pytest.raises(tt.errors.NumberRangeError, match=f"{argument}=.*64-bit"):
-            operator.caller("functional")(*args, **kwargs)
+            operator.overload("functional")(*args, **kwargs)
 
 
 def test_bounds_of_random_values_are_as_wide_as_uint64():
     assert tt.randint(B, 2 * B - 1, (3,), dtype=tt.uint64).shape == (3,)
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_a_step_is_refused_where_slices_are_cached(native):
+    program = (
+        "import tt; x = tt.zeros(2, 3)\n"
+        "for step in (2, 2, 2**63):\n"
+        "    try: x[:, ::step]; x[::step]\n"
+        "    except tt.errors.NumberRangeError: print('refused', step == 2**63)\n"
+    )
+    environment = {**os.environ, "TT_NATIVE": native}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "refused True\n"
 
 
 def test_fake_tensors_refuse_it_too():

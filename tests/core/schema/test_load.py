@@ -30,7 +30,7 @@ def entry(lines):
     )
 
 
-# --- what is read ----------------------------------------------------------------------------------------------
+# --- reading ----------------------------------------------------------------------------------------------
 
 
 def test_every_key_is_read():
@@ -89,7 +89,27 @@ def test_the_operators_of_tt_are_read_in_the_order_of_the_file():
             for line in file
             if line.startswith("- func")
         ]
-    assert list(load([source_path()])) == expected
+    at_place: dict[object, str] = {}
+    for name, definition in load([source_path()]).items():
+        at_place.setdefault(definition.location, name)  # a copying form follows its view
+    assert list(at_place.values()) == expected
+
+
+def test_the_copying_form_of_a_view_returns_new_memory():
+    found = loads(
+        HEAD
+        + "- {func: 'turned(Tensor(a) self, int[] dims) -> Tensor(a)', kind: view, variants: [method, copy],"
+        + " example: '>>> tt.zeros(2).turned(0)', samples: permute, doc: Turns.}\n"
+    )
+    assert list(found) == ["turned", "turned_copy"]
+    copies = found["turned_copy"]
+    assert str(copies.signature) == "turned_copy(Tensor self, int[] dims) -> Tensor"
+    assert (copies.kind, copies.variants, found["turned"].variants) == (
+        "composite",
+        ("function", "out"),
+        ("method",),
+    )
+    assert copies.example == ">>> tt.turned_copy(tt.zeros(2), [0])"
 
 
 def test_third_parties_have_a_namespace():
@@ -177,6 +197,8 @@ ENTRIES = {
     "promote: [self, self]": ["5:19: 'self' is listed twice in promote"],
     "promote: [self, 1]": ["5:19: promote must be a string, not the number 1\nwrite '1'"],
     "grad: [othre]": ["5:10: f has no argument 'othre'\ndid you mean 'other'?"],
+    "in_range: [othre]": ["5:14: f has no argument 'othre'\ndid you mean 'other'?"],
+    "in_compute_range: [self]": ["5:22: 'self' is Tensor, which takes no number"],
     "result: defult": ["5:11: unknown rule of result 'defult'\ndid you mean 'default'?"],
     "result: [default, bool]": ["5:11: f returns 1, but result lists 2"],
     "dtypes: floting": ["5:11: unknown class of dtypes 'floting'\ndid you mean 'floating'?"],

@@ -47,7 +47,7 @@ def test_the_class_has_every_method_and_in_place_form(texts):
     for definition in definitions().values():
         if definition.has_method:
             assert definition.signature.name in found
-        # What is only a function of a namespace has its in-place form there.
+        # A function of a namespace alone has its in-place form there.
         if definition.has_inplace and (definition.has_method or not definition.module):
             assert f"{definition.signature.name}_" in found
     assert {

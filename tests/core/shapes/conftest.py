@@ -38,7 +38,7 @@ def is_tensor_like(value: Any) -> bool:
 
 
 def run_rule(name: str, op: str = "op", /, **arguments: Any) -> Any:
-    """Return what a rule says about named arguments, or the composite of an operator that has no rule."""
+    """Return the result of a rule for named arguments, or the composite of an operator that has no rule."""
     if name not in rules():
         return run_composite(name, arguments)
     values = [described(value) for value in arguments.values()]

@@ -18,6 +18,9 @@ from tt.core.testing.samples import samples
 
 DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name and d.samples]
 
+# `range` and `lu_solve` are deprecated, as in PyTorch, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is deprecated:UserWarning")
+
 
 def read_only(x: Any) -> Any:
     """Return a tensor with the same elements in the memory of an immutable object."""
@@ -43,7 +46,7 @@ def calls(definition: Any, limit: int = 3) -> Iterator[Any]:
 
 
 def bound(definition: Any, form: str, sample: Any) -> tuple[Any, tuple[Any, ...]]:
-    caller = REGISTRY.operator(definition.name).caller(form)
+    caller = REGISTRY.operator(definition.name).overload(form)
     binder = caller.binder or REGISTRY.operator(definition.name).binder(caller)
     return caller, tuple(binder(sample.args, sample.kwargs))
 
@@ -73,7 +76,7 @@ def test_in_place(definition: Any) -> None:
         if result.shape != args[0].shape or not tt.can_cast(result.dtype, args[0].dtype):
             continue
         target = read_only(args[0])
-        inplace = REGISTRY.operator(definition.name).caller("inplace")
+        inplace = REGISTRY.operator(definition.name).overload("inplace")
         for x in (target, target.detach(), target[...]):
             refused(partial(inplace.dispatch, (x, *args[1:])), [target])
 
@@ -86,7 +89,7 @@ def test_out(definition: Any) -> None:
         results = list(result) if isinstance(result, tuple) else [result]
         outs = [read_only(x) for x in results]
         if any(x.numel() for x in outs):
-            form = REGISTRY.operator(definition.name).caller("out")
+            form = REGISTRY.operator(definition.name).overload("out")
             refused(partial(form.dispatch, (*args, *outs)), outs)
 
 

@@ -1,4 +1,4 @@
-"""The conformance checks: they find what is wrong, and the CPU passes them."""
+"""The conformance checks: they find faults, and the CPU passes them."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_cpu_agrees_with_pytorch_for_every_dtype():
 
 
 def torch_reference():
-    """Return the reference of the module beside this one, which imports PyTorch."""
+    """Return the reference of the neighbouring module, which imports PyTorch."""
     import importlib.util
     from pathlib import Path
 

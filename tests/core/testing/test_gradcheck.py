@@ -1,4 +1,4 @@
-"""gradcheck finds what is wrong and nothing else."""
+"""gradcheck finds wrong gradients and nothing else."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ REGISTRY.add(table)
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that runs pytest beside a test that passes; it returns the exit code and the output."""
+    """Return a function that runs pytest with a test that passes; it returns the exit code and the output."""
     (tmp_path / "test_own.py").write_text("def test_own(): pass\n")
 
     def run_pytest(*words, conftest=""):

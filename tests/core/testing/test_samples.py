@@ -23,7 +23,7 @@ def test_every_operator_has_samples_that_fit_its_signature(definition):
     dtype = tt.float32 if "float32" in names else getattr(tt, names[0])
     form = "inplace" if "inplace_only" in definition.tags else "functional"
     operator = REGISTRY.operator(definition.name)
-    caller = operator.caller(form)
+    caller = operator.overload(form)
     bind = caller.binder or operator.binder(caller)
     found = list(samples(definition, "cpu", dtype))
     assert any(sample.error is None for sample in found)

@@ -57,6 +57,6 @@ def test_a_snippet_keeps_the_memory_layout():
     ],
 )
 def test_a_call_is_written_with_what_differs_from_its_defaults(op, args, kwargs, line):
-    code = repeat(bind(REGISTRY.operator(op).caller() if op.startswith("_") else op, args, kwargs), "call")
+    code = repeat(bind(REGISTRY.operator(op).overload() if op.startswith("_") else op, args, kwargs), "call")
     assert code.splitlines()[-1] == line
     exec(code, {})

@@ -1,4 +1,4 @@
-"""Memory formats: their names, and what is none."""
+"""Memory formats: their names, and other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a thread switches is its own."""
+"""The switches of a thread are its own."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import tt
@@ -24,14 +24,17 @@ DIFFERENTIABLE = [
 
 
 class Call:
-    """One sample of an operator as a function of its differentiable tensors."""
+    """One sample of an operator as a function of its differentiable tensors, other than those called constant."""
 
-    def __init__(self, definition: OpDefinition, bound: tuple[Any, ...]) -> None:
+    def __init__(
+        self, definition: OpDefinition, bound: tuple[Any, ...], constant: Collection[str] = ()
+    ) -> None:
         self.definition, self.bound = definition, bound
         names = [a.name for a in definition.signature.arguments]
         self.wanted = {names.index(n) for n in definition.grad} if definition.grad else set(range(len(names)))
         if definition.name == "cross_entropy":
             self.wanted.discard(names.index("weight"))  # the weights of classes are constants, as in torch
+        self.wanted.difference_update(names.index(name) for name in constant)
         self.inputs = [t for i, v in enumerate(bound) if i in self.wanted for t in tensors_of(v)]
 
     def fill(self, tensors: Any, convert: Any = lambda value: value) -> list[Any]:
@@ -57,14 +60,14 @@ class Call:
         operator = REGISTRY.operator(self.definition.name)
         if "inplace_only" in self.definition.tags:
             args[0] = args[0].clone()
-            return operator.caller("inplace").dispatch(tuple(args))
+            return operator.overload("inplace").dispatch(tuple(args))
         if not self.definition.signature.returns:
-            # What it does to the lists that it changes is its result.
+            # The changed lists are its result.
             for position in operator.mutates:
                 args[position] = [t.clone() for t in args[position]]
-            operator.caller().dispatch(tuple(args))
+            operator.overload().dispatch(tuple(args))
             return tuple(t for position in operator.mutates for t in args[position])
-        found = operator.caller().dispatch(tuple(args))
+        found = operator.overload().dispatch(tuple(args))
         if isinstance(found, tt.Tensor):
             return found
         return tuple(t for t in found if isinstance(t, tt.Tensor))
@@ -84,13 +87,15 @@ def tensors_of(value: Any) -> list[Any]:
     return [t for t in (value if isinstance(value, list | tuple) else [value]) if is_floating(t)]
 
 
-def calls(definition: OpDefinition, dtype: tt.dtype) -> Iterator[tuple[str, Call]]:
+def calls(
+    definition: OpDefinition, dtype: tt.dtype, constant: Collection[str] = ()
+) -> Iterator[tuple[str, Call]]:
     operator = REGISTRY.operator(definition.name)
-    caller = operator.caller("inplace" if "inplace_only" in definition.tags else "functional")
+    caller = operator.overload("inplace" if "inplace_only" in definition.tags else "functional")
     binder = caller.binder or operator.binder(caller)
     for sample in samples(definition, "cpu", dtype):
         if sample.error is None:
-            call = Call(definition, binder(sample.args, sample.kwargs))
+            call = Call(definition, binder(sample.args, sample.kwargs), constant)
             if definition.kind == "composite" and not runs(call):
                 continue  # a part of the composite refuses the dtype
             if call.inputs and all(t.dtype in (tt.float64, tt.complex128) for t in call.inputs):

@@ -1,4 +1,4 @@
-"""Random programs that run on tt and on torch alike, step by step, and what is seen of each step.
+"""Random programs that run on tt and on torch alike, step by step, and the observations of each step.
 
 A program is a list of steps (name, numbers ...); numbers choose among the tensors that there are.  Nearly everything
 that changes a graph is a step: operators, views, changes in place, hooks, backward passes.  A step that a library
@@ -56,7 +56,7 @@ class Machine:
             for shape in SHAPES
         ]
         self.leaves = list(self.tensors)
-        self.of_nodes: list[Any] = []  # what hooks on tensors that are no leaves saw, in their order
+        self.of_nodes: list[Any] = []  # what hooks on tensors that are not leaves saw, in their order
         self.of_leaves: dict[int, list[Any]] = {}  # what hooks on leaves saw, leaf by leaf
         self.handles: list[Any] = []
 
@@ -73,9 +73,11 @@ class Machine:
         return seen(tensor)
 
     def run(self, step: Step) -> Any:
-        """Run one step and return what is seen of it."""
+        """Run one step and return the observations of it."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # .grad of what is no leaf, and hooks where grad is None
+            warnings.simplefilter(
+                "ignore"
+            )  # .grad of tensors that are not leaves, and hooks where grad is None
             try:
                 return getattr(self, "do_" + step[0])(*step[1:])
             except (RuntimeError, IndexError, TypeError, ValueError):
@@ -141,7 +143,7 @@ class Machine:
     def do_change(self, op: str, i: int, j: int, quiet: bool) -> Any:
         x, y = self.pick(i), self.operand(j)
         if memory_of(x) == memory_of(y):
-            return None  # what is read may have changed already, and with x.mul_(x) torch loses what it needs
+            return None  # values may have changed already, and with x.mul_(x) torch loses its own
         if y.ndim > x.ndim:
             return None  # NumPy copies (1, 3) to (3,)
         with self.lib.set_grad_enabled(not quiet):
@@ -314,7 +316,7 @@ def values(tensor: Any) -> Any:
 
 
 def seen(tensor: Any) -> Any:
-    """Return what is compared of a tensor; its strides are each library's own affair."""
+    """Return the compared parts of a tensor; its strides are each library's own affair."""
     try:
         history = (tensor.requires_grad, tensor.is_leaf, tensor.grad_fn is None, tensor.output_nr)
     except RuntimeError:
@@ -323,7 +325,7 @@ def seen(tensor: Any) -> Any:
 
 
 def run(lib: Any, program: list[Step]) -> list[Any]:
-    """Run a program and return what is seen."""
+    """Run a program and return the observations."""
     machine = Machine(lib)
     return [machine.run(step) for step in program] + machine.finish()
 

@@ -57,12 +57,12 @@ def test_saved_tensors_are_freed_as_the_pass_goes_on() -> None:
         y.register_hook(lambda g: seen.append(sum(ref() is not None for ref in alive)))
     y.sum().backward()
     assert len(seen) == 50
-    assert seen[-1] <= 2, "what the later nodes had saved is still there"
+    assert seen[-1] <= 2, "saved values of the later nodes are still there"
     assert seen == sorted(seen, reverse=True)
 
 
 def test_gradients_are_freed_as_the_pass_goes_on() -> None:
-    """The peak of a long chain: what it saved, and a few gradients, however long it is."""
+    """The peak of a long chain: its saved values, and a few gradients, however long it is."""
     alive: list[weakref.ref[Any]] = []
     most: list[int] = []
 

@@ -12,7 +12,7 @@ import tt
 import tt.utils.checkpoint
 from tests.plugins.autograd.mistakes.table import DIFFERENT, MISTAKES
 
-# What a caller may catch.
+# Errors that a caller may catch.
 CAUGHT = (
     IndexError,
     NotImplementedError,
@@ -25,7 +25,7 @@ CAUGHT = (
 
 
 def run(lib: Any, program: str) -> Any:
-    """Run a program and return what it found, or its error."""
+    """Run a program and return its findings, or its error."""
     names: dict[str, Any] = {
         "lib": lib,
         "found": None,

@@ -116,7 +116,7 @@ def compare(shape: list[int], steps: Any, change: str, complex_: bool, *, stride
             # A tensor without elements has no place, and NumPy gives it strides of its own.
             assert mine == other if 0 not in other[0] else mine[0] == other[0]
     if change != "none" and overlapping(expected[0]):
-        return  # the order of writes to one place is nobody's promise
+        return  # the order of writes to one place is not promised
     for ours, theirs in zip(found[1], expected[1], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 

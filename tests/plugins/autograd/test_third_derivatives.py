@@ -95,7 +95,7 @@ def test_third_derivatives_of_all_samples_agree_with_differences(
 
 
 def test_nearly_all_operators_are_compared() -> None:
-    """What is not smooth on any sample is passed over; these are."""
+    """Operators that are smooth on no sample are passed over; these are smooth."""
     names = {"sin", "tanh", "mul", "matmul", "softmax", "logsumexp", "cumprod", "linalg_inv", "gelu", "std"}
     compared = {d.name for d in DIFFERENTIABLE if d.name in names and checked(d, tt.float64, most=1)}
     assert compared == names

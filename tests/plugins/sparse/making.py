@@ -1,4 +1,4 @@
-"""Sparse tensors of every layout, of tt and of PyTorch, from dense arrays: what the tests of arithmetic share."""
+"""Sparse tensors of every layout, of tt and of PyTorch, from dense arrays, for the tests of arithmetic."""
 
 from __future__ import annotations
 

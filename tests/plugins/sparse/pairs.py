@@ -1,4 +1,4 @@
-"""The same tensors in tt and in PyTorch, and what is compared of them."""
+"""The same tensors in tt and in PyTorch, and their comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MATRIX = [[0.0, 1.0, 0.0, 2.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, 4.0, 5.0], [0.0
 
 
 def options_of(layout: str, blocksize: tuple[int, int] = (2, 2)) -> dict[str, Any]:
-    """Return what the conversion to a layout must be told."""
+    """Return the arguments of the conversion to a layout."""
     return {"blocksize": blocksize} if layout in ("sparse_bsr", "sparse_bsc") else {}
 
 
@@ -32,7 +32,7 @@ def theirs(layout: str, values: Any = MATRIX, **options: Any) -> Any:
 
 
 def text(tensor: Any) -> str:
-    """Return what a tensor prints, alike for both: lines are broken by their length, and "torch." is longer."""
+    """Return the text of a tensor, alike for both: lines are broken by their length, and "torch." is longer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return " ".join(repr(tensor).replace("torch.", "tt.").split())

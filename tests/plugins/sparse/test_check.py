@@ -1,4 +1,4 @@
-"""The invariants of sparse tensors: what is checked, what the messages name, and how the check is switched.
+"""The invariants of sparse tensors: the checks, the names in messages, and how the check is switched.
 
 PyTorch refuses the same; its messages say less of where.
 """

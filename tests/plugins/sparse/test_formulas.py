@@ -1,4 +1,4 @@
-"""Gradients of sparse tensors: by finite differences of what they store, and side by side with PyTorch's."""
+"""Gradients of sparse tensors: by finite differences of their values, and side by side with PyTorch's."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_second_derivatives(name: str, layout: str) -> None:
     np.testing.assert_allclose(numpy_of(second), expected, atol=1e-6)
 
 
-# --- what is added up ------------------------------------------------------------------------------------------
+# --- sums ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["embedding", "sum", "mean"])
@@ -299,8 +299,8 @@ def test_gradients_and_their_layouts_are_pytorchs(layout: str) -> None:
     compared = 0
     for name, (call, arrays) in [*CALLS.items(), *((f"{k}, dense", v) for k, v in BESIDE_DENSE.items())]:
         arrays = tuple(np.abs(a) for a in arrays) if name == "log1p" else arrays
-        beside = name.endswith("dense") and name != "to_dense"
-        layouts = (layout, "dense") if beside else (layout,) * len(arrays)
+        with_dense = name.endswith("dense") and name != "to_dense"
+        layouts = (layout, "dense") if with_dense else (layout,) * len(arrays)
         try:
             theirs = gradients(torch, call, layouts, arrays)
         except (RuntimeError, NotImplementedError):

@@ -1,4 +1,4 @@
-"""Gradients of sparse tensors by gradcheck, which moves what they store."""
+"""Gradients of sparse tensors by gradcheck, which moves their values."""
 
 from __future__ import annotations
 

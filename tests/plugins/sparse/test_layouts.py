@@ -1,4 +1,4 @@
-"""All layouts: making them, what they know, how they print, conversions, and what travels with them.
+"""All layouts: making them, members, printing, conversions, and attributes that travel with them.
 
 PyTorch is the reference, side by side; SciPy and NumPy for what PyTorch lacks.
 """
@@ -98,7 +98,7 @@ def test_a_factory_of_blocks_asks_for_the_conversion():
         tt.zeros(2, layout=tt.sparse_csr)
 
 
-# --- what they know, and how they print ----------------------------------------------------------------------------
+# --- their members, and how they print ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

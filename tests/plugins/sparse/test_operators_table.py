@@ -1,4 +1,4 @@
-"""The table of operators in docs/sparse.md says what is registered."""
+"""The table of operators in docs/sparse.md agrees with the registrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of the layout sparse_coo: making them, what they show, and what they do beside dense ones.
+"""Tensors of the layout sparse_coo: making them, members, and their use with dense ones.
 
 SciPy's sparse arrays and NumPy are the references.
 """
@@ -132,7 +132,7 @@ def test_gradients_flow_through_the_conversions_to_the_values(sparse):
     assert dense.grad.tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 6.0]]
 
 
-# --- what it cannot do -----------------------------------------------------------------------------------------
+# --- its limits -----------------------------------------------------------------------------------------
 
 
 def test_an_operator_without_a_kernel_says_to_convert(sparse):

@@ -20,10 +20,12 @@ typedef struct {
 
 #define T float
 #define EXP tt_exp_f
+#define LOG tt_log_f
 #include "attention_rows.inc"
 
 #define T double
 #define EXP tt_exp
+#define LOG tt_log
 #include "attention_rows.inc"
 
 /* The matrices of one element of the batch. */
@@ -43,7 +45,7 @@ static const char *place_of(const attention *job, PyArrayObject *array, npy_intp
 static tt_gemm product_of(const attention *job, npy_intp m, npy_intp n, npy_intp k, const void *a, npy_intp ars, npy_intp acs,
                           const void *b, npy_intp brs, npy_intp bcs, void *c, npy_intp ldc, int add)
 {
-    return (tt_gemm){m, n, k, a, b, ars, acs, brs, bcs, c, ldc, add};
+    return (tt_gemm){m, n, k, a, b, ars, acs, brs, bcs, c, ldc, add, NULL};
 }
 
 /* The weights of some queries, in rows of `keys`; returns how many keys any of them sees.  The logarithms of the sums are

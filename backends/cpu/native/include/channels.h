@@ -152,7 +152,7 @@ static PyObject *batch_norm(PyObject *module, PyObject *const *args, Py_ssize_t 
     channel_sizes(&p, x, last);
     int64_t n = p.channels;
     memory = malloc((size_t)n * 4 * sizeof(double) + 8);
-    out = (PyArrayObject *)PyArray_NewLikeArray(x, last ? NPY_KEEPORDER : NPY_CORDER, NULL, 0);
+    out = tt_new_like(x, last ? NPY_KEEPORDER : NPY_CORDER, NULL);
     if (!memory || !out) goto done;
     p.mean = memory, p.factor = memory + n, p.shift = memory + 2 * n;
     double *variance = memory + 3 * n;
@@ -213,15 +213,15 @@ static PyObject *batch_norm_backward(PyObject *module, PyObject *const *args, Py
         goto done;
     }
     if (last != last_g && PyArray_SIZE(x)) { /* both row by row */
-        Py_SETREF(x, (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER));
-        if (x) Py_SETREF(g, (PyArrayObject *)PyArray_NewCopy(g, NPY_CORDER));
+        Py_SETREF(x, tt_copied(x, NPY_CORDER));
+        if (x) Py_SETREF(g, tt_copied(g, NPY_CORDER));
         if (!x || !g) goto done;
         last = 0;
     }
     channel_sizes(&p, x, last);
     int64_t n = p.channels, all = p.samples * p.segment;
     memory = malloc((size_t)n * 7 * sizeof(double) + 8);
-    out = (PyArrayObject *)PyArray_NewLikeArray(x, last ? NPY_KEEPORDER : NPY_CORDER, NULL, 0);
+    out = tt_new_like(x, last ? NPY_KEEPORDER : NPY_CORDER, NULL);
     if (!memory || !out) goto done;
     p.mean = memory, p.factor = memory + n, p.slope = memory + 2 * n, p.shift = memory + 3 * n;
     p.sum_g = memory + 4 * n, p.sum_gx = memory + 5 * n;

@@ -158,7 +158,7 @@ TT_INLINE bool tt_same_shape(PyArrayObject *a, PyArrayObject *b)
     return ndim == PyArray_NDIM(b) && tt_same_sizes(PyArray_DIMS(a), PyArray_DIMS(b), ndim);
 }
 
-/* What a function of Python returns: for calls too rare to be written in C. */
+/* What a function of Python returns, without NumPy's warnings: for calls too rare to be written in C. */
 static PyObject *tt_call_python(const char *module, const char *name, PyObject *const *args, Py_ssize_t count)
 {
     PyObject *found = PyImport_ImportModule(module);
@@ -166,7 +166,11 @@ static PyObject *tt_call_python(const char *module, const char *name, PyObject *
     PyObject *function = PyObject_GetAttrString(found, name);
     Py_DECREF(found);
     if (function == NULL) return NULL;
-    PyObject *result = PyObject_Vectorcall(function, args, (size_t)count, NULL);
+    PyObject *fallback = PyImport_ImportModule("tt.backends.cpu.native.numpy_fallback"), *silenced = NULL, *result = NULL;
+    if (fallback != NULL) silenced = PyObject_CallMethod(fallback, "quietly", "O", function);
+    if (silenced != NULL) result = PyObject_Vectorcall(silenced, args, (size_t)count, NULL);
+    Py_XDECREF(fallback);
+    Py_XDECREF(silenced);
     Py_DECREF(function);
     return result;
 }
@@ -209,6 +213,32 @@ static PyArrayObject *tt_new(PyArray_Descr *descr, int ndim, const npy_intp *sha
     if (ours == NULL) Py_CLEAR(array);
     Py_XDECREF(ours);
     return (PyArrayObject *)array;
+}
+
+/* A new array of the shape and the order of another one, as `PyArray_NewLikeArray`; in the same memory as those of tt_new. */
+static PyArrayObject *tt_new_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr)
+{
+    npy_intp bytes = PyArray_SIZE(like) * (descr == NULL ? PyArray_ITEMSIZE(like) : PyDataType_ELSIZE(descr));
+    if (TT_LIKELY((size_t)bytes < TT_LARGE_BYTES)) return (PyArrayObject *)PyArray_NewLikeArray(like, order, descr, 0);
+    PyObject *before = PyDataMem_SetHandler(tt_memory_handler);
+    if (before == NULL) {
+        Py_XDECREF(descr);
+        return NULL;
+    }
+    PyObject *array = PyArray_NewLikeArray(like, order, descr, 0);
+    PyObject *ours = PyDataMem_SetHandler(before);
+    Py_DECREF(before);
+    if (ours == NULL) Py_CLEAR(array);
+    Py_XDECREF(ours);
+    return (PyArrayObject *)array;
+}
+
+/* A new array with the elements of another one, in some order. */
+TT_INLINE PyArrayObject *tt_copied(PyArrayObject *array, NPY_ORDER order)
+{
+    PyArrayObject *copy = tt_new_like(array, order, NULL);
+    if (copy != NULL && PyArray_CopyInto(copy, array) < 0) Py_CLEAR(copy);
+    return copy;
 }
 
 /* A new array in row-major order, or NULL with an error. */

@@ -147,7 +147,7 @@ TT_INLINE PyArrayObject *tt_contiguous(PyArrayObject *array)
         Py_INCREF(array);
         return array;
     }
-    return (PyArrayObject *)PyArray_NewCopy(array, NPY_CORDER);
+    return tt_copied(array, NPY_CORDER);
 }
 
 #endif

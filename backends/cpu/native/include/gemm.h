@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "isa.h"
+#include "scratch.h"
 
 /* C (+)= A B.  Strides are in elements and may be anything; the rows of C are contiguous, `ldc` apart. */
 typedef struct {
@@ -13,6 +14,7 @@ typedef struct {
     void *c;
     npy_intp ldc;
     int add;                     /* to what C holds */
+    const void *bias;            /* contiguous, added to each row of C; NULL without; not with `add` */
 } tt_gemm;
 
 typedef struct {
@@ -51,6 +53,7 @@ static void tt_gemm_part(int64_t begin, int64_t end, void *context)
         part.a = (const char *)job->a + top * job->ars * parts->size;
         part.b = (const char *)job->b + left * job->bcs * parts->size;
         part.c = (char *)job->c + (top * job->ldc + left) * parts->size;
+        if (job->bias != NULL) part.bias = (const char *)job->bias + left * parts->size;
         if (part.m > 0 && part.n > 0 && parts->code->serial(&part)) parts->failed = 1;
     }
 }

@@ -220,7 +220,7 @@ TT_INLINE PyArrayObject *rows_contiguous(PyObject *value, int type)
 
 TT_INLINE PyArrayObject *rows_new(int ndim, const npy_intp *shape, int type)
 {
-    return (PyArrayObject *)PyArray_New(&PyArray_Type, ndim, (npy_intp *)shape, type, NULL, NULL, 0, 0, NULL);
+    return tt_new(PyArray_DescrFromType(type), ndim, shape, NULL);
 }
 
 /* Reads a dimension and counts it from the front; -1 with an error set where it is not there. */

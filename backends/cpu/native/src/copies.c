@@ -61,7 +61,7 @@ static PyArrayObject *new_like(PyArrayObject *self, tt_dtype dtype)
     bool repeats = false;
     for (int d = 0; d < PyArray_NDIM(self); d++) repeats |= PyArray_STRIDE(self, d) == 0;
     PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(dtype));
-    return (PyArrayObject *)PyArray_NewLikeArray(self, repeats ? NPY_CORDER : NPY_KEEPORDER, descr, 0);
+    return tt_new_like(self, repeats ? NPY_CORDER : NPY_KEEPORDER, descr);
 }
 
 static PyObject *call_clone(PyObject *module, PyObject *const *args, Py_ssize_t count)

@@ -2,7 +2,9 @@
  *
  * Fresh pages cost more than many kernels: the system clears each one when it is first touched.  The C library keeps freed
  * memory only up to a size and gives the end of its heap back.  Here blocks have size classes, four for each power of two,
- * lie on lines of the cache, and are kept up to a limit, most recently freed first.  NumPy frees an array with the handler
+ * lie on lines of the cache, and are kept up to a limit, most recently freed first.  A program whose sizes change from one
+ * part to the next would hold the blocks of all its parts: a fresh block lets others go as soon as all of them exceed what
+ * was in use at most by an eighth.  NumPy frees an array with the handler
  * that allocated it, so arrays may outlive their use by tt, and be resized, as others.
  */
 #define PY_SSIZE_T_CLEAN
@@ -15,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
@@ -24,12 +29,13 @@
 #define CLASSES 128
 #define KEPT 64 /* blocks of a class */
 #define HUGE_PAGE ((size_t)1 << 21)
+#define SPARE ((size_t)40 << 20) /* bytes that are kept whatever is in use */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     size_t limit;               /* bytes that may be kept */
     size_t cached, peak_in_use, peak_held; /* bytes */
-    size_t in_use, allocations, reused, returned;
+    size_t in_use, most, allocations, reused, returned; /* most: that were ever in use */
     int count[CLASSES];
     void *blocks[CLASSES][KEPT];
 } pool;
@@ -54,12 +60,42 @@ static void *from_system(size_t size)
     return block;
 }
 
+/* Gives freed memory back to the system: the C library, once it has seen large blocks freed, keeps tens of megabytes. */
+static void trim(void)
+{
+#if defined(__GLIBC__) && !defined(TT_SANITIZED)
+    malloc_trim(0);
+#endif
+}
+
 static void note_use(size_t block)
 {
     pool.in_use += block;
     if (pool.in_use > pool.peak_in_use) pool.peak_in_use = pool.in_use;
+    if (pool.in_use > pool.most) pool.most = pool.in_use;
     if (pool.in_use + pool.cached > pool.peak_held) pool.peak_held = pool.in_use + pool.cached;
     pool.allocations++;
+}
+
+/* Takes kept blocks out of the pool until `excess` bytes are, into `out`, as few of them as fit; returns how many.  Locked. */
+static int spare_blocks(size_t excess, void **out, int room)
+{
+    int taken = 0;
+    while (excess > 0 && taken < room && pool.cached > SPARE) {
+        int chosen = -1;
+        for (int kind = 0; kind < CLASSES; kind++) { /* the smallest that is enough, else the largest */
+            if (pool.count[kind] == 0) continue;
+            chosen = kind;
+            if ((size_t)(4 + kind % 4) << (kind / 4) >= excess) break;
+        }
+        if (chosen < 0) break;
+        size_t block = (size_t)(4 + chosen % 4) << (chosen / 4);
+        out[taken++] = pool.blocks[chosen][--pool.count[chosen]];
+        pool.cached -= block;
+        pool.returned++;
+        excess -= excess < block ? excess : block;
+    }
+    return taken;
 }
 
 static void *allocate(void *context, size_t size)
@@ -76,8 +112,16 @@ static void *allocate(void *context, size_t size)
         pool.reused++;
         note_use(block);
     }
+    void *spare[KEPT];
+    int spares = 0;
+    if (found == NULL) {
+        size_t needed = pool.in_use + block, most = needed > pool.most ? needed : pool.most, all = needed + pool.cached;
+        if (all > most + most / 8) spares = spare_blocks(all - most - most / 8, spare, KEPT);
+    }
     pthread_mutex_unlock(&lock);
     if (found != NULL) return found;
+    for (int k = 0; k < spares; k++) free(spare[k]);
+    if (spares > 0) trim();
     found = from_system(block);
     if (found == NULL) return NULL;
     pthread_mutex_lock(&lock);

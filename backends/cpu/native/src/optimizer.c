@@ -8,14 +8,27 @@ NUMPY(fused_adamw);
 NUMPY(fused_adagrad);
 
 #define MOST_LISTS 5 /* parameters, gradients, states */
+#define MOST_NUMBERS 6
 #define GRAIN 16384
 #define UNSCALED 4096 /* gradients that are in the cache when the step reads them */
 
 typedef struct {
     char *arrays[MOST_LISTS]; /* NULL: not given */
     double lr, beta1, beta2, decay, eps, momentum, dampening, step_size, root, scale, sign;
+    double kept, numbers[MOST_NUMBERS]; /* of steps by rule */
+    int rule;
     bool maximize, nesterov, first, amsgrad, decoupled, scaled;
 } Step;
+
+/* The rules of `_fused_step_`, and how many numbers and states each needs. */
+enum { ADAMAX, NADAM, RADAM, ADADELTA, RMSPROP, RPROP, ASGD, RULES };
+static const struct {
+    const char *name;
+    int numbers, states;
+} rules[RULES] = {
+    [ADAMAX] = {"adamax", 4, 2}, [NADAM] = {"nadam", 6, 2}, [RADAM] = {"radam", 5, 2}, [ADADELTA] = {"adadelta", 3, 2},
+    [RMSPROP] = {"rmsprop", 4, 1}, [RPROP] = {"rprop", 4, 2}, [ASGD] = {"asgd", 3, 1},
+};
 
 /* --- steps of one array -------------------------------------------------------------------------------------- */
 
@@ -24,11 +37,13 @@ typedef struct {
 #define NAME f32
 #define TYPE float
 #define ROOT sqrtf
+#define ABS fabsf
 #include "optimizer_steps.inc"
 
 #define NAME f64
 #define TYPE double
 #define ROOT sqrt
+#define ABS fabs
 #include "optimizer_steps.inc"
 
 /* --- lists --------------------------------------------------------------------------------------------------- */
@@ -254,7 +269,30 @@ static PyObject *fused_adagrad(PyObject *module, PyObject *const *args, Py_ssize
     return end_tasks(&all);
 }
 
+/* fused_step(self, grads, first, second, third, rule, numbers, maximize): whether the arrays could be served. */
+static PyObject *fused_step(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    Step s = {0};
+    PyObject **numbers = NULL, **items = NULL;
+    if (count != 8 || !PyUnicode_Check(args[5]) || !flag_of(args[7], &s.maximize)) return Py_NewRef(Py_False);
+    while (s.rule < RULES && PyUnicode_CompareWithASCIIString(args[5], rules[s.rule].name) != 0) s.rule++;
+    if (s.rule == RULES || items_of(args[6], &numbers) != rules[s.rule].numbers + 2) return Py_NewRef(Py_False);
+    bool fine = tt_double(numbers[0], &s.decay) && tt_double(numbers[1], &s.kept);
+    for (int i = 0; fine && i < rules[s.rule].numbers; i++) fine = tt_double(numbers[i + 2], &s.numbers[i]);
+    PyObject *lists[MOST_LISTS];
+    for (int i = 0; i < MOST_LISTS; i++) lists[i] = i >= 2 && items_of(args[i], &items) == 0 ? NULL : args[i];
+    for (int i = 0; i < rules[s.rule].states; i++) fine = fine && lists[i + 2] != NULL;
+    if (!fine || !alike(lists, MOST_LISTS)) return Py_NewRef(Py_False);
+    Tasks all;
+    if (!begin_tasks(&all, args[0])) return NULL;
+    for (Py_ssize_t i = 0; i < all.count; i++) set_task(&all, i, &s, lists, MOST_LISTS, step_f32, step_f64);
+    Py_XDECREF(end_tasks(&all));
+    return Py_NewRef(Py_True);
+}
+
 static PyMethodDef methods[] = {
+    TT_METHOD(fused_step, "fused_step(self, grads, first, second, third, rule, numbers, maximize): in place"),
     TT_METHOD(fused_sgd, "fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, ...): in place"),
     TT_METHOD(fused_adam, "fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): in place"),
     TT_METHOD(fused_adamw, "fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): in place"),

@@ -83,7 +83,7 @@ static tt_gemm job_of(PyArrayObject *a, PyArrayObject *b, PyArrayObject *result,
     npy_intp n = PyArray_DIM(b, 1);
     return (tt_gemm){PyArray_DIM(a, 0), n, PyArray_DIM(a, 1), PyArray_DATA(a), PyArray_DATA(b),
                      stride_of(a, 0, size), stride_of(a, 1, size), stride_of(b, 0, size), stride_of(b, 1, size),
-                     PyArray_DATA(result), n, 0};
+                     PyArray_DATA(result), n, 0, NULL};
 }
 
 static int run(tt_dtype dtype, const tt_gemm *job)
@@ -124,7 +124,7 @@ static PyObject *mv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (result == NULL || PyArray_DIM(a, 0) == 0) return (PyObject *)result;
     npy_intp size = tt_sizes[dtype];
     tt_gemm job = {PyArray_DIM(a, 0), 1, PyArray_DIM(a, 1), PyArray_DATA(a), PyArray_DATA(x), stride_of(a, 0, size),
-                   stride_of(a, 1, size), stride_of(x, 0, size), 1, PyArray_DATA(result), 1, 0};
+                   stride_of(a, 1, size), stride_of(x, 0, size), 1, PyArray_DATA(result), 1, 0, NULL};
     return finish(result, run(dtype, &job));
 }
 
@@ -244,7 +244,7 @@ static PyObject *matmul_of(tt_dtype dtype, PyArrayObject *a, PyArrayObject *b)
     all.job = (tt_gemm){m, n, k, PyArray_DATA(a), PyArray_DATA(b),
                         andim > 1 ? stride_of(a, andim - 2, size) : 0, stride_of(a, andim - 1, size),
                         stride_of(b, bndim > 1 ? bndim - 2 : 0, size), bndim > 1 ? stride_of(b, bndim - 1, size) : 1,
-                        PyArray_DATA(result), n, 0};
+                        PyArray_DATA(result), n, 0, NULL};
     all.c = m * n * size;
     npy_intp stride, rows;
     if (number > 1 && bbatch == 0 && (rows = rows_together(a, size, &stride)) == number * m) {
@@ -355,14 +355,15 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
     }
     PyArrayObject *result = tt_empty(rdim, shape, dtype);
     if (result == NULL || number * n == 0) return (PyObject *)result;
-    if (bias != NULL && fill_with(result, bias)) {
+    bool in_product = bias != NULL && n > 1 && number > 1 && bdim == 1 && PyArray_DIM(bias, 0) == n && PyArray_STRIDE(bias, 0) == size;
+    if (bias != NULL && !in_product && fill_with(result, bias)) {
         Py_DECREF(result);
         return NULL;
     }
     npy_intp stride, rows = rows_together(x, size, &stride);
     PyArrayObject *copy = NULL;
     if (rows != number) {
-        copy = (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER);
+        copy = tt_copied(x, NPY_CORDER);
         if (copy == NULL) {
             Py_DECREF(result);
             return NULL;
@@ -371,7 +372,8 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
         stride = PyArray_DIM(x, ndim - 1);
     }
     tt_gemm job = {number, n, PyArray_DIM(x, ndim - 1), PyArray_DATA(x), PyArray_DATA(w), stride, stride_of(x, ndim - 1, size),
-                   stride_of(w, wdim - 1, size), wdim == 2 ? stride_of(w, 0, size) : 1, PyArray_DATA(result), n, bias != NULL};
+                   stride_of(w, wdim - 1, size), wdim == 2 ? stride_of(w, 0, size) : 1, PyArray_DATA(result), n, bias != NULL && !in_product,
+                   in_product ? PyArray_DATA(bias) : NULL};
     int failed = run(dtype, &job);
     Py_XDECREF(copy);
     return finish(result, failed);

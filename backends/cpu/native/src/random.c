@@ -7,6 +7,7 @@
 #include "philox.h"
 #include "random_math.h"
 #include "scratch.h"
+#include <float.h>
 
 #define PIECE 1024 /* words */
 #define GRAIN 16   /* pieces for a thread */
@@ -291,7 +292,7 @@ static PyObject *draw_like(PyObject *const *args, Py_ssize_t count, bool normal,
     PyArrayObject *self = count == 4 ? tt_plain(args[0]) : NULL;
     tt_dtype dtype = self == NULL ? TT_NONE : tt_dtype_of(self);
     if ((dtype != TT_F32 && dtype != TT_F64) || !tt_double(args[1], &first) || !tt_double(args[2], &second) ||
-        (normal ? !(second >= 0) : !(first <= second)))
+        (normal ? !(second >= 0) : !(first <= second && second - first <= (dtype == TT_F32 ? FLT_MAX : DBL_MAX))))
         return tt_leave(numpy, args, count);
     PyArrayObject *out = tt_empty_of(PyArray_NDIM(self), PyArray_DIMS(self), self);
     if (out == NULL) return NULL;
@@ -362,6 +363,7 @@ static void fill_exponential_f64(const uint32_t *words, int64_t first, int64_t c
 
 #include "random_integers.inc"
 #include "random_choices.inc"
+#include "random_counts.inc"
 
 static PyMethodDef methods[] = {
     TT_METHOD_AS("rand", native_rand, "rand(size, generator, dtype)"),
@@ -377,6 +379,8 @@ static PyMethodDef methods[] = {
     TT_METHOD(native_dropout, "native_dropout(self, p, train)"),
     TT_METHOD(native_dropout_backward, "native_dropout_backward(grad_output, mask, scale)"),
     TT_METHOD(multinomial, "multinomial(self, num_samples, replacement, generator)"),
+    TT_METHOD(poisson_counts, "poisson_counts(rate, generator)"),
+    TT_METHOD(binomial_counts, "binomial_counts(count, prob, generator)"),
     {NULL, NULL, 0, NULL},
 };
 

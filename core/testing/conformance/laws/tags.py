@@ -120,7 +120,7 @@ def exact_out(case: Case) -> Iterator[str]:
         argument = copy_of(case.bound[name])
         bound = {**case.bound, name: argument}
         shared = argument.view(tuple(argument.shape))
-        call = case.operator.caller("out").dispatch
+        call = case.operator.overload("out").dispatch
         yield from refused(lambda: call((*bound.values(), shared)), "out= in the memory of an argument")
 
 

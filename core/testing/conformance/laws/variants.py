@@ -79,4 +79,7 @@ VARIANT_LAWS: Final[dict[str, Law]] = {
         inplace,
     ),
     "out": Law("out= is filled with the result and returned.", "out"),
+    "copy": Law(
+        "NAME_copy is an operator of its own: its result shares no memory with its arguments.", "alias"
+    ),
 }

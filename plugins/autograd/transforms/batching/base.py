@@ -98,7 +98,7 @@ def align(level: Level, args: Sequence[Any]) -> list[Any]:
 
 def pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Align the dims and run the operator once."""
-    result = operator.caller().dispatch(tuple(align(level, args)))
+    result = operator.overload().dispatch(tuple(align(level, args)))
     return rewrapped(level, operator, result)
 
 
@@ -110,7 +110,7 @@ def inplace_pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -
             f"vmap: {operator.definition.inplace_name}(self, *extra_args) is not possible because there exists a "
             "Tensor in extra_args that differs by example while self does not\n  try: the form that is not in-place"
         )
-    operator.caller("inplace").dispatch((inside, *align(level, args)[1:]))
+    operator.overload("inplace").dispatch((inside, *align(level, args)[1:]))
     return args[0]
 
 
@@ -138,7 +138,7 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     dim, ndim = args[place], int(args[0].ndim)
     everything = dim is None or (not isinstance(dim, int) and not len(dim))
     if operator.name in ("all.dim", "any.dim") and dim is not None and everything:
-        return batched(operator.caller().dispatch((inside, *args[1:])), 0, level)  # no dims are none here
+        return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)  # no dims are none here
     if ndim == 0:
         for d in () if everything else (dim,) if isinstance(dim, int) else dim:
             behind(d, 1)
@@ -157,7 +157,7 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     rest[place - 1] = shifted
     if ndim == 0 and "keepdim" in operator.positions:
         rest[operator.positions["keepdim"] - 1] = False
-    result = operator.caller().dispatch((inside, *rest))
+    result = operator.overload().dispatch((inside, *rest))
     if isinstance(result, TensorBase):
         if everything and result.ndim == 2 and ndim > 1:
             result = ops.reshape(result, (inside.shape[0],) + (1,) * ndim)
@@ -174,7 +174,7 @@ def along_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         inside = ops.unsqueeze(inside, -1)
     rest = list(args[1:])
     rest[place - 1] = behind(args[place], args[0].ndim or 1)
-    result = operator.caller().dispatch((inside, *rest))
+    result = operator.overload().dispatch((inside, *rest))
     several = not isinstance(result, TensorBase)
     wrapped = [
         batched(ops.squeeze(r, -1) if scalar else r, 0, level) for r in (result if several else (result,))

@@ -57,7 +57,7 @@ def along_a_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         ops.unsqueeze(w, -1) if isinstance(t, TensorBase) and not t.ndim else w
         for t, w in zip((x, index, *rest), whole, strict=True)
     ]
-    found = operator.caller().dispatch((inside[0], behind(dim, x.ndim or 1), *inside[1:]))
+    found = operator.overload().dispatch((inside[0], behind(dim, x.ndim or 1), *inside[1:]))
     seen = index if operator.name == "gather" else x
     return batched(found if seen.ndim else ops.squeeze.dim(found, -1), 0, level)
 

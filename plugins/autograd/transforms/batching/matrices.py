@@ -46,7 +46,7 @@ def of_one_matrix(level: Level, operator: Operator, args: tuple[Any, ...]) -> An
     if args[0].ndim < 2:
         raise NoRuleError  # refused, in the words of the operator
     inside, _ = hidden_dim_first(args[0], level)
-    result = operator.caller().dispatch((inside, *args[1:]))
+    result = operator.overload().dispatch((inside, *args[1:]))
     if operator.name == "linalg_qr" and args[1] == "r":
         result = operator.return_type([ops.expand(result[0], (level.size, 0)), result[1]])  # no Q at all
     return rewrapped(level, operator, result)
@@ -65,7 +65,7 @@ def linalg_solve(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     right = ops.unsqueeze(right, -1) if vector else right
     # With a dim for the examples it is not one vector per matrix, whatever its size.
     right = batched(all_first(level, [right])[0], 0, level)
-    found = batched(operator.caller().dispatch((*align(level, (left, right)), side)), 0, level)
+    found = batched(operator.overload().dispatch((*align(level, (left, right)), side)), 0, level)
     return ops.squeeze(found, -1) if vector else found
 
 
@@ -75,4 +75,4 @@ def of_dims(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     x, dims, *rest = args
     inside, _ = hidden_dim_first(x, level)
     shifted = [behind(dim, x.ndim) for dim in dims]
-    return batched(operator.caller().dispatch((inside, shifted, *rest)), 0, level)
+    return batched(operator.overload().dispatch((inside, shifted, *rest)), 0, level)

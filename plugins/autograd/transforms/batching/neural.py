@@ -28,7 +28,7 @@ def merged(dims: int) -> BatchingRule:
             raise NoRuleError  # refused, in the words of the operator
         if several:
             inside = ops.reshape(inside, _joined(inside))
-        result = operator.caller().dispatch((inside, *args[1:]))
+        result = operator.overload().dispatch((inside, *args[1:]))
         found = [result] if isinstance(result, TensorBase) else list(result)
         if several:
             found = [ops.reshape(r, (level.size, args[0].shape[0], *r.shape[1:])) for r in found]
@@ -70,7 +70,7 @@ def convolution(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     several = x.ndim == count + 2
     x = x if several else ops.unsqueeze(x, 0)
     filters, differ = hidden_dim_first(weight, level)
-    convolve = operator.caller().dispatch
+    convolve = operator.overload().dispatch
     if not differ:
         inside, hidden = hidden_dim_first(x, level)
         if hidden:
@@ -110,5 +110,5 @@ def gradient_of_filters(level: Level, operator: Operator, args: tuple[Any, ...])
         turned = ops.transpose(inside, 0, 1)
         parts.append(ops.reshape(turned, _channels(turned)))
     whole = (size[0] * level.size, *size[1:])
-    found = operator.caller().dispatch((*parts, whole, stride, padding, dilation, groups * level.size))
+    found = operator.overload().dispatch((*parts, whole, stride, padding, dilation, groups * level.size))
     return batched(ops.reshape(found, (level.size, *size)), 0, level)

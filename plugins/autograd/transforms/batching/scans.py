@@ -23,7 +23,7 @@ def searchsorted(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     inside, hidden = hidden_dim_first(sequence, level)
     wanted, differ = hidden_dim_first(values, level)
     if not hidden and sequence.ndim == 1:
-        return batched(operator.caller().dispatch((inside, wanted, right)), 0, level)
+        return batched(operator.overload().dispatch((inside, wanted, right)), 0, level)
     if sequence.ndim > 1 and (
         sequence.ndim != values.ndim or tuple(sequence.shape[:-1]) != tuple(values.shape[:-1])
     ):
@@ -36,7 +36,7 @@ def searchsorted(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
         wanted = ops.expand(wanted, (level.size, *values.shape))
     if sequence.ndim == 1:
         wanted = ops.reshape(wanted, (level.size, values.shape.numel()))
-    found = operator.caller().dispatch((inside, wanted, right))
+    found = operator.overload().dispatch((inside, wanted, right))
     return batched(ops.reshape(found, (level.size, *values.shape)), 0, level)
 
 

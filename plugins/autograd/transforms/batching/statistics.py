@@ -24,9 +24,9 @@ def quantile(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         if keepdim:
             raise NoRuleError
         inside, dim = ops.reshape(inside, (level.size, x.shape.numel())), 0
-        found = operator.caller().dispatch((inside, q, 1, False, *rest))
+        found = operator.overload().dispatch((inside, q, 1, False, *rest))
     else:
-        found = operator.caller().dispatch((inside, q, behind(dim, x.ndim), keepdim, *rest))
+        found = operator.overload().dispatch((inside, q, behind(dim, x.ndim), keepdim, *rest))
     return batched(found, q.ndim, level)
 
 
@@ -42,7 +42,7 @@ def binary_cross_entropy(level: Level, operator: Operator, args: tuple[Any, ...]
     x, target, weight, *rest = args
     weight = None if weight is None else align(level, (x, weight))[1]
     rest[operator.positions["reduction"] - 3] = "none"
-    each = batched(operator.caller().dispatch((*all_first(level, [x, target]), weight, *rest)), 0, level)
+    each = batched(operator.overload().dispatch((*all_first(level, [x, target]), weight, *rest)), 0, level)
     return each if reduction == "none" else getattr(ops, reduction)(each)
 
 
@@ -52,4 +52,4 @@ def one_hot(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     inside, _ = hidden_dim_first(args[0], level)
     if args[1] < 0:
         raise NoRuleError
-    return batched(operator.caller().dispatch((inside, args[1])), 0, level)
+    return batched(operator.overload().dispatch((inside, args[1])), 0, level)

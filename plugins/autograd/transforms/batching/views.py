@@ -21,8 +21,8 @@ def view(arguments: Callable[..., tuple[Any, ...]]) -> BatchingRule:
     def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         inside, hidden = hidden_dim_first(args[0], level)
         if not hidden:
-            return operator.caller().dispatch((inside, *args[1:]))
-        result = operator.caller().dispatch((inside, *arguments(args[0], level, *args[1:])))
+            return operator.overload().dispatch((inside, *args[1:]))
+        result = operator.overload().dispatch((inside, *arguments(args[0], level, *args[1:])))
         if isinstance(result, TensorBase):
             return batched(result, 0, level)
         return [batched(part, 0, level) for part in result]
@@ -58,11 +58,11 @@ def copied(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     inside, _ = hidden_dim_first(args[0], level)
     place = operator.positions["memory_format"]
     if str(args[place]).rpartition(".")[2] not in ("channels_last", "channels_last_3d"):
-        return batched(operator.caller().dispatch((inside, *args[1:])), 0, level)
+        return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
     if args[0].ndim < 4:
         raise NoRuleError
     joined = ops.reshape(inside, (level.size * args[0].shape[0], *inside.shape[2:]))
-    found = operator.caller().dispatch((joined, *args[1:]))
+    found = operator.overload().dispatch((joined, *args[1:]))
     return batched(ops.view(found, tuple(inside.shape)), 0, level)
 
 
@@ -72,7 +72,7 @@ def view_as_dtype(level: Level, operator: Operator, args: tuple[Any, ...]) -> An
     inside, _ = hidden_dim_first(args[0], level)
     if args[0].ndim == 0 and args[1].itemsize != args[0].dtype.itemsize:
         raise NoRuleError  # refused, in the words of the operator
-    return batched(operator.caller().dispatch((inside, args[1])), 0, level)
+    return batched(operator.overload().dispatch((inside, args[1])), 0, level)
 
 
 @rule("as_strided_scatter")
@@ -148,7 +148,7 @@ def replaced(shift: Callable[..., tuple[Any, ...]]) -> BatchingRule:
         for value in args[:2]:
             inside, hidden = hidden_dim_first(value, level)
             whole.append(inside if hidden else ops.expand(inside, (level.size, *inside.shape)))
-        result = operator.caller().dispatch((*whole, *shift(args[0], *args[2:])))
+        result = operator.overload().dispatch((*whole, *shift(args[0], *args[2:])))
         return batched(result, 0, level)
 
     return run

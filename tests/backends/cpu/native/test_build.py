@@ -1,9 +1,12 @@
-"""What the native kernels are compiled from: extensions, flags, digests and the order of work."""
+"""The build of native kernels: extensions, flags, digests and the order of work."""
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -67,10 +70,10 @@ def test_a_digest_changes_with_a_header_a_template_and_the_flags(sources, change
     name = "tt.backends.cpu.native._scan_"
     before = {level: building.digest(name + level, scan) for level in ("baseline", "avx2")}
     assert before["baseline"] != before["avx2"]
-    contents: dict[Path, bytes] = {}
-    assert building.digest(name + "avx2", scan, contents) == before["avx2"] and scan in contents
+    files = building.Files()
+    assert building.digest(name + "avx2", scan, files) == before["avx2"] and files.read(str(scan)) is not None
     (scan.parent.parent / changed).write_text("int more_rows;\n", encoding="utf-8")
-    assert building.digest(name + "avx2", scan, contents) == before["avx2"]  # as it was read before
+    assert building.digest(name + "avx2", scan, files) == before["avx2"]  # as it was read before
     assert building.digest(name + "avx2", scan) != before["avx2"]
 
 
@@ -186,6 +189,44 @@ def test_without_kernels_or_without_a_compiler_nothing_is_built(checkout, monkey
     assert checkout.libraries() == []
 
 
+@pytest.fixture
+def full_disk(monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_is_neither_a_missing_compiler_nor_a_mistake_in_a_source(checkout, monkeypatch):
+    (checkout.headers / "random.h").write_text("int more\n", encoding="utf-8")
+    with pytest.raises(NotBuiltError, match=r"compiling random\.c failed: the disk of .* is full"):
+        checkout.build()
+    monkeypatch.setenv("CC", str(checkout.root / "no_compiler"))
+    with pytest.raises(NotBuiltError, match=r"^the disk of .* is full$"):
+        checkout.build()
+    assert checkout.libraries() == []
+
+
+def test_a_full_disk_leaves_no_half_library(checkout, monkeypatch):
+    def fail(source, target):
+        target.touch()
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    monkeypatch.setattr(shutil, "copyfile", fail)
+    with pytest.raises(NotBuiltError, match="No space left on device"):
+        checkout.build()
+    assert checkout.libraries() == []
+
+
+def test_only_disks_without_space_are_full(tmp_path, monkeypatch):
+    assert building.full_disk(tmp_path, tmp_path / "missing") == ""
+    if not Path("/dev/full").exists():
+        pytest.skip("the system has no device that is always full")
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: open("/dev/full", "wb"))  # noqa: SIM115
+    assert building.full_disk(tmp_path) == f"the disk of {tmp_path} is full"
+
+
 @pytest.mark.parametrize("text", [None, "{"])
 def test_a_record_that_cannot_be_read_counts_as_none(tmp_path, text):
     if text is not None:
@@ -210,3 +251,9 @@ def test_the_command_compiles_a_checkout_and_refuses_other_places(checkout, monk
     assert building.main() == 1
     output, said = capsys.readouterr()
     assert output == "" and said.startswith("native kernels: compiling threads.c failed: ")
+
+
+def test_names_are_included_by_lines_that_begin_so():
+    text = b'#include "a.h"\n  # include  "b.inc"\n// #include "c.h"\nx; #include "d.h"\n#include <e.h>\n'
+    assert building.included_names(text + b'\t#\tinclude\t"f.h"') == ["a.h", "b.inc", "f.h"]
+    assert building.included_names(b"") == []

@@ -1,6 +1,6 @@
 """Indices that change after they have been checked: in the memory that is written to, or by another thread.
 
-In processes of their own: a kernel that trusts what it has checked before reads and writes anywhere.
+In processes of their own: a kernel that trusts earlier checks reads and writes anywhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Native decompositions of small matrices: what they are factors of, in float64, and what is left to LAPACK."""
+"""Native decompositions of small matrices: products of the factors, in float64, and cases left to LAPACK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instruction set of the native kernels: which is taken, what TT_ISA changes, and what it refuses."""
+"""The instruction set of the native kernels: which is taken, the effect of TT_ISA, and its refusals."""
 
 from __future__ import annotations
 

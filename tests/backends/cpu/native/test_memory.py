@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.processes import printed_by
 from tests.threads import in_threads
 from tt.backends.cpu.native.loading import load, status
 
@@ -55,6 +56,60 @@ def test_small_results_are_none_of_it():
     before = M.stats()["allocations"]
     P.neg(np.ones(1000, np.float32))
     assert M.stats()["allocations"] == before
+
+
+def test_results_that_lie_as_another_array_are_of_it():
+    x = tt.ones(4, 8, 64, 64).permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    calls = {
+        "batch_norm": lambda: tt.nn.functional.batch_norm(x, None, None, training=True),
+        "clone": lambda: x.transpose(0, 1).clone(),
+        "matmul": lambda: tt.ones(8, 64, 256).transpose(0, 1).contiguous().transpose(0, 1) @ tt.ones(256, 64),
+    }
+    for name, call in calls.items():
+        call()
+        before = M.stats()["allocations"]
+        kept = call()
+        assert M.stats()["allocations"] > before, name
+        del kept
+
+
+TRAINING = """
+from benchmarks.libraries import set_threads
+
+set_threads(1)
+import tt
+from benchmarks.memory import FIGURES
+
+print(int(FIGURES["convnet"](tt)["peak"]), tt.cpu.memory_stats()["reserved_bytes.all.peak"])
+"""
+
+
+@pytest.mark.exhaustive
+def test_what_goes_from_the_pool_goes_back_to_the_system():
+    # Blocks are larger than what lies in them, and their ends take no memory; the rest of the process is in it.
+    peak, held = map(int, printed_by(TRAINING).split())
+    assert peak <= held
+
+
+OTHER_SIZES = """
+import numpy as np
+from tt.backends.cpu.native.loading import load
+
+memory, pointwise = load("memory"), load("pointwise")
+sizes = [n << 20 for n in (5, 6, 7, 8, 10, 12)]  # elements of four bytes, each size of a class of its own
+for _ in range(2):
+    for size in sizes:
+        pointwise.neg(np.broadcast_to(np.ones(1, np.float32), (size,)))
+print(memory.stats()["peak_held"], 4 * max(sizes), 4 * sum(sizes), memory.stats()["returned"])
+"""
+
+
+def test_blocks_of_other_sizes_are_let_go_before_all_exceed_what_was_in_use():
+    # In a process of its own: what was in use by other tests would count.
+    held, largest, everything, returned = map(int, printed_by(OTHER_SIZES).split())
+    kept_anyway = 40 << 20
+    assert held <= kept_anyway + 2 * largest < everything
+    assert returned > 0
 
 
 def test_no_more_is_kept_than_the_limit():

@@ -169,6 +169,78 @@ def test_numbers_that_are_not_finite_stay_where_they_are():
         np.testing.assert_array_equal(made[0][0], np.array([0.95, np.inf, np.nan], "f4"))
 
 
+# --- steps by rule -------------------------------------------------------------------------------------------------
+
+RULES = {
+    "adamax": (2, [0.9, 0.99, 1e-3, -0.1]),
+    "nadam": (2, [0.9, 0.99, 1e-3, 0.5, -0.05, -0.1]),
+    "radam": (2, [0.9, 0.99, 1e-3, 0.0, -0.1]),
+    "radam, first steps": (2, [0.9, 0.99, 0.0, -0.1, 0.0]),
+    "adadelta": (2, [0.9, 1e-3, -0.5]),
+    "rmsprop": (1, [0.9, 1e-3, -0.1, 0.0]),
+    "rmsprop, momentum": (2, [0.9, 1e-3, -0.1, 0.5]),
+    "rmsprop, centered": (3, [0.99, 1e-3, -0.1, 0.5]),
+    "rprop": (2, [0.5, 1.2, 0.1, 1.0]),
+    "asgd": (1, [0.01, 0.1, 1.0]),
+    "asgd, averaged": (1, [0.01, 0.1, 0.25]),
+}
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("factors", [[0.0, 1.0], [0.25, 0.75]])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_step_by_rule_is_that_of_the_composite_in_double_precision(rule, dtype, factors, maximize):
+    states, numbers = RULES[rule]
+    for lay in (
+        np.ascontiguousarray,
+        np.asfortranarray,
+        lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a,
+    ):
+        made = lists(3, seed=2)
+        if "centered" in rule:
+            made[2] = [a + 4 for a in made[2]]
+            made[4] = [a * 0 + 0.5 for a in made[4]]
+        ours = [[tt.tensor(a).to(getattr(tt, dtype)) for a in group] for group in made]
+        wide = [[t.double().clone() for t in group] for group in ours]
+        if dtype != "float16":
+            ours = [[tt.from_numpy(lay(t.numpy())) for t in group] for group in ours]
+        for group in (ours, wide):
+            for n in range(states, 3):
+                group[2 + n] = []
+        name = rule.partition(",")[0]
+        tt.ops._fused_step_(*ours, name, [*factors, *numbers], maximize=maximize)
+        with tt.library.mask_kernels("@non-core"):
+            tt.ops._fused_step_(*wide, name, [*factors, *numbers], maximize=maximize)
+        tolerance = {"float64": 1e-12, "float32": 2e-5, "float16": 5e-3}[dtype]
+        for mine, other in zip(ours, wide, strict=True):
+            for one, two in zip(mine, other, strict=True):
+                np.testing.assert_allclose(
+                    one.double().numpy(), two.numpy(), rtol=tolerance, atol=tolerance, err_msg=rule
+                )
+
+
+@pytest.mark.parametrize(("states", "rule", "numbers", "message"), [
+    (1, "unknown", [], "rule must be one of adamax"),
+    (1, "asgd", [0.0, 1.0], "asgd has 5 numbers, got 2"),
+    (0, "asgd", [0.0, 1.0, 0.1, 0.1, 1.0], "asgd needs the list first"),
+])  # fmt: skip
+def test_a_step_by_a_rule_that_does_not_fit_is_refused(states, rule, numbers, message):
+    params = [tt.ones(2)]
+    with pytest.raises(RuntimeError, match=message):
+        tt.ops._fused_step_(params, [tt.ones(2)], [tt.ones(2)] * states, [], [], rule, numbers)
+    assert params[0].tolist() == [1, 1]
+
+
+def test_fused_steps_of_parameters_run_the_kernel_where_nothing_is_recorded():
+    params, grads = [tt.ones(3, requires_grad=True)], [tt.ones(3)]
+    with tt.no_grad(), tt.trace_calls() as calls:
+        tt.ops._fused_sgd_(params, grads, [], **SGD)
+    assert [call.operator for call in calls.calls] == ["_fused_sgd_"]
+    assert params[0].requires_grad
+    assert params[0]._version == 1
+
+
 # --- lists of tensors ----------------------------------------------------------------------------------------------
 
 LISTS = {

@@ -1,4 +1,4 @@
-"""Native pointwise kernels and what they leave to those in Python."""
+"""Native pointwise kernels, and calls that they leave to those in Python."""
 
 from __future__ import annotations
 

@@ -120,6 +120,22 @@ def test_linear(sizes: Any, dtype: Any, way: str, which: str) -> None:
         close(NATIVE.linear(x, w[0], None), np.matmul(*wide(x, w[0])), dtype, k)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "sizes", [(130, 600, 50), (64, 257, 48), (1, 300, 70), (9, 513, 1), (16, 0, 20), (400, 33, 500)]
+)
+def test_a_bias_is_added_once_however_the_product_is_divided(sizes: tuple[int, int, int], dtype: Any) -> None:
+    m, k, n = sizes
+    x, w, bias = array(1, (m, k), dtype), array(2, (n, k), dtype), array(3, (n,), dtype)
+    close(NATIVE.linear(x, w, bias), np.matmul(*wide(x, w.T)) + wide(bias)[0], dtype, k)
+    close(
+        NATIVE.linear(x, w, array(3, (2 * n,), dtype)[::2]),
+        np.matmul(*wide(x, w.T)) + wide(array(3, (2 * n,), dtype)[::2])[0],
+        dtype,
+        k,
+    )
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.tuples(SIZES, SIZES, SIZES),

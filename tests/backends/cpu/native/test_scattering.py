@@ -182,7 +182,7 @@ def test_gradients_of_embedding_reach_the_weight_and_its_gradient():
         wanted = 2 * weight.detach() * reads / (often if scaled else 1)
         assert tt.allclose(grad, wanted)
         second = tt.autograd.grad(grad.sum(), weight)[0]
-        # What is divided by how often a row is read is divided again where the row is read again.
+        # Gradients divided by how often a row is read are divided again where the row is read again.
         assert tt.allclose(second, (2 * reads / (often**2 if scaled else 1)).expand(5, 3))
 
 

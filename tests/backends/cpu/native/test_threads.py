@@ -107,7 +107,7 @@ def test_at_first_it_is_that_of_openmp(asked):
 
 def test_openblas_is_set_without_threadpoolctl(monkeypatch):
     if not module.loaded_blas():
-        pytest.skip("NumPy's BLAS is not OpenBLAS, or the system does not tell what is loaded")
+        pytest.skip("NumPy's BLAS is not OpenBLAS, or the system does not list loaded libraries")
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     found = module.importlib.util.find_spec
     monkeypatch.setattr(

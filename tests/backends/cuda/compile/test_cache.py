@@ -30,7 +30,7 @@ def program(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch, nvrtc):
-    """Count what is really compiled."""
+    """Count the real compilations."""
     done = []
 
     def compile_source(source, names, arch):

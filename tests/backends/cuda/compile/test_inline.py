@@ -1,5 +1,5 @@
-"""CUDA source of extensions: what is handed to CuPy and what comes back, with a stand-in for CuPy that compiles for the
-host; and, where the library of NVRTC can be loaded, whether it compiles what is handed over."""
+"""CUDA source of extensions: calls of CuPy and their results, with a stand-in for CuPy that compiles for the
+host; and, where the library of NVRTC can be loaded, whether it compiles the source."""
 
 from __future__ import annotations
 

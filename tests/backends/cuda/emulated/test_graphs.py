@@ -1,4 +1,4 @@
-"""CUDA graphs with tt's own kernels: a capture runs nothing, and replays do what the program would do."""
+"""CUDA graphs with tt's own kernels: a capture runs nothing, and replays repeat the program."""
 
 from __future__ import annotations
 

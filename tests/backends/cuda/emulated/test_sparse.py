@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tt
+from tests.plugins.sparse.cpu import test_bounds as bounds
 from tests.plugins.sparse.making import COMPRESSED, LAYOUTS, layout_of, matrix, sparse_of
 
 RIGHT = tt.tensor(matrix(3, 6, 3, 1.1))
-OTHER = matrix(2)
 
 PROGRAMS = {
     "dense": lambda s, d: s.to_dense(),
@@ -126,3 +126,32 @@ def test_softmax_and_sums():
             lambda s: tt.sparse.sum(s, [0, 1]), lambda s: tt.sparse.sum(s),
         ):  # fmt: skip
             same(function(there), function(here))
+
+
+@pytest.mark.parametrize(
+    ("layout", "change", "use"), [case for case in bounds.CASES if case[2] != "to_scipy"]
+)
+def test_changed_indices_are_refused(layout, change, use):
+    x, starts, plain = bounds.matrix(layout, "cuda")
+    bounds.CHANGES[change](starts, plain)
+    with pytest.raises(IndexError, match="an index of a sparse tensor is out of range, or out of order"):
+        bounds.USES[use](x)
+
+
+@pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc"])
+def test_indices_that_are_filled_in_later_are_used(layout):
+    starts, plain = tt.zeros(4, dtype=tt.int64, device="cuda"), tt.zeros(4, dtype=tt.int64, device="cuda")
+    x = tt.sparse_compressed_tensor(
+        starts,
+        plain,
+        tt.ones(4, dtype=tt.float64, device="cuda"),
+        (3, 3),
+        layout=getattr(tt, layout),
+        check_invariants=False,
+    )
+    with pytest.raises(IndexError, match="was never checked"):
+        x.to_dense()
+    starts.copy_(tt.tensor([0, 2, 3, 4]))
+    plain.copy_(tt.tensor([0, 2, 1, 2]))
+    expected = tt.tensor([[1, 0, 1], [0, 1, 0], [0, 0, 1]], dtype=tt.float64)
+    assert tt.equal(x.to_dense().cpu(), expected if layout == "sparse_csr" else expected.t())

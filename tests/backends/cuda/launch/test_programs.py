@@ -24,7 +24,7 @@ __global__ void duplicate(T* target, const T* source, int64 count) {
 
 @pytest.fixture
 def program(tmp_path):
-    """Make a program of a text beside the shared one."""
+    """Make a program of a text and the shared one."""
 
     def make(text: str) -> Program:
         (tmp_path / "common.cuh").write_text((SOURCES / "common.cuh").read_text())
@@ -86,7 +86,7 @@ def test_what_no_kernel_takes_is_refused():
         packer_of(("text",))
 
 
-# --- the host engine finds what is wrong with a kernel -------------------------------------------------------------
+# --- the host engine finds the faults of a kernel -------------------------------------------------------------
 
 RACE = """
 __global__ void turn(float* out) {
@@ -143,7 +143,7 @@ __global__ void f(uint32* out) {
     sample.kernel("f")(host_backend, (1,), (64,), (out,))
     at = np.arange(64)
     third = [sum(1 << lane for lane in range(32) if (lane + base) % 3 == 0) for base in (0, 32)]
-    # Lanes that shuffle by masks of 16 read from a lane outside what they cannot know; they get their own value.
+    # Lanes that shuffle by masks of 16 and read from a lane outside get their own value.
     low = at % 32 < 16
     expected = np.where(low, np.where(at % 32 + 3 < 16, at + 3, at), np.array(third)[at // 32])
     np.testing.assert_array_equal(out.array[:64], expected)

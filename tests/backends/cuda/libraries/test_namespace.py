@@ -82,7 +82,7 @@ def fits(signature: inspect.Signature, arguments: int, keywords: list[str | None
 
 def test_kernels_over_the_array_api_pass_what_cupy_takes():
     namespace, seen = LazyNamespace(lambda: np), 0
-    # What is guarded by `builder.has`, or asked of a namespace that has it.
+    # Names guarded by `builder.has`, or asked of a namespace that has it.
     optional = {"__array_namespace_info__"}
     for place, name, arguments, keywords in calls("backends/array_api", "xp", "builder.xp", "self.xp"):
         own = getattr(LazyNamespace, name, None)

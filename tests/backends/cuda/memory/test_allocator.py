@@ -1,4 +1,4 @@
-"""Memory of CUDA devices on the fake CuPy: what is handed out, counted, given back and refused."""
+"""Memory of CUDA devices on the fake CuPy: allocations, counts, releases and refusals."""
 
 from __future__ import annotations
 

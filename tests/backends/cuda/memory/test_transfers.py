@@ -62,7 +62,7 @@ def test_both_ends_are_kept_until_a_copy_is_done(cuda):
         del pinned
         assert there.cpu().tolist() == [7.0] * 4
     tt.ones(1).pin_memory().to("cuda", non_blocking=True)
-    assert len(pending) == 1, "what is done is let go by the next copy"
+    assert len(pending) == 1, "finished copies are let go by the next one"
 
 
 def test_copies_into_tensors_go_straight_to_the_other_side(cuda):

@@ -1,4 +1,4 @@
-"""What the management library tells, by a fake `pynvml` and without one."""
+"""The figures of the management library, by a fake `pynvml` and without one."""
 
 from __future__ import annotations
 

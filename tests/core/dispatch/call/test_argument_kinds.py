@@ -202,8 +202,8 @@ def test_methods_are_found_on_the_class_and_on_instances():
 
 def entry_of_out(*args):
     """Return the entry that serves a full argument tuple of `add` with `out=`."""
-    caller = REGISTRY.caller("add", "out")
-    return caller.entry(*caller.scan(args), args)
+    caller = REGISTRY.overload("add", "out")
+    return caller.cached_call(*caller.scan(args), args)
 
 
 def test_a_kernel_writes_into_out_where_nothing_else_has_to_be_done():

@@ -1,4 +1,4 @@
-"""What a library raises within a kernel or a backend names the operator, the kernel or method, and the arguments."""
+"""An error of a library within a kernel or a backend names the operator, the kernel or method, and the arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LibraryError(Exception):
 
 @pytest.fixture(autouse=True)
 def scope() -> Iterator[None]:
-    """Undo what a test registers."""
+    """Undo the registrations of a test."""
     with library.scoped():
         yield
 
@@ -276,3 +276,45 @@ WIDE = {
 def test_a_limit_beyond_64_bits_is_refused_where_python_would_count_with_it(name):
     with pytest.raises(NumberRangeError, match="is not a 64-bit integer"):
         WIDE[name](tt.ones(3, 3))
+
+
+def no_grad(function: Any, *args: Any) -> Any:
+    with tt.no_grad():
+        return function(*args)
+
+
+FORMS = [
+    (lambda f, x, *y: f(x, *y), False),
+    (lambda f, x, *y: f(x, *y), True),
+    (lambda f, x, *y: no_grad(f, x, *y), True),
+]
+
+
+@pytest.mark.parametrize(("form", "recorded"), FORMS)
+@pytest.mark.parametrize(
+    ("name", "takes"),
+    [("special_entr", ("self",)), ("hypot", ("self", "other")), ("lerp.Scalar", ("self", "end", "weight"))],
+)
+def test_a_kernel_that_fails_has_run_once(form: Any, recorded: bool, name: str, takes: Any) -> None:
+    runs, failing = 0, False
+
+    def counted(*args: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        if failing:
+            raise LibraryError(3, "bad")
+        return args[0] + 1
+
+    packet = name.partition(".")[0].removeprefix("special_")
+    function = getattr(tt.special if name.startswith("special") else tt, packet)
+    extra = (0.5,) if name.startswith("lerp") else ()
+    tensors = [tt.ones(3, requires_grad=recorded), tt.ones(3)][: 2 if len(takes) > 1 else 1]
+    table = library.KernelTable(device="cpu")
+    table.kernel(name, counted, takes=takes, override=True, priority=1000)
+    with REGISTRY.add(table):
+        for _ in range(3):  # later calls take shorter paths
+            form(function, *tensors, *extra)
+        runs, failing = 0, True
+        with pytest.raises(LibraryError, match="bad"):
+            form(function, *tensors, *extra)
+        assert runs == 1

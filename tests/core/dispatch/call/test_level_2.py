@@ -68,7 +68,7 @@ def tensors(dtypes: Any) -> list[tt.Tensor]:
 
 def entry(caller: Any, args: tuple[Any, ...]) -> Any:
     """Return the entry that a caller has for a full argument tuple."""
-    return caller.entry(*caller.scan(args), args)
+    return caller.cached_call(*caller.scan(args), args)
 
 
 def variations(count: int) -> list[tuple[Any, ...]]:
@@ -80,7 +80,7 @@ def variations(count: int) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("form", ["functional", "inplace", "out"])
 def test_every_dtype_at_every_position_makes_another_entry(count: int, form: str) -> None:
-    caller = REGISTRY.caller(f"wide::take{count}", form)
+    caller = REGISTRY.overload(f"wide::take{count}", form)
     seen: dict[Any, Any] = {}
     for dtypes in variations(count):
         args: tuple[Any, ...] = (*tensors(dtypes), 1)
@@ -137,7 +137,7 @@ def test_what_changes_an_argument_keeps_its_dtype(count: int) -> None:
 
 
 def test_numbers_and_tensors_never_share_an_entry() -> None:
-    caller = REGISTRY.caller("add", "functional")
+    caller = REGISTRY.overload("add", "functional")
     operands = [*tensors(DTYPES), *(tt.zeros((), dtype=d) for d in DTYPES), True, 1, 1.0, 1j]
     found = [entry(caller, (tt.zeros(2), operand, 1)) for operand in operands]
     assert len({id(e) for e in found}) == len({e.bits for e in found}) == len(operands)
@@ -145,7 +145,7 @@ def test_numbers_and_tensors_never_share_an_entry() -> None:
 
 @pytest.mark.parametrize(("one", "other"), list(pairwise(DTYPES)))
 def test_a_target_and_an_operand_that_change_places_make_another_entry(one: Any, other: Any) -> None:
-    caller = REGISTRY.caller("add", "inplace")
+    caller = REGISTRY.overload("add", "inplace")
     first, second = tensors([one, other])
     bits = {caller.scan(args)[1:] for args in ((first, second, 1), (second, first, 1))}
     assert len(bits) == 2

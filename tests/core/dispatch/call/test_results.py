@@ -1,4 +1,4 @@
-"""What a kernel returns is checked at the first call: number, kind and dtype of the results."""
+"""The results of a kernel are checked at the first call: number, kind and dtype of the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tt.library import CustomOp, custom_op
 
 @pytest.fixture(autouse=True)
 def scope() -> Iterator[None]:
-    """Undo what a test registers."""
+    """Undo the registrations of a test."""
     with library.scoped():
         yield
 
@@ -65,7 +65,7 @@ def test_a_wrong_number_or_kind_of_results_is_named(
     returns: str, kernel: Callable[[Any], Any], found: str
 ) -> None:
     op = declared(returns, kernel)
-    for _ in range(2):  # a call that was refused is no verified one
+    for _ in range(2):  # a call that was refused is not a verified one
         with pytest.raises(KernelContractError) as caught:
             op(tt.ones(2, 3))
         text = str(caught.value)

@@ -31,3 +31,17 @@ def test_counts_name_who_served(probe: Any) -> None:
         for _ in range(3):
             tt.mul(x, x)
     assert counts.calls == {("mul", "functional", "kernel: probe-dist 1.0 (probe) numpy.multiply"): 3}
+
+
+def test_where_nothing_is_recorded_the_kernel_below_a_composite_is_named() -> None:
+    p, g = [tt.ones(3, requires_grad=True)], [tt.ones(3)]
+    options = {"weight_decay": 0.0, "momentum": 0.0, "lr": 0.25, "dampening": 0.0, "nesterov": False}
+    with tt.trace_calls() as trace, tt.no_grad():
+        ops._fused_sgd_(p, g, [], maximize=False, is_first_step=True, **options)
+    assert (
+        str(trace).partition(" -> ")[2].startswith("kernel: ")
+    )  # printed where gradients are recorded again
+    with tt.count() as counts, tt.no_grad():
+        ops._fused_sgd_(p, g, [], maximize=False, is_first_step=True, **options)
+    ((_, _, served_by),) = counts.calls
+    assert served_by.startswith("kernel: ")

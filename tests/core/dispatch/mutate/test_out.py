@@ -17,6 +17,9 @@ DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name and d.has
 PREFERRED = ("float32", "int64", "complex64", "float64", "bool")
 DTYPE_OF_OUT = "out_decides"
 
+# `range` and `lu_solve` are deprecated, as in PyTorch, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is deprecated:UserWarning")
+
 
 class Call:
     """A call of an operator that gives tensors with more than one element, if one of its samples does."""
@@ -25,7 +28,7 @@ class Call:
         self.definition, self.operator = definition, REGISTRY.operator(definition.name)
         served = dtype_names(definition.dtypes)
         name = next((n for n in PREFERRED if n in served), served[0])
-        caller = self.operator.caller()
+        caller = self.operator.overload()
         binder = caller.binder or self.operator.binder(caller)
         best: Any = None
         for sample in samples(definition, "cpu", getattr(tt, name)):
@@ -44,7 +47,7 @@ class Call:
         self.args, self.results = best
 
     def run(self, args: Any) -> list[Any]:
-        found = self.operator.caller().dispatch(args)
+        found = self.operator.overload().dispatch(args)
         return [found] if isinstance(found, tt.Tensor) else list(found)
 
     def into(self, outs: list[Any]) -> Any:
@@ -96,6 +99,7 @@ def test_an_empty_output_is_resized_silently(call: Call) -> None:
     outs = call.fresh(lambda r: tt.zeros(0, dtype=r.dtype))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".* is deprecated")  # about the operator, not the size
         call.into(outs)
     assert outs[0].shape == call.results[0].shape
 
@@ -220,3 +224,33 @@ def test_the_number_of_outputs_is_checked() -> None:
 def test_out_none_is_no_output() -> None:
     assert tt.add(tt.ones(2), 1, out=None).tolist() == [2.0, 2.0]
     assert tt.max(tt.ones(2, 2), 0, out=None).values.tolist() == [1.0, 1.0]
+
+
+# --- lists -------------------------------------------------------------------------------------------------------
+
+
+def test_operators_that_return_lists_write_to_lists() -> None:
+    x = tt.arange(6.0).reshape(3, 2)
+    rows = [tt.empty(2) for _ in range(3)]
+    assert tt.unbind_copy(x, out=rows) is None
+    assert [row.tolist() for row in rows] == x.tolist()
+    parts = [tt.empty(0), tt.empty(4).view(2, 2).t()]
+    tt.split_with_sizes_copy(x, [1, 2], out=parts)
+    assert [part.tolist() for part in parts] == [[[0.0, 1.0]], [[2.0, 3.0], [4.0, 5.0]]]
+    assert parts[1].stride() == (1, 2)
+    tt.split_copy(x, 2, 1, out=(whole := tt.empty(3, 2),))
+    assert tt.equal(whole, x)
+    assert len(tt.unbind_copy(x, 1, out=None)) == 2
+
+
+def test_wrong_lists_are_refused() -> None:
+    x, rows = tt.ones(3, 2), [tt.empty(2) for _ in range(3)]
+    with pytest.raises(RuntimeError, match="must have 3 tensors, and it has 2"):
+        tt.unbind_copy(x, out=rows[:2])
+    for bad in (rows[0], [*rows[:2], 3]):
+        with pytest.raises(TypeError, match="must be a list of Tensors"):
+            tt.unbind_copy(x, out=bad)
+    with pytest.raises(RuntimeError, match="float32"):
+        tt.unbind_copy(x, out=[row.double() for row in rows])
+    with pytest.raises(RuntimeError, match="not differentiated"):
+        tt.unbind_copy(x.requires_grad_(), out=rows)

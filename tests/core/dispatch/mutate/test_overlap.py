@@ -43,7 +43,7 @@ def further(definition: Any, dtype: Any) -> list[Any]:
 
 def inplace(definition: Any, *args: Any) -> Any:
     operator = REGISTRY.operator(definition.name)
-    caller = operator.caller("inplace")
+    caller = operator.overload("inplace")
     binder = caller.binder or operator.binder(caller)
     kwargs = {"rounding_mode": "floor"} if definition.name == "div.mode" else {}
     return caller.dispatch(binder(args, kwargs))

@@ -1,4 +1,4 @@
-"""What a plugin may register: what its manifest announces."""
+"""A plugin may register the names that its manifest announces."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def test_what_is_not_announced_is_refused(plugin):
         small.add_backend(backend)
     formulas = tt.autograd.Formulas()
     formulas.of("exp", self=lambda g: g)
-    with pytest.raises(PluginError, match="what the layer 'autograd' does for exp"):
+    with pytest.raises(PluginError, match="the rule of the layer 'autograd' for exp"):
         small.add(formulas)
     small.add(kernels(1, "choice::g"))  # for an operator of its own, on any device

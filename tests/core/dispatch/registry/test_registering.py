@@ -1,4 +1,4 @@
-"""Registering tables: what is refused."""
+"""Registering tables: refusals."""
 
 from __future__ import annotations
 

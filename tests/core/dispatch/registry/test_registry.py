@@ -1,4 +1,4 @@
-"""Registering and unregistering: what is shadowed and comes back, priorities."""
+"""Registering and unregistering: shadowed kernels come back; priorities."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ def test_a_kernel_whose_library_is_missing_is_passed_over_with_the_reason(probe:
     assert (first["taken"], first["reason"]) == (False, "libfast is not available: libfast.so is not there")
     assert (second["taken"], second["reason"]) == (True, "serves the dtype")
     missing.clear()
-    probe.kernel("exp", lambda self: self, priority=-1)  # registering resolves anew
+    probe.kernel("exp", lambda self: self, priority=-1)  # registering resolves again
     assert tt.exp(x)._handle.tolist() == [2.0]
     assert tt.explain("exp", ["probe:float32"]).steps()[0]["reason"].endswith(", by libfast")

@@ -16,7 +16,7 @@ def test_explain_reads_the_same_records(probe: Any) -> None:
     assert found.served
     assert (
         found.resolution
-        is ops.mul.operator.caller().entry_of(probe.backend.keys, found_bits(), ()).resolution
+        is ops.mul.operator.overload().cached_call_of(probe.backend.keys, found_bits(), ()).resolution
     )
     missing = tt.explain("mul", ["probe:float32", "probe:float32"])
     assert not missing.served

@@ -1,4 +1,4 @@
-"""Fallbacks: which policies there are, and what they count."""
+"""Fallbacks: their policies, and their counts."""
 
 from __future__ import annotations
 

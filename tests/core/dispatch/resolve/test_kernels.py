@@ -1,4 +1,4 @@
-"""Which kernel serves a call, what it gets, and what becomes of its result."""
+"""Which kernel serves a call, its arguments, and its result."""
 
 from __future__ import annotations
 

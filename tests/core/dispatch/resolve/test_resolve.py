@@ -1,4 +1,4 @@
-"""What a cached call depends on, and when it is resolved again."""
+"""The conditions of a cached call, and when it is resolved again."""
 
 from __future__ import annotations
 

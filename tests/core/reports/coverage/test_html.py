@@ -86,6 +86,21 @@ def test_a_cell_tells_its_dtypes_and_who_brought_it(page):
     assert "tt-tensor" in cell["text"]
 
 
+def test_a_cell_tells_how_dtypes_are_served_that_its_kernels_do_not_serve(found, page):
+    cells = iter([e for e in page.all("td") if "data-how" in e])
+    partial = 0
+    for row in found.rows:
+        for cell in row.cells:
+            told = dict(p.split(":") for p in next(cells).get("data-elsewhere", "").split(",") if p)
+            served = row.part(cell)
+            assert set(told) == (set(row.promised) - set(served) if served else set())
+            partial += bool(told)
+            if told and partial % 20 == 0:
+                name, how = next(iter(told.items()))
+                assert how == matrix([cell.place], ops=[row.definition.name], dtype=name).rows[0].cells[0].how
+    assert partial
+
+
 def test_the_page_needs_nothing_from_elsewhere(page, source):
     for element in page.elements:
         assert not {"src", "href", "action", "onclick"} & element.keys(), element

@@ -1,4 +1,4 @@
-"""What is believed of a backend whose library is missing, and what is not."""
+"""Beliefs about a backend whose library is missing."""
 
 from __future__ import annotations
 

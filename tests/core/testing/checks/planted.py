@@ -1,4 +1,4 @@
-"""Planted faults: kernels that are wrong, and what the two drivers of the checks say of them."""
+"""Planted faults: kernels that are wrong, and the findings of both drivers of the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample as what the checks look at."""
+"""A sample as the checks see it."""
 
 from __future__ import annotations
 

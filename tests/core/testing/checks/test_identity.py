@@ -1,4 +1,4 @@
-"""What is changed in place stays what it is: the check says so, and sees whatever loses it."""
+"""A tensor changed in place stays the same tensor: the check finds whatever loses that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tt
-from tt.core.dispatch.call import entry as entries
+from tt.core.dispatch.call import cached_call
 from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance import check_conformance
 
@@ -27,7 +27,7 @@ def test_a_layer_that_hands_back_its_alias_is_found(frozen: str, monkeypatch: py
     def lost(entry: Any, args: Any, aliases: Any, result: Any) -> Any:
         return result
 
-    monkeypatch.setattr(entries, "hand_back", lost)
+    monkeypatch.setattr(cached_call, "hand_back", lost)
     found = failures("add", device=frozen)
     for kind in ("a leaf", "a parameter", "a leaf of a subclass"):
         for mode in ("no_grad", "inference_mode"):

@@ -1,4 +1,4 @@
-"""What a call changes is found: values, memory beside them, metadata, versions, lists."""
+"""Changes by a call are found: values, memory around them, metadata, versions, lists."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.call import entry as entries
+from tt.core.dispatch.call import cached_call
 from tt.core.testing.checks.training import train
 from tt.core.testing.conformance import check_conformance
 
@@ -51,7 +51,7 @@ def test_a_step_that_changes_another_tensor_is_found(frozen: str, monkeypatch: p
     def lost(entry: Any, args: Any, aliases: Any, result: Any) -> Any:
         return result
 
-    monkeypatch.setattr(entries, "hand_back", lost)
+    monkeypatch.setattr(cached_call, "hand_back", lost)
     (message,) = failures(frozen)
     assert "`p -= step` under no_grad made another tensor than the parameter" in message
 

@@ -1,14 +1,10 @@
-"""vmap gives what a loop over the examples gives."""
+"""vmap gives the results of a loop over the examples."""
 
 from __future__ import annotations
 
 import tt
 from tests.core.testing.checks.planted import faults_of
 from tt.core.testing.checks.call import tensors_in
-
-
-def first_example(x):
-    return x + x if x.reshape(-1)[0].item() > 0 else x * 2 + 1
 
 
 def test_a_right_operator_is_mapped_as_a_loop_does():

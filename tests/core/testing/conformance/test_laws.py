@@ -162,12 +162,12 @@ def tagged(op, tag, *args):
 
     operator = REGISTRY.operator(op)
     other = Operator(replace(operator.definition, tags=(tag,), variants=("function", "out")), REGISTRY)
-    other.caller = operator.caller
+    other.overload = operator.overload
     case = Case(other, "cpu", tt.float32, Sample(args), None)
-    case.result = operator.caller()(*args)
+    case.result = operator.overload()(*args)
     return case
 
 
 def messages(case):
-    """Return what the laws find wrong."""
+    """Return the faults that the laws find."""
     return list(check_laws(case))

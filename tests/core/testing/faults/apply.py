@@ -1,4 +1,4 @@
-"""Applying a fault to an operator, and what the conformance check makes of it."""
+"""Applying a fault to an operator, and the conformance check's findings."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Target:
 
 @dataclass
 class Outcome:
-    """What the check made of a fault.
+    """The check's findings for a fault.
 
     Attributes
     ----------
     named : list of Failure
-        The reports that name it: the operator, one of its checks, and what the fault says.
+        The reports that name it: the operator, one of its checks, and the words of the fault.
     others : list of Failure
         All other reports.
     altered : int
@@ -127,7 +127,7 @@ class Counter:
             result = self.fault.make(call)
         except Exception as error:
             if error is not call.error and not self.fault.raises:
-                self.broken = error  # a mistake in the fault itself, which is not what the check is to find
+                self.broken = error  # a mistake in the fault itself, which the check need not find
             self.altered += call.deviates or error is not call.error
             raise
         self.altered += call.deviates or result is not call.result
@@ -135,7 +135,7 @@ class Counter:
 
 
 def judge(fault: Fault, target: Target, backend: TwinBackend, seed: int) -> Outcome:
-    """Return what the conformance check makes of an operator with a fault."""
+    """Return the conformance check's findings for an operator with a fault."""
     counter = Counter(fault)
     device = "cpu" if "formula" in fault.level else TWIN
     report = Report()
@@ -233,7 +233,7 @@ def rule(
     names = list(operator.positions)
     count = operator.out_count
     memory: dict[Any, Any] = {
-        "functional": lambda call: operator.caller().dispatch(tuple(call.args[n] for n in names)),
+        "functional": lambda call: operator.overload().dispatch(tuple(call.args[n] for n in names)),
         "outs": lambda call: list(call.args.values())[-count:],
     }
 
@@ -326,7 +326,7 @@ def formula(
 
 
 def refresh() -> None:
-    """Let the layer make its rules anew."""
+    """Let the layer make its rules again."""
     from tt.plugins.autograd.formulas.table import Formulas
 
     REGISTRY.add(Formulas()).remove()

@@ -1,4 +1,4 @@
-"""What a fault is, and a call as a fault sees it."""
+"""Faults, and calls as they see them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Call:
-    """One call of what a fault stands before.
+    """One call of a function with a fault.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Call:
     args : dict
         The arguments by name: arrays for kernels, tensors for rules.
     memory : dict
-        What a fault remembers from one call to the next.
+        The memory of a fault from one call to the next.
     argument : str
         The argument that the fault is about, if it is about one.
     deviates : bool
@@ -74,11 +74,11 @@ class Fault:
     Attributes
     ----------
     name : str
-        What is wrong.
+        The fault, in words.
     checks : tuple of str
         The checks that must name it: one of them has to.
     says : str
-        A regular expression for what the message hints at.
+        A regular expression that the message matches.
     make : callable
         Does a call wrongly.
     level : str

@@ -6,7 +6,7 @@ from typing import Any
 
 import tt
 from tests.core.testing.faults.fault import Call, Fault
-from tests.core.testing.faults.kernels import (
+from tests.core.testing.faults.selection import (
     UNDEFINED,
     all_of,
     computes,
@@ -46,7 +46,7 @@ NO_EFFECT = {
     "norm_type": "goes with max_norm",
     "inplace": "changes the argument on purpose, which the samples do not",
     "copy": "decides only whether memory is shared",
-    "rcond": "of least squares: cuts off what is almost singular, where libraries differ, so that no sample is",
+    "rcond": "of least squares: cuts off nearly singular parts, where libraries differ, so that no sample is",
     "pivot": "the CPU factors with pivots only",
     "return_indices": "chooses between overloads",
 }
@@ -59,6 +59,15 @@ EXCLUDED = {
     "instance_norm(momentum)": "decides what becomes of the running statistics, which are changed in place",
     "scaled_dot_product_attention(dropout_p)": "draws numbers, so that there are no values to compare",
     "_embedding(padding_idx)": "decides the gradient only",
+    "histogramdd.TensorList_bins(range)": "the edges are given",
+    "segment_reduce(indices)": "is refused, as in PyTorch",
+    "segment_reduce(unsafe)": "decides whether wrong lengths are looked for",
+    "lu(out)": "is refused",
+    "linear_cross_entropy(options)": "divides the work in PyTorch, and has no effect",
+    **dict.fromkeys(
+        (f"linalg_ldl_{name}(hermitian)" for name in ("factor", "factor_ex", "solve")),
+        "real matrices that are symmetric are Hermitian",
+    ),
 }
 
 
@@ -149,7 +158,7 @@ def moved(definition: OpDefinition, args: dict[str, Any], home: Any) -> Any:
         return value
 
     args = {n: tt.device("cpu") if n == "device" and v is not None else to(v, "cpu") for n, v in args.items()}
-    result = REGISTRY.operator(definition.name).caller().dispatch(tuple(args.values()))
+    result = REGISTRY.operator(definition.name).overload().dispatch(tuple(args.values()))
     return result if home is None else to(result, home)
 
 

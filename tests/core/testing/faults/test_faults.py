@@ -32,7 +32,7 @@ def backend() -> Iterator[TwinBackend]:
 
 
 def problem(fault: Fault, target: Target, outcome: Outcome) -> str:
-    """Return what the check did not do; nothing if it named the fault, or the fault did no harm for a known reason."""
+    """Return the check's omission; nothing if it named the fault, or the fault did no harm for a known reason."""
     if outcome.named:
         return ""
     if outcome.altered and outcome.calls:
@@ -52,7 +52,7 @@ def test_there_are_faults_of_every_kind_and_each_has_a_name_of_its_own() -> None
     assert named <= set(CHECKS)
     # `composite` compares composites with kernels, and both are the CPU's here; `laws` repeats for the words of the
     # schema what other checks see, too, and has tests of its own.  What `identity` and `training` see goes wrong above
-    # the kernels, in what a layer hands on; they have tests of their own.
+    # the kernels, in the values that a layer hands on; they have tests of their own.
     assert set(CHECKS) - named == {"composite", "identity", "laws", "training"}
 
 
@@ -97,7 +97,8 @@ def test_a_fault_of_operators_drawn_at_random_is_named(fault: Fault, backend: Tw
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_every_fault_of_every_operator_is_named(fault: Fault, backend: TwinBackend) -> None:
     found = [problem(fault, t, judge(fault, t, backend, SEED & 0xFFFF)) for t in targets(fault)]
-    assert not [text for text in found if text], AGAIN
+    missed = [text for text in found if text]
+    assert not missed, "\n".join([AGAIN, *missed])
 
 
 @pytest.mark.exhaustive

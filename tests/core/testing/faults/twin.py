@@ -1,4 +1,4 @@
-"""The twin: a device of its own with the CPU's backend and kernels, on which faults harm nobody else.
+"""The twin: a device of its own with the CPU's backend and kernels, on which faults harm nothing else.
 
 Its tensors are in a layer of its own, too, whose rules see tensors and every form of an operator.
 """

@@ -1,4 +1,4 @@
-"""Operators with a fault of what they change, return and share."""
+"""Operators with a fault in their changes, results and sharing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of `backward` and `grad`, and what is wrong with them."""
+"""Arguments of `backward` and `grad`, and their faults."""
 
 from __future__ import annotations
 

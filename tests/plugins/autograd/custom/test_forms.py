@@ -12,7 +12,7 @@ from tt.library import custom_op, scoped
 
 @pytest.fixture(autouse=True)
 def scope():
-    """Undo what a test registers."""
+    """Undo the registrations of a test."""
     with scoped():
         yield
 
@@ -148,7 +148,7 @@ def test_facts_are_saved_in_the_place_of_tensors():
     assert tt.autograd.gradcheck(total, (leaf(1.0, 2.0, 3.0),))
 
 
-# --- several results, lists, values that are no tensors ------------------------------------------------------------
+# --- several results, lists, values that are not tensors ------------------------------------------------------------
 
 
 def pair(result="same"):

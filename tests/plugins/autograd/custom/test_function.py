@@ -1,4 +1,4 @@
-"""`autograd.Function`: what a class says of its gradient, next to torch's where torch is installed."""
+"""`autograd.Function`: a class's own gradient, next to torch's where torch is installed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exponential(module: Any) -> Any:
 
 
 class Scaled(Function):
-    """With a context of its own, and an argument that is no tensor."""
+    """With a context of its own, and an argument that is not a tensor."""
 
     @staticmethod
     def forward(x: Any, factor: float = 2.0) -> Any:

@@ -1,4 +1,4 @@
-"""Hooks on saved tensors, what a node shows of them, and several tensors' gradients together."""
+"""Hooks on saved tensors, their view in a node, and several tensors' gradients together."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_wrong_hooks_are_refused(x: Any) -> None:
         y.sum().backward()
 
 
-# --- what a node shows -----------------------------------------------------------------------------------------
+# --- members of a node -----------------------------------------------------------------------------------------
 
 
 def test_saved_values_can_be_read_by_name(x: Any) -> None:

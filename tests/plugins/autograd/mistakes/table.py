@@ -1,4 +1,4 @@
-"""Mistakes of users, as programs in `lib` (tt or torch), and what tt says of them.
+"""Mistakes of users, as programs in `lib` (tt or torch), and tt's errors for them.
 
 A row is a name, a program, and the start of tt's message, None where there is no error.  A program may set `found`,
 which is compared where neither library raises.  `leaf(*values)` makes a leaf that requires a gradient,

@@ -96,7 +96,7 @@ def test_random_programs_of_views_and_changes_agree_with_torch(
         np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-6, atol=1e-9)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------
 
 LEAF = "a leaf that requires a gradient is changed in place"
 
@@ -227,3 +227,40 @@ def test_views_made_before_their_base_was_seen_in_another_way_keep_their_place(t
     (base * base).sum().backward()
     factor = tt.tensor([1, 1, 1, 2, 6, 6, 1, 1, 1]) if changed else tt.ones(9)
     assert leaf.grad.tolist() == (2 * factor * factor * leaf.detach()).tolist()
+
+
+@pytest.mark.parametrize("turn", ["transpose_", "transpose_ twice"])
+@pytest.mark.parametrize("kept", [False, True])
+def test_views_of_views_keep_their_place_whatever_order_they_are_found_in(kept, turn):
+    leaf = tt.arange(24.0, dtype=tt.float64).requires_grad_()
+    base = leaf.reshape(2, 3, 4) * 1
+    middle = base.unsqueeze(2)
+    part = middle[..., 0:]
+    last = part.diagonal(2, -1, -3)
+    places = last.detach().flatten().tolist()
+    if kept:
+        middle.transpose_(0, 1)  # the first of them to hold its geometry
+    last.mul_(3)
+    part.transpose_(1, 2)
+    if turn == "transpose_ twice":
+        last.mul_(1)
+        middle.transpose_(0, 1)
+    (last * last).sum().backward()
+    expected = [18 * x if x in places else 0 for x in range(24)]
+    assert leaf.grad.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x[:, 1:], lambda x: x.view(6), lambda x: x.tensor_split(1, 1)[-1]]
+)
+@pytest.mark.parametrize("turn", ["unsqueeze_", "t_"])
+def test_a_view_that_was_turned_itself_sees_later_changes_of_its_base(view, turn):
+    leaf = tt.arange(6.0, dtype=tt.float64).reshape(2, 3).clone().requires_grad_()
+    base = leaf * 1
+    part = view(base)
+    getattr(part, turn)(*((0,) if turn == "unsqueeze_" else ()))
+    base.mul_(-0.5)
+    part.mul_(3)
+    (part * part).sum().backward()
+    inside = view(tt.arange(6.0, dtype=tt.float64).reshape(2, 3)).flatten().tolist()
+    assert leaf.grad.flatten().tolist() == [4.5 * x if x in inside else 0 for x in range(6)]

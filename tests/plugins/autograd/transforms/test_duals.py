@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated
 
 
 def pass_through(lib: Any, kind: str) -> Any:
-    """Run a backward pass of tensors with tangents; return values and tangents of what it gives."""
+    """Run a backward pass of tensors with tangents; return values and tangents of its results."""
     forward = lib.autograd.forward_ad
     with forward.dual_level():
         p, v = lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([1.0, 3.0])

@@ -29,7 +29,7 @@ def test_functions_that_keep_zeros_keep_the_layout(op: str, layout: str) -> None
     assert found.layout is made.layout
     same(found, numpy_of(function(dense)), rtol=1e-12)
     assert numpy_of(function(tt.zeros(1, dtype=dense.dtype)))[0] == 0, (
-        "else it is no function for sparse tensors"
+        "else it is not a function for sparse tensors"
     )
     if layout == "uncoalesced":
         assert found.is_coalesced() == (op not in LINEAR)

@@ -17,13 +17,13 @@ CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "negative": lambda starts, plain: plain.fill_(-1),
     "a start beyond": lambda starts, plain: starts[1:2].fill_(10**8),
     "a negative start": lambda starts, plain: starts[1:2].fill_(-1),
-    "rows that fall": lambda starts, plain: starts.copy_(tt.tensor([0, 4, 1, 4])),
+    "rows that fall": lambda starts, plain: starts.copy_(tt.tensor([0, 4, 1, 4]).to(starts.device)),
     "elements in no row": lambda starts, plain: starts.zero_(),
 }
 USES: dict[str, Callable[[Any], Any]] = {
     "to_dense": lambda x: x.to_dense(),
-    "mm": lambda x: x @ tt.ones(x.shape[1], 2, dtype=DTYPE),
-    "mv": lambda x: x @ tt.ones(x.shape[1], dtype=DTYPE),
+    "mm": lambda x: x @ tt.ones(x.shape[1], 2, dtype=DTYPE, device=x.device),
+    "mv": lambda x: x @ tt.ones(x.shape[1], dtype=DTYPE, device=x.device),
     "two": lambda x: x @ x,
     "add": lambda x: x + x,
     "mul": lambda x: x * x,
@@ -33,14 +33,15 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def matrix(layout: str) -> tuple[Any, Any, Any]:
+def matrix(layout: str, device: str = "cpu") -> tuple[Any, Any, Any]:
     """Return a tensor and its index tensors."""
-    starts, plain = tt.tensor([0, 2, 3, 4]), tt.tensor([0, 2, 1, 2])
+    starts, plain = tt.tensor([0, 2, 3, 4], device=device), tt.tensor([0, 2, 1, 2], device=device)
     if layout == "sparse_coo":
-        indices = tt.tensor([[0, 0, 1, 2], [0, 2, 1, 2]])
-        return tt.sparse_coo_tensor(indices, tt.ones(4, dtype=DTYPE), (3, 3)), None, indices[1]
+        indices = tt.tensor([[0, 0, 1, 2], [0, 2, 1, 2]], device=device)
+        values = tt.ones(4, dtype=DTYPE, device=device)
+        return tt.sparse_coo_tensor(indices, values, (3, 3)), None, indices[1]
     blocked = layout in ("sparse_bsr", "sparse_bsc")
-    values = tt.ones((4, 2, 2) if blocked else (4,), dtype=DTYPE)
+    values = tt.ones((4, 2, 2) if blocked else (4,), dtype=DTYPE, device=device)
     x = tt.sparse_compressed_tensor(
         starts, plain, values, (6, 6) if blocked else (3, 3), layout=getattr(tt, layout)
     )

@@ -25,7 +25,7 @@ STANDIN = CudaLibrary("numpy", "scipy.sparse")
 
 
 def dense(value: Any) -> Any:
-    """Return what a kernel of the CPU or of the stand-in returned as arrays."""
+    """Return the result of a kernel of the CPU or of the stand-in as arrays."""
     if isinstance(value, tuple):
         return tuple(map(dense, value))
     if isinstance(value, SparseHandle):

@@ -7,9 +7,27 @@ import pytest
 import tt
 from tests.plugins.sparse.pairs import LAYOUTS, ours
 from tests.plugins.sparse.structure.test_structure import AS_DENSE, hybrid
-from tt.errors import LayoutError
+from tt.errors import LayoutError, ShapeError, TTError
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("quiet_torch")]
+
+REFUSED = [
+    lambda x: x.split(2, 3),
+    lambda x: x.split(-1),
+    lambda x: x.split(0),
+    lambda x: x.split([1, 5], 1),
+    lambda x: x.split([-1, 4], 1),
+    lambda x: x.split([1, 1], 5),
+    lambda x: x.split_with_sizes([9]),
+    lambda x: x.unbind(4),
+    lambda x: x.unbind(-3),
+    lambda x: x.squeeze((0, 0)),
+    lambda x: x.squeeze(5),
+    lambda x: x.select(3, 0),
+    lambda x: x.index_select(4, tt.tensor([0])),
+    lambda x: x.sum((0, 0)),
+    lambda x: x.reshape(7),
+]
 
 
 @pytest.mark.sampled(5)
@@ -61,3 +79,18 @@ def test_a_sparse_index_of_a_strided_tensor_with_a_gradient_is_refused():
     x = tt.ones(3, 2, requires_grad=True)
     with pytest.raises(LayoutError, match="takes no sparse index"):
         tt.index_select(x, 0, tt.tensor([0, 1]).to_sparse())
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_dense_tensors_refuse_is_refused_with_a_gradient_and_without(layout, call):
+    with pytest.raises(TTError) as refused:
+        call(tt.ones(2, 3))
+    for needs in (False, True):
+        with pytest.raises(type(refused.value)):
+            call(tt.ones(2, 3).to_sparse(layout=getattr(tt, layout)).requires_grad_(needs))
+
+
+def test_dimensions_that_are_flipped_are_named_once():
+    with pytest.raises(ShapeError, match="named twice"):
+        tt.ones(2, 3).to_sparse().flip((1, -1))

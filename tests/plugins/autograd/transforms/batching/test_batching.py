@@ -1,4 +1,4 @@
-"""Batching rules: every operator mapped over examples gives what it gives for each of them."""
+"""Batching rules: every operator mapped over examples gives the same as for each of them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,28 @@ from tt.func import vmap
 
 # Their results hold whatever the memory held.
 UNDEFINED = {"empty_like", "new_empty", "empty_permuted", "empty_strided", "new_empty_strided"}
-# They say how one example lies in memory, which nobody promises of examples side by side.
+# They say how one example lies in memory, which is not promised of examples side by side.
 OF_MEMORY = {"as_strided", "as_strided_scatter"}
 # They give a Python value, which would be another one for each example.
 OF_VALUES = {"equal", "allclose", "item", "is_same_size"}
+# One of their results is a list.
+OF_VALUES |= {"histogramdd", "histogramdd.int_bins", "histogramdd.TensorList_bins"}
 # They take something sorted, which in another order it is not.
 SORTED = {"searchsorted", "_searchsorted", "bucketize"}
-# What is looked at is the values, so that no two examples need to have results of one shape; and what has no rule.
+# They look at values, so that results of two examples may differ in shape; or they have no rule.
 LOOPED = {
-    "_bincount", "_embedding_bag", "_unique2", "bincount", "histc",
+    "_bincount", "_embedding_bag", "_unique2", "bincount", "cov", "ctc_loss", "histc", "histogram.bin_ct", "istft",
+    "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve", "segment_reduce",
     "embedding_bag", "gaussian_nll_loss", "linalg_lstsq", "linspace.tensors",
     "logspace.tensors", "masked_scatter", "narrow.tensor", "nonzero", "repeat_interleave.Tensor",
     "tensor_split.tensor_indices_or_sections", "unique_dim",
 }  # fmt: skip
-# These have rules that leave some calls to the loop: masks that differ by example, numbers without dims, a `q` or a
-# number of classes that depends on the example, the old arguments of losses.
+# These have rules that leave some calls to the loop: masks that differ by example, numbers without dims, a `q`, a
+# number of classes or batch sizes that depend on the example, the old arguments of losses, errors that are looked for.
 SOMETIMES_LOOPED = {
-    "_conv_weight", "as_strided_scatter", "binary_cross_entropy", "index", "index_put", "linalg_solve",
+    "_conv_weight", "_pack_padded_sequence", "_pad_packed_sequence", "_rnn_layer", "_rnn_layer_backward",
+    "as_strided_scatter", "binary_cross_entropy", "index", "index_put", "linalg_lu_factor_ex",
+    "linalg_solve",
     "nanquantile", "one_hot", "quantile", "squeeze.dim", "topk", "transpose",
 }  # fmt: skip
 
@@ -56,7 +61,7 @@ class Mapped:
     """A call of an operator as a function of all of its tensors."""
 
     def __init__(self, definition: OpDefinition, args: tuple[Any, ...]) -> None:
-        self.caller, self.args = REGISTRY.operator(definition.name).caller(), args
+        self.caller, self.args = REGISTRY.operator(definition.name).overload(), args
         self.tensors = [t for value in args for t in tensors_in(value)]
 
     def __call__(self, *tensors: Any) -> Any:
@@ -77,7 +82,7 @@ class Mapped:
 
 def mapped_calls(definition: OpDefinition, most: int, dtypes: int) -> Iterator[tuple[str, Mapped]]:
     operator = REGISTRY.operator(definition.name)
-    caller = operator.caller()
+    caller = operator.overload()
     binder = caller.binder or operator.binder(caller)
     served = 0
     for dtype in (tt.float64, tt.int64, tt.complex128, tt.bool):

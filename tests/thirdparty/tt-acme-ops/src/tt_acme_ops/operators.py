@@ -1,4 +1,4 @@
-"""What the operators do: those that are defined here by `custom_op`, and those that ops.yaml defines."""
+"""Implementations of the operators: those that are defined here by `custom_op`, and those that ops.yaml defines."""
 
 import numpy as np
 

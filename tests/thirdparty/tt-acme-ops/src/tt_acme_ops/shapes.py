@@ -1,4 +1,4 @@
-"""Shape rules: what the results of the operators in ops.yaml look like, and which calls are refused."""
+"""Shape rules: the results of the operators in ops.yaml, and which calls are refused."""
 
 from tt.library import Result, errors
 

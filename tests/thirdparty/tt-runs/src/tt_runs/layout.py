@@ -58,7 +58,7 @@ class RunsBackend(Backend):
     def clone(self, handle):
         return Runs(self.arrays.clone(handle.values), self.arrays.clone(handle.lengths), handle.shape[0])
 
-    # What the core prints, pickles, moves and describes.
+    # The parts that the core prints, pickles, moves and describes.
 
     def parts(self, handle):
         return {"values": handle.values, "lengths": handle.lengths}

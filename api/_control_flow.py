@@ -1,0 +1,195 @@
+"""Control flow as functions, and the functions of symbolic numbers on plain ones: programs are no graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import tt
+from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
+
+__all__ = [
+    "cond",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+    "while_loop",
+]
+
+
+# --- control flow --------------------------------------------------------------------------------------------------
+
+
+def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Iterable[Any] = ()) -> Any:
+    """Return what one of two functions returns: the first where a condition holds.
+
+    Parameters
+    ----------
+    pred : bool, or Tensor of one element
+        The condition.
+    true_fn, false_fn : callable
+        The functions; both take the operands.
+    operands : tuple or list
+        What is given to the function.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cond(tt.tensor(True), lambda x: x + 1, lambda x: x - 1, (tt.ones(1),))
+    tensor([2.])
+    """
+    if not isinstance(pred, bool | int) and not (tt.is_tensor(pred) and pred.numel() == 1):
+        what = f"a tensor of shape {list(pred.shape)}" if tt.is_tensor(pred) else type(pred).__name__
+        raise RuntimeError(f"cond(): pred is a bool or a tensor of one element, not {what}")
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError("cond(): true_fn and false_fn are callable")
+    if not isinstance(operands, tuple | list):
+        raise RuntimeError(f"cond(): operands is a tuple or a list, not {type(operands).__name__}")
+    return true_fn(*operands) if bool(pred) else false_fn(*operands)
+
+
+def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Call a function again and again, with what it returned, as long as a condition holds.
+
+    Parameters
+    ----------
+    cond_fn : callable
+        Returns a bool, or a tensor of one element.
+    body_fn : callable
+        Returns as many values as it takes.
+    carried_inputs : tuple or list
+        The first values.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.while_loop(lambda i: i < 3, lambda i: (i + 1,), (tt.tensor(0),))
+    (tensor(3),)
+    """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError("while_loop(): cond_fn and body_fn are callable")
+    if not isinstance(carried_inputs, tuple | list):
+        raise RuntimeError(
+            f"while_loop(): carried_inputs is a tuple or a list, not {type(carried_inputs).__name__}"
+        )
+    carried = tuple(carried_inputs)
+    while bool(cond_fn(*carried)):
+        found = body_fn(*carried)
+        found = tuple(found) if isinstance(found, tuple | list) else (found,)
+        if len(found) != len(carried):
+            raise RuntimeError(f"while_loop(): body_fn took {len(carried)} values and returned {len(found)}")
+        carried = found
+    return carried
+
+
+# --- numbers that are not symbols --------------------------------------------------------------------------------
+
+
+def sym_int(a: Any, /) -> int:
+    """Return a number as an int, as `int` does.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_int(2.5)
+    2
+    """
+    return int(a)
+
+
+def sym_float(a: Any, /) -> float:
+    """Return a number as a float.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_float(2)
+    2.0
+    """
+    return float(a)
+
+
+def sym_not(a: Any, /) -> bool:
+    """Return whether a condition does not hold.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_not(2 > 1)
+    False
+    """
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """Return the larger of two numbers; a float if one of them is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_max(2, 1.0)
+    2.0
+    """
+    return _common(max(a, b), a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """Return the smaller of two numbers; a float if one of them is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_min(2, 1)
+    1
+    """
+    return _common(min(a, b), a, b)
+
+
+def _common(found: Any, a: Any, b: Any) -> Any:
+    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_sum(args: Iterable[Any]) -> Any:
+    """Return the sum of numbers.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_sum([1, 2, 3])
+    6
+    """
+    return sum(args)
+
+
+def sym_sqrt(a: Any, /) -> float:
+    """Return the square root of a number.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_sqrt(4)
+    2.0
+    """
+    return math.sqrt(a)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """Return `t` if a condition holds, else `f`, which is of the same type.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_ite(True, 1, 2)
+    1
+    """
+    if type(t) is not type(f):
+        raise ArgumentError(
+            "sym_ite", f"both values are of one type, not {type(t).__name__} and {type(f).__name__}"
+        )
+    return t if b else f

@@ -1,0 +1,170 @@
+"""Names of PyTorch that tt leaves out on purpose, with the reason and what to use; docs/differences.md prints them.
+
+`tt port` and the error for an unknown `tt.NAME` read this table, and a test compares it with PyTorch's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+__all__ = ["LEFT_OUT", "LeftOut", "left_out"]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Some names that are left out for one reason.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Patterns of names below `torch`: `*` stands for any letters, and a module for all that it holds.
+    reason : str
+        Why they are left out.
+    instead : str
+        What to use.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+    instead: str
+
+
+def _row(names: str, reason: str, instead: str) -> LeftOut:
+    return LeftOut(tuple(names.split()), reason, instead)
+
+
+LEFT_OUT: Final = (
+    _row(
+        "quint* qint* qscheme per_tensor_* per_channel_* quantize_* quantized_* dequantize int_repr q_* "
+        "empty_quantized fake_quantize_* fused_moving_avg_obs_fake_quant choose_qparams_optimized QInt* "
+        "QUInt* Tensor.q_* Tensor.qscheme Tensor.int_repr Tensor.dequantize quantization ao nn.quantized "
+        "nn.qat nn.quantizable nn.intrinsic",
+        "quantised dtypes do not exist",
+        "tt.float16 or tt.bfloat16; integers and their scale as two tensors",
+    ),
+    _row(
+        "complex32 chalf Tensor.chalf",
+        "NumPy has no such dtype",
+        "tt.complex64, or two float16 numbers: x.view(*shape, 2)",
+    ),
+    _row(
+        "bit bits* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 "
+        "float4_e2m1fn_x2",
+        "PyTorch has no arithmetic for dtypes of less than a byte",
+        "tt.uint8 and shifts",
+    ),
+    _row(
+        "mkldnn_* Tensor.to_mkldnn cudnn_* miopen_* fbgemm_* batch_norm_stats batch_norm_elemt "
+        "batch_norm_gather_stats* batch_norm_backward_* batch_norm_update_stats is_vulkan_available",
+        "entries of one vendor's library, which programs do not call",
+        "the operator without the prefix: tt.nn.functional.conv2d, batch_norm, ctc_loss, ...",
+    ),
+    _row(
+        "xpu mtia mps mtia.* Tensor.xpu Tensor.mtia Tensor.ipu",
+        "devices that no backend serves",
+        "tt.device of an installed backend; docs/backends.md adds one",
+    ),
+    _row(
+        "jit.script jit.trace Script* *ScriptModule* ScriptModule* AliasDb *Type Argument ArgumentSpec "
+        "Block CallStack Capsule Code CompilationUnit CompleteArgumentSpec ConcreteModule* "
+        "DeepCopyMemoTable DeserializationStorageContext SerializationStorageContext ErrorReport "
+        "ExecutionPlan FileCheck FunctionSchema Gradient Graph GraphExecutorState IODescriptor "
+        "JITException LockingLogger NoopLogger LoggerBase Node OperatorInfo PyTorchFile* StaticModule "
+        "TracingState Type Use Value Future fork wait import_ir_module* merge_type_from_type_comment "
+        "parse_ir parse_schema parse_type_comment unify_type_list cpp classes BufferDict ModuleDict "
+        "ParameterDict FatalError Tag nn.functional.boolean_dispatch nn.functional.BroadcastingList*",
+        "TorchScript and its internals do not exist",
+        "the function or module itself, which runs as Python",
+    ),
+    _row(
+        "export fx onnx package SymInt SymFloat SymBool sym_constrain_* sym_fresh_size DispatchKey* "
+        "ExcludeDispatchKeyGuard",
+        "programs are not captured as graphs; shapes are plain integers",
+        "tt.trace_calls, which shows the operators of a program",
+    ),
+    _row(
+        "BFloat16Storage BoolStorage ByteStorage CharStorage Complex*Storage DoubleStorage FloatStorage "
+        "HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase cuda.*Storage",
+        "storages with a dtype are deprecated",
+        "tensors, x.untyped_storage() and tt.UntypedStorage",
+    ),
+    _row(
+        "Tensor.index",
+        "dimensions as objects are a prototype",
+        "indexing; tt.einsum",
+    ),
+    _row(
+        "eig symeig solve lstsq matrix_rank Tensor.eig Tensor.symeig Tensor.solve Tensor.lstsq",
+        "removed from PyTorch: the names raise there",
+        "tt.linalg.eig, eigh, solve, lstsq and matrix_rank",
+    ),
+    _row(
+        "frobenius_norm nuclear_norm native_norm",
+        "deprecated",
+        "tt.linalg.vector_norm and tt.linalg.matrix_norm",
+    ),
+    _row(
+        "Tensor.reinforce Tensor.volatile Tensor.name",
+        "without a use in PyTorch: they raise, warn, or are None",
+        "tt.distributions, tt.no_grad(), an attribute of your own",
+    ),
+    _row(
+        "*_autocast_cpu_* *_autocast_gpu_* *_autocast_ipu_* *_autocast_xla_* *_autocast_cache_* "
+        "autocast_increment_nesting autocast_decrement_nesting clear_autocast_cache set_autocast_dtype "
+        "is_autocast_*_enabled",
+        "internals of automatic mixed precision",
+        "tt.autocast",
+    ),
+    _row(
+        "DisableTorchFunction DisableTorchFunctionSubclass overrides.*torch_function* "
+        "nn.functional.*torch_function* overrides.enable_reentrant_dispatch overrides.redispatch_function",
+        "the protocol has tt's name",
+        "tt.DisableTTFunctionSubclass and tt.overrides.has_tt_function, handle_tt_function, ...: docs/tensor-likes.md",
+    ),
+    _row(
+        "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured sparse.as_sparse_gradcheck "
+        "hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse resize_as_sparse_ "
+        "Tensor.grad_dtype Tensor.module_load nn.functional.grouped_mm nn.functional.scaled_mm "
+        "nn.functional.scaled_grouped_mm nn.functional.ScalingType nn.functional.SwizzleType",
+        "prototypes, and methods that only PyTorch's own modules call",
+        "dense tensors; tt.matmul; nn.Module.load_state_dict",
+    ),
+    _row(
+        "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "
+        "utils.benchmark.*Callgrind* utils.benchmark.Fuzz* utils.benchmark.FunctionCount* "
+        "utils.benchmark.ParameterAlias monitor profiler",
+        "measurement inside of PyTorch's C++",
+        "tt.utils.benchmark.Timer, tt.autograd.profiler",
+    ),
+    _row(
+        "AcceleratorError GradScaler init_num_threads has_lapack has_mkl has_openmp has_spectral "
+        "compiled_with_cxx11_abi get_file_path prepare_multiprocessing_environment torch_version",
+        "what PyTorch was built with, and names that leak from its modules",
+        "tt.errors, tt.amp.GradScaler, tt.__config__.show()",
+    ),
+    _row("compile compiler.compile", "a compiler is not built yet", "the function or module itself"),
+    _row("distributed rpc", "one process computes", "tt.multiprocessing"),
+)
+"""All of them."""
+
+
+def left_out(name: str) -> LeftOut | None:
+    """Return the row of a name below `torch`, or None if it is not left out on purpose.
+
+    Examples
+    --------
+    >>> from tt._left_out import left_out
+    >>> left_out("fx.Graph.nodes").instead
+    'tt.trace_calls, which shows the operators of a program'
+    >>> left_out("matmul") is None
+    True
+    """
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        whole = ".".join(parts[:count])
+        for row in LEFT_OUT:
+            if any(fnmatchcase(whole, p) for p in row.names if p.count(".") == whole.count(".")):
+                return row
+    return None

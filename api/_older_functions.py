@@ -1,0 +1,353 @@
+"""Functions of `tt` that programs still call, written with operators that have other names."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import tt
+from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
+
+__all__ = [
+    "alpha_dropout_",
+    "ccol_indices_copy",
+    "col_indices_copy",
+    "convolution",
+    "crow_indices_copy",
+    "dropout_",
+    "embedding_renorm_",
+    "feature_alpha_dropout_",
+    "feature_dropout",
+    "feature_dropout_",
+    "from_file",
+    "hsmm",
+    "indices_copy",
+    "norm_except_dim",
+    "row_indices_copy",
+    "saddmm",
+    "set_anomaly_enabled",
+    "spmm",
+    "values_copy",
+]
+
+
+# --- dropout -----------------------------------------------------------------------------------------------------
+
+
+def dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
+    """Set elements to zero with probability p and scale the others, in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.dropout_(tt.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
+    return tt.nn.functional.dropout(input, p, train, inplace=True)
+
+
+def alpha_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
+    """Drop elements with probability p so that mean and variance stay, in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.alpha_dropout_(tt.ones(3), 0.5, False)
+    tensor([1., 1., 1.])
+    """
+    return tt.nn.functional.alpha_dropout(input, p, train, inplace=True)
+
+
+def feature_alpha_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
+    """Drop whole channels with probability p so that mean and variance stay, in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.feature_alpha_dropout_(tt.ones(1, 2, 1), 0.5, False).shape
+    tt.Size([1, 2, 1])
+    """
+    return tt.nn.functional.feature_alpha_dropout(input, p, train, inplace=True)
+
+
+def feature_dropout(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
+    """Set whole channels, the second dimension, to zero with probability p, and scale the others.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.feature_dropout(tt.ones(1, 2, 1), 0.5, False).shape
+    tt.Size([1, 2, 1])
+    """
+    return tt.mul(input, _channels(input, p)) if _drops(input, p, train) else input
+
+
+def feature_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
+    """Set whole channels to zero with probability p and scale the others, in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.feature_dropout_(tt.ones(1, 2, 1), 1.0, True).sum()
+    tensor(0.)
+    """
+    return input.mul_(_channels(input, p)) if _drops(input, p, train) else input
+
+
+def _checked(name: str, value: Any, argument: str = "input") -> None:
+    if not tt.is_tensor(value):
+        raise ArgumentError(name, f"argument '{argument}' must be Tensor, not {type(value).__name__}")
+
+
+def _drops(input: tt.Tensor, p: float, train: bool) -> bool:
+    _checked("feature_dropout", input)
+    if not 0.0 <= p <= 1.0:
+        raise ValueRangeError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if input.ndim < 2:
+        raise ShapeError(
+            f"feature dropout requires at least 2 dimensions in the input, which has the shape {list(input.shape)}"
+        )
+    return bool(train) and p > 0.0 and input.numel() > 0
+
+
+def _channels(input: tt.Tensor, p: float) -> tt.Tensor:
+    """Return a factor for each channel: 0, or 1 / (1 - p)."""
+    noise = tt.empty((*input.shape[:2], *(1,) * (input.ndim - 2)), dtype=input.dtype, device=input.device)
+    if p == 1.0:
+        return noise.zero_()
+    return noise.bernoulli_(1.0 - p).div_(1.0 - p)
+
+
+# --- products, norms, lookups ------------------------------------------------------------------------------------
+
+
+def convolution(
+    input: tt.Tensor,
+    weight: tt.Tensor,
+    bias: tt.Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> tt.Tensor:
+    """Return a convolution, or a transposed one, over as many dimensions as the weight has besides channels.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.convolution(tt.ones(1, 1, 3), tt.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)
+    tensor([[[2., 2.]]])
+    """
+    _checked("convolution", input)
+    _checked("convolution", weight, "weight")
+    dims = weight.ndim - 2
+    if dims not in (1, 2, 3):
+        raise ShapeError(f"convolution(): a weight of 3, 4 or 5 dimensions is needed, not of {weight.ndim}")
+    functional: Any = tt.nn.functional
+    if transposed:
+        made = getattr(functional, f"conv_transpose{dims}d")(
+            input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+    else:
+        made = getattr(functional, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
+    result: tt.Tensor = made
+    return result
+
+
+def norm_except_dim(v: tt.Tensor, pow: int = 2, dim: int = 0) -> tt.Tensor:
+    """Return the norm over all dimensions except one, which are kept; -1 means over all.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.norm_except_dim(tt.ones(2, 4))
+    tensor([[2.],
+            [2.]])
+    """
+    _checked("norm_except_dim", v, "v")
+    if dim == -1:
+        return tt.linalg.vector_norm(v, pow)
+    if not -v.ndim <= dim < v.ndim:
+        raise DimensionError("norm_except_dim", dim, v.ndim)
+    axis = dim % v.ndim
+    return tt.linalg.vector_norm(v, pow, [d for d in range(v.ndim) if d != axis] or None, keepdim=v.ndim > 1)
+
+
+def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, norm_type: float) -> tt.Tensor:
+    """Scale the rows of a table that some indices name to at most a norm, in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.embedding_renorm_(tt.tensor([[3.0, 4.0], [3.0, 4.0]]), tt.tensor([1]), 1.0, 2.0)
+    tensor([[3.0000, 4.0000],
+            [0.6000, 0.8000]])
+    """
+    _checked("embedding_renorm_", input)
+    _checked("embedding_renorm_", indices, "indices")
+    if input.ndim != 2:
+        raise ShapeError(f"embedding_renorm_(): the table is a matrix, not of the shape {list(input.shape)}")
+    with tt.no_grad():
+        rows = tt.unique(indices.reshape(-1))
+        found = input.index_select(0, rows)
+        norms = tt.linalg.vector_norm(found, norm_type, 1, keepdim=True)
+        factors = tt.where(norms > max_norm, max_norm / (norms + 1e-7), tt.ones_like(norms))
+        return input.index_copy_(0, rows, found * factors)
+
+
+def spmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
+    """Return the product of a sparse matrix and a matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.spmm(tt.eye(2).to_sparse(), tt.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return tt.mm(input, mat2)
+
+
+def saddmm(
+    input: tt.Tensor, mat1: tt.Tensor, mat2: tt.Tensor, *, beta: float = 1, alpha: float = 1
+) -> tt.Tensor:
+    """Return a sparse matrix plus the product of a sparse matrix and a matrix, as a sparse tensor: `sspaddmm`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.saddmm(tt.eye(2).to_sparse(), tt.eye(2).to_sparse(), tt.ones(2, 2), beta=2).to_dense()
+    tensor([[3., 1.],
+            [1., 3.]])
+    """
+    found: tt.Tensor = tt.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return found
+
+
+def hsmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
+    """Return the product of a sparse matrix and a matrix as a sparse tensor; `hspmm` by its older name.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.hsmm(tt.eye(2).to_sparse(), tt.ones(2, 1)).is_sparse
+    True
+    """
+    product: tt.Tensor = tt.hspmm(input, mat2)
+    return product
+
+
+def _copy_of(name: str, doc: str) -> Callable[[tt.Tensor], tt.Tensor]:
+    def copied(input: tt.Tensor) -> tt.Tensor:
+        if not tt.is_tensor(input):
+            raise ArgumentError(
+                copied.__name__, f"argument 'input' must be Tensor, not {type(input).__name__}"
+            )
+        part: tt.Tensor = getattr(input, name)()
+        return part.clone()
+
+    copied.__name__ = copied.__qualname__ = f"{name}_copy"
+    copied.__doc__ = doc
+    return copied
+
+
+indices_copy = _copy_of(
+    "indices",
+    """Return a copy of the coordinates of a sparse tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.indices_copy(tt.tensor([0.0, 3.0]).to_sparse())
+    tensor([[1]])
+    """,
+)
+values_copy = _copy_of(
+    "values",
+    """Return a copy of the elements that a sparse tensor holds.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.values_copy(tt.tensor([0.0, 3.0]).to_sparse())
+    tensor([3.])
+    """,
+)
+crow_indices_copy = _copy_of("crow_indices", "Return a copy of the row pointers of a CSR or BSR tensor.")
+col_indices_copy = _copy_of("col_indices", "Return a copy of the column indices of a CSR or BSR tensor.")
+ccol_indices_copy = _copy_of("ccol_indices", "Return a copy of the column pointers of a CSC or BSC tensor.")
+row_indices_copy = _copy_of("row_indices", "Return a copy of the row indices of a CSC or BSC tensor.")
+
+
+def from_file(filename: str, shared: bool | None = None, size: int | None = 0, **options: Any) -> tt.Tensor:
+    """Return a tensor over a file that is mapped into memory.
+
+    Parameters
+    ----------
+    filename : str
+        The file: the elements, one after the other.
+    shared : bool, optional
+        Whether changes of the tensor are written to the file, which is then made or made longer where needed.
+    size : int
+        The number of elements.
+    **options
+        dtype, layout, device, pin_memory and requires_grad; float32 on the CPU by default.
+
+    Raises
+    ------
+    OSError, RuntimeError
+        If the file does not exist, or is too short.
+
+    Examples
+    --------
+    >>> import os, tempfile, tt
+    >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+    >>> x = tt.from_file(path, shared=True, size=3, dtype=tt.int64)
+    >>> _ = x.fill_(7)
+    >>> tt.from_file(path, size=2, dtype=tt.int64)
+    tensor([7, 7])
+    """
+    dtype = options.get("dtype") or tt.get_default_dtype()
+    if not isinstance(filename, str | os.PathLike):
+        raise ArgumentError("from_file", f"argument 'filename' must be str, not {type(filename).__name__}")
+    if not isinstance(size, int | None):
+        raise ArgumentError("from_file", f"argument 'size' must be int, not {type(size).__name__}")
+    count = size or 0
+    if count < 0:
+        raise ValueRangeError(f"from_file(): the number of elements is not negative, but got {count}")
+    if str(options.get("device") or "cpu") != "cpu":
+        raise ArgumentError("from_file", f"files are mapped on the CPU, not on {options['device']}")
+    length = count * dtype.itemsize
+    if shared:
+        with open(filename, "ab") as made:
+            if made.tell() < length:
+                made.truncate(length)
+    if os.path.getsize(filename) < length:
+        raise ValueRangeError(
+            f"from_file(): {filename} has {os.path.getsize(filename)} bytes, and {count} elements of {dtype} "
+            f"take {length}"
+        )
+    if not count:
+        memory: Any = bytearray()
+        return tt.empty(0, dtype=dtype)
+    with open(filename, "r+b" if shared else "rb") as file:
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        memory = mmap.mmap(file.fileno(), length, access=access)
+    found = tt.frombuffer(memory, dtype=dtype, count=count)
+    return found.requires_grad_() if options.get("requires_grad") else found
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Set whether backward passes look for NaN and name the forward call, as `tt.autograd.set_detect_anomaly`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.set_anomaly_enabled(False)
+    """
+    tt.autograd.set_detect_anomaly(mode, check_nan)

@@ -1,0 +1,38 @@
+"""tt.autograd.variable: `Variable`, which tensors have been since PyTorch 0.4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tt
+
+__all__ = ["Variable", "VariableMeta"]
+
+
+class VariableMeta(type):
+    """The class of `Variable`: every tensor is an instance."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return bool(tt.is_tensor(instance))
+
+    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
+        """Return a tensor over the same memory."""
+        if data is None:
+            data = tt.empty(0)
+        if not tt.is_tensor(data):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        found = data.detach()
+        return found.requires_grad_() if requires_grad else found
+
+
+class Variable(metaclass=VariableMeta):
+    """A tensor, in the words of old programs.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.autograd import Variable
+    >>> x = Variable(tt.ones(2), requires_grad=True)
+    >>> x.requires_grad, isinstance(tt.ones(1), Variable)
+    (True, True)
+    """

@@ -1,0 +1,17 @@
+"""`tt.cuda.FloatTensor` and its like: see `tt._typed_tensors`."""
+
+from __future__ import annotations
+
+from tt._typed_tensors import of_device
+
+_TYPES = of_device("cuda")
+BFloat16Tensor = _TYPES["BFloat16Tensor"]
+BoolTensor = _TYPES["BoolTensor"]
+ByteTensor = _TYPES["ByteTensor"]
+CharTensor = _TYPES["CharTensor"]
+DoubleTensor = _TYPES["DoubleTensor"]
+FloatTensor = _TYPES["FloatTensor"]
+HalfTensor = _TYPES["HalfTensor"]
+IntTensor = _TYPES["IntTensor"]
+LongTensor = _TYPES["LongTensor"]
+ShortTensor = _TYPES["ShortTensor"]

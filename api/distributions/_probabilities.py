@@ -1,0 +1,91 @@
+"""Distributions that are given by probabilities or by their logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tt
+from tt.distributions.distribution import Distribution
+from tt.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["BinaryProbabilities", "Probabilities", "enumerated", "expect_one"]
+
+
+def expect_one(probs: Any, logits: Any) -> None:
+    """Raise unless just one of two is given."""
+    if (probs is None) == (logits is None):
+        raise tt.errors.ValueRangeError("Either `probs` or `logits` must be specified, but not both.")
+
+
+class _Given(Distribution):
+    """Holds one of `probs` and `logits`; the other one is computed when needed."""
+
+    _binary = True
+    _given: str
+
+    @lazy_property
+    def logits(self) -> tt.Tensor:
+        """The logits: logarithms of probabilities, or of odds."""
+        return probs_to_logits(self.probs, is_binary=self._binary)
+
+    @lazy_property
+    def probs(self) -> tt.Tensor:
+        """The probabilities."""
+        return logits_to_probs(self.logits, is_binary=self._binary)
+
+    @property
+    def param_shape(self) -> tt.Size:
+        """The shape of the parameter that was given."""
+        return self._param.shape
+
+    @property
+    def _param(self) -> tt.Tensor:
+        return getattr(self, self._given)
+
+    def _copy_from(self, other: Any) -> None:
+        self._given = other._given
+
+
+class BinaryProbabilities(_Given):
+    """Probabilities of one of two outcomes, and further parameters of the same shape."""
+
+    _batched = {"probs": 0, "logits": 0}
+
+    def _set_binary(self, probs: Any, logits: Any, *others: Any) -> tuple[tt.Tensor, ...]:
+        """Store the parameter that is given, broadcast with others, and return these."""
+        expect_one(probs, logits)
+        self._given = "probs" if logits is None else "logits"
+        given, *broadcast = broadcast_all(probs if logits is None else logits, *others)
+        setattr(self, self._given, given)
+        return tuple(broadcast)
+
+
+class Probabilities(_Given):
+    """Probabilities of several outcomes along the last dimension, which are normalised."""
+
+    _binary = False
+    _batched = {"probs": 1, "logits": 1}
+
+    def _set_normalised(self, probs: Any, logits: Any) -> None:
+        expect_one(probs, logits)
+        self._given = "probs" if logits is None else "logits"
+        given = probs if logits is None else logits
+        if not tt.is_tensor(given) or given.dim() < 1:
+            raise tt.errors.ValueRangeError(f"`{self._given}` parameter must be at least one-dimensional.")
+        if logits is None:
+            self.probs = probs / probs.sum(-1, True)
+        else:
+            self.logits = logits - logits.logsumexp(-1, True)
+
+    @property
+    def _num_events(self) -> int:
+        return int(self._param.shape[-1])
+
+
+def enumerated(distribution: Any, count: int, expand: bool, dtype: Any = None) -> tt.Tensor:
+    """Return the numbers before a count along a first dimension, one for each distribution of the batch."""
+    param = distribution._param
+    batch = distribution.batch_shape
+    values = tt.arange(count, dtype=param.dtype if dtype is None else dtype, device=param.device)
+    values = values.reshape((count, *(1,) * len(batch)))
+    return values.expand((count, *batch)) if expand else values

@@ -1,0 +1,12 @@
+"""tt.hub: models of GitHub repositories and of local folders, through the `hubconf.py` that they hold.
+
+A `hubconf.py` is a Python program: using a repository runs its code.  So a repository that was never trusted is asked
+about first, and nothing is run where no one can be asked.
+"""
+
+from __future__ import annotations
+
+from tt.hub.files import download_url_to_file, get_dir, load_state_dict_from_url, set_dir
+from tt.hub.models import help, list, load
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]

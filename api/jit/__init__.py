@@ -1,0 +1,90 @@
+"""tt.jit: what programs ask of TorchScript.  tt has none: nothing is scripted, and decorators change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
+
+from tt.errors import UnsupportedError
+
+__all__ = [
+    "Final", "annotate", "export", "ignore", "is_scripting", "is_tracing", "isinstance", "script", "script_if_tracing",
+    "trace", "unused",
+]  # fmt: skip
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_isinstance = isinstance
+
+
+def is_scripting() -> bool:
+    """Return False: the code runs as Python.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.jit.is_scripting()
+    False
+    """
+    return False
+
+
+def is_tracing() -> bool:
+    """Return False: nothing is traced.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.jit.is_tracing()
+    False
+    """
+    return False
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Return a function, or a decorator, that changes nothing.
+
+    Examples
+    --------
+    >>> import tt
+    >>> @tt.jit.ignore
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(3)
+    6
+    """
+    return drop if callable(drop) else lambda function: function
+
+
+def export(fn: Function) -> Function:
+    """Return the function as it is."""
+    return fn
+
+
+def unused(fn: Function) -> Function:
+    """Return the function as it is."""
+    return fn
+
+
+def script_if_tracing(fn: Function) -> Function:
+    """Return the function as it is."""
+    return fn
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """Return the value."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Return whether an object is of a type; of a generic type, only what holds the elements is looked at."""
+    return _isinstance(obj, cast(Any, getattr(target_type, "__origin__", None) or target_type))
+
+
+def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: there is no TorchScript."""
+    raise UnsupportedError("jit.script(): tt has no TorchScript: call the function or module itself")
+
+
+def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: there is no TorchScript."""
+    raise UnsupportedError("jit.trace(): tt has no TorchScript: call the function or module itself")

@@ -1,0 +1,51 @@
+"""Helpers of the functions of tt.masked: elements that a mask leaves out get a number that does not count."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import tt
+
+__all__ = ["converted", "filled", "given_mask", "largest", "smallest"]
+
+
+def given_mask(op: str, input: Any, mask: Any) -> Any:
+    """Return a mask in the shape of the input, True everywhere if there is none."""
+    if mask is None:
+        return tt.ones(tuple(input.shape), dtype=tt.bool, device=input.device)
+    if not isinstance(mask, tt.Tensor) or mask.dtype is not tt.bool:
+        raise tt.errors.ArgumentError(op, "the mask must be a tensor of bools")
+    if mask.ndim > input.ndim:
+        raise tt.errors.ShapeError(
+            f"{op}(): the mask must not have more dimensions than the input, but it has {mask.ndim}, and the input "
+            f"{input.ndim}"
+        )
+    return tt.broadcast_to(mask, tuple(input.shape))
+
+
+def converted(input: Any, dtype: Any) -> Any:
+    """Return the input in a dtype, if one is given."""
+    return input if dtype is None else input.to(dtype)
+
+
+def filled(op: str, input: Any, mask: Any, value: Any) -> Any:
+    """Return the input with a number where the mask is False."""
+    if mask is None:
+        return input
+    number = tt.tensor(value, dtype=input.dtype, device=input.device)
+    return tt.where(given_mask(op, input, mask), input, number)
+
+
+def smallest(dtype: Any) -> Any:
+    """Return the number that is no larger than any other of a dtype."""
+    if dtype is tt.bool:
+        return False
+    return -inf if dtype.is_floating_point else tt.iinfo(dtype).min
+
+
+def largest(dtype: Any) -> Any:
+    """Return the number that is no smaller than any other of a dtype."""
+    if dtype is tt.bool:
+        return True
+    return inf if dtype.is_floating_point else tt.iinfo(dtype).max

@@ -1,0 +1,280 @@
+"""Reductions and scans of the elements that a mask selects.
+
+Each takes the arguments of the function of the same name in tt, and `mask`, a tensor of bools that broadcasts to the
+input: where it is False, the element does not count. Where no element counts, the result is undefined.
+"""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+import tt
+from tt.masked.masks import converted, filled, given_mask, largest, smallest
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "logsumexp", "mean", "median", "norm", "prod", "std",
+    "sum", "var",
+]  # fmt: skip
+
+Dims = int | tuple[int, ...] | None
+
+
+def _all(input: Any, dim: Dims) -> tuple[int, ...]:
+    if dim is None:
+        return tuple(range(input.ndim))
+    return (dim,) if isinstance(dim, int) else tuple(dim)
+
+
+def _integral(dtype: Any) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def sum(
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the sum of the elements along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.sum(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(3.)
+    """
+    x = filled("masked.sum", converted(input, dtype), mask, 0)
+    return tt.sum(x, _all(x, dim), keepdim) if x.ndim else tt.sum(x)
+
+
+def prod(
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the product of the elements along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.prod(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(2.)
+    """
+    x = filled("masked.prod", converted(input, dtype), mask, 1)
+    if dtype is None and _integral(x.dtype):
+        x = x.to(tt.int64)
+    if not x.ndim:
+        return tt.clone(x)
+    found: tt.Tensor = x
+    for d in sorted((d % x.ndim for d in _all(x, dim) or range(x.ndim)), reverse=True):
+        found = tt.prod(found, d, keepdim)
+    return found
+
+
+def amax(
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the largest element along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.amax(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(2.)
+    """
+    x = converted(input, dtype)
+    x = filled("masked.amax", x, mask, smallest(x.dtype))
+    return tt.amax(x, _all(x, dim), keepdim) if x.ndim else x.clone()
+
+
+def amin(
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the smallest element along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.amin(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(1.)
+    """
+    x = converted(input, dtype)
+    x = filled("masked.amin", x, mask, largest(x.dtype))
+    return tt.amin(x, _all(x, dim), keepdim) if x.ndim else x.clone()
+
+
+def argmax(
+    input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the index of the largest element where the mask is True, along a dimension or of all.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.argmax(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(2)
+    """
+    x = converted(input, dtype)
+    return tt.argmax(filled("masked.argmax", x, mask, smallest(x.dtype)), dim, keepdim)
+
+
+def argmin(
+    input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the index of the smallest element where the mask is True, along a dimension or of all.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.argmin(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(0)
+    """
+    x = converted(input, dtype)
+    return tt.argmin(filled("masked.argmin", x, mask, largest(x.dtype)), dim, keepdim)
+
+
+def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+    """Return the sums of the elements so far along a dimension, of those where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.cumsum(tt.tensor([1.0, 5.0, 2.0]), 0, mask=tt.tensor([True, False, True]))
+    tensor([1., 1., 3.])
+    """
+    return tt.cumsum(filled("masked.cumsum", converted(input, dtype), mask, 0), dim)
+
+
+def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> tt.Tensor:
+    """Return the products of the elements so far along a dimension, of those where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.cumprod(tt.tensor([1.0, 5.0, 2.0]), 0, mask=tt.tensor([True, False, True]))
+    tensor([1., 1., 2.])
+    """
+    return tt.cumprod(filled("masked.cumprod", converted(input, dtype), mask, 1), dim)
+
+
+def mean(
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the mean of the elements along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.mean(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(1.5000)
+    """
+    x = converted(input, dtype)
+    count = sum(given_mask("masked.mean", x, mask), dim, keepdim=keepdim)
+    return sum(x, dim, keepdim=keepdim, mask=mask) / count
+
+
+def median(
+    input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the median along a dimension of the elements where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.median(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(1.)
+    """
+    x = converted(input, dtype)
+    where = given_mask("masked.median", x, mask)
+    if not x.dtype.is_floating_point and not bool(where.all()):
+        raise tt.errors.ValueRangeError("masked.median(): a mask of integers must be True everywhere")
+    x = filled("masked.median", x, mask, nan) if x.dtype.is_floating_point else x
+    return tt.nanmedian(x, dim, keepdim).values
+
+
+def logsumexp(
+    input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> tt.Tensor:
+    """Return the logarithm of the sum of the exponentials along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.logsumexp(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(2.3133)
+    """
+    x = converted(input, dtype)
+    if _integral(x.dtype):
+        x = x.to(tt.get_default_dtype())
+    x = filled("masked.logsumexp", x, mask, -inf)
+    return tt.logsumexp(x, _all(x, dim), keepdim)
+
+
+def norm(
+    input: Any,
+    ord: float | None = 2.0,
+    dim: Dims = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> tt.Tensor:
+    """Return the norm of order ord along dimensions, of the elements where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.norm(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(2.2361)
+    """
+    x = converted(input, dtype)
+    order = 2.0 if ord is None else ord
+    x = filled("masked.norm", x, mask, inf if order == -inf else 0)
+    return tt.linalg.vector_norm(x, order, _all(x, dim), keepdim)
+
+
+def var(
+    input: Any,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> tt.Tensor:
+    """Return the variance of the elements along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.var(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(0.5000)
+    """
+    if unbiased is not None and correction is not None:
+        raise tt.errors.ValueRangeError("masked.var(): give unbiased or correction, not both")
+    less = float(unbiased) if unbiased is not None else 1.0 if correction is None else float(correction)
+    x = converted(input, dtype)
+    if _integral(x.dtype):
+        x = x.to(tt.get_default_dtype())
+    count = sum(given_mask("masked.var", x, mask), dim, keepdim=True)
+    distance = tt.abs(x - sum(x, dim, keepdim=True, mask=mask) / count)
+    total = sum(distance * distance, dim, keepdim=keepdim, mask=mask)
+    return total / tt.clamp((count if keepdim else count.reshape(total.shape)) - less, min=0)
+
+
+def std(
+    input: Any,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    *,
+    correction: float | None = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> tt.Tensor:
+    """Return the standard deviation of the elements along dimensions where the mask is True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked.std(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
+    tensor(0.7071)
+    """
+    return tt.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))

@@ -1,0 +1,381 @@
+"""Initialisation of parameters: functions that fill a tensor in place and return it."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal, ParamSpec, TypeVar
+
+import tt
+
+__all__ = [
+    "calculate_gain",
+    "constant",
+    "constant_",
+    "dirac",
+    "dirac_",
+    "eye",
+    "eye_",
+    "kaiming_normal",
+    "kaiming_normal_",
+    "kaiming_uniform",
+    "kaiming_uniform_",
+    "normal",
+    "normal_",
+    "ones_",
+    "orthogonal",
+    "orthogonal_",
+    "sparse",
+    "sparse_",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "xavier_normal",
+    "xavier_normal_",
+    "xavier_uniform",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+FanMode = Literal["fan_in", "fan_out"]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_GAINS = {
+    **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0),
+    "tanh": 5.0 / 3,
+    "relu": math.sqrt(2.0),
+    "selu": 3.0 / 4,
+}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return the gain recommended for an activation: what keeps the variance from layer to layer.
+
+    Parameters
+    ----------
+    nonlinearity : str
+        The name of the function in `tt.nn.functional`.
+    param : float, optional
+        The slope of `leaky_relu`, 0.01 without it.
+
+    Raises
+    ------
+    ValueError
+        For another function, or a slope that is not a number.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.init.calculate_gain("tanh")
+    1.6666666666666667
+    """
+    if nonlinearity in _GAINS:
+        return 1 if _GAINS[nonlinearity] == 1.0 else _GAINS[nonlinearity]
+    if nonlinearity == "leaky_relu":
+        if param is None:
+            param = 0.01
+        elif isinstance(param, bool) or not isinstance(param, (int, float)):
+            raise ValueError(f"negative_slope {param} not a valid number")
+        return math.sqrt(2.0 / (1 + param**2))
+    known = ", ".join([*_GAINS, "leaky_relu"])
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}\n  supported: {known}")
+
+
+def uniform_(
+    tensor: tt.Tensor, a: float = 0.0, b: float = 1.0, generator: tt.Generator | None = None
+) -> tt.Tensor:
+    """Fill with numbers drawn uniformly from [a, b)."""
+    with tt.no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(
+    tensor: tt.Tensor, mean: float = 0.0, std: float = 1.0, generator: tt.Generator | None = None
+) -> tt.Tensor:
+    """Fill with numbers drawn from a normal distribution."""
+    with tt.no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: tt.Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: tt.Generator | None = None,
+) -> tt.Tensor:
+    """Fill with numbers drawn from a normal distribution that is cut off at a and b.
+
+    Examples
+    --------
+    >>> import tt
+    >>> bool(tt.nn.init.trunc_normal_(tt.empty(100)).abs().max() <= 2)
+    True
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_: "
+            "the distribution of values may be incorrect",
+            stacklevel=2,
+        )
+
+    def cumulated(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    # The inverse of the cumulated distribution, at numbers drawn uniformly from the part between a and b.
+    low, high = cumulated((a - mean) / std), cumulated((b - mean) / std)
+    with tt.no_grad():
+        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+        tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
+        return tensor.clamp_(min=a, max=b)
+
+
+def constant_(tensor: tt.Tensor, val: float) -> tt.Tensor:
+    """Fill with a number."""
+    with tt.no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: tt.Tensor) -> tt.Tensor:
+    """Fill with one."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: tt.Tensor) -> tt.Tensor:
+    """Fill with zero."""
+    with tt.no_grad():
+        return tensor.zero_()
+
+
+def _check_dims(tensor: tt.Tensor, allowed: tuple[int, ...], named: str) -> None:
+    if tensor.ndimension() not in allowed:
+        raise ValueError(
+            f"Only tensors with {named} dimensions are supported, and this one has {tensor.ndimension()}"
+        )
+
+
+def eye_(tensor: tt.Tensor) -> tt.Tensor:
+    """Fill a matrix with ones in the diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.init.eye_(tt.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
+    _check_dims(tensor, (2,), "2")
+    with tt.no_grad():
+        return tensor.copy_(tt.eye(*tensor.shape, device=tensor.device, dtype=tensor.dtype))
+
+
+def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
+    """Fill the weight of a convolution so that it returns as many of its input's channels as it has.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The weight, with three, four or five dimensions.
+    groups : int
+        The groups of the convolution.
+
+    Raises
+    ------
+    ValueError
+        If the weight has other dimensions, or the groups do not divide its outputs.
+    """
+    _check_dims(tensor, (3, 4, 5), "3, 4, or 5")
+    sizes = tensor.size()
+    if sizes[0] % groups:
+        raise ValueError(f"dim 0 must be divisible by groups: it is {sizes[0]}, and groups is {groups}")
+    each = sizes[0] // groups
+    middle = tuple(size // 2 for size in sizes[2:])
+    with tt.no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(each, sizes[1])):
+                tensor[(group * each + channel, channel, *middle)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor: tt.Tensor) -> tuple[int, int]:
+    if tensor.dim() < 2:
+        raise ValueError(
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions: "
+            f"the shape is {tuple(tensor.shape)}"
+        )
+    field = math.prod(tensor.shape[2:])
+    return tensor.size(1) * field, tensor.size(0) * field
+
+
+def _calculate_correct_fan(tensor: tt.Tensor, mode: str) -> int:
+    mode = mode.lower()
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+def xavier_uniform_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generator | None = None) -> tt.Tensor:
+    """Fill with numbers from ±gain * sqrt(6 / (fan_in + fan_out)).
+
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+    """
+    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generator | None = None) -> tt.Tensor:
+    """Fill from a normal distribution with deviation gain * sqrt(2 / (fan_in + fan_out)).
+
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+    """
+    std = gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def _is_empty(tensor: tt.Tensor) -> bool:
+    if 0 not in tensor.shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
+
+
+def kaiming_uniform_(
+    tensor: tt.Tensor,
+    a: float = 0,
+    mode: FanMode = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: tt.Generator | None = None,
+) -> tt.Tensor:
+    """Fill with numbers from ±gain * sqrt(3 / fan).
+
+    He, Zhang, Ren and Sun, "Delving deep into rectifiers", 2015.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The tensor.
+    a : float
+        The negative slope of the following `leaky_relu`.
+    mode : {"fan_in", "fan_out"}
+        Whether the variance is kept forward or backward.
+    nonlinearity : str
+        The activation that follows; see `calculate_gain`.
+    generator : Generator, optional
+        Where the random numbers come from.
+    """
+    if _is_empty(tensor):
+        return tensor
+    bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: tt.Tensor,
+    a: float = 0,
+    mode: FanMode = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: tt.Generator | None = None,
+) -> tt.Tensor:
+    """Fill from a normal distribution with deviation gain / sqrt(fan); the parameters are `kaiming_uniform_`'s.
+
+    He, Zhang, Ren and Sun, "Delving deep into rectifiers", 2015.
+    """
+    if _is_empty(tensor):
+        return tensor
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def orthogonal_(tensor: tt.Tensor, gain: float = 1, generator: tt.Generator | None = None) -> tt.Tensor:
+    """Fill with an orthogonal matrix, times a gain; dimensions after the first count as one.
+
+    Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural
+    networks", 2014.
+
+    Examples
+    --------
+    >>> import tt
+    >>> q = tt.nn.init.orthogonal_(tt.empty(3, 3))
+    >>> tt.allclose(q @ q.T, tt.eye(3), atol=1e-5)
+    True
+    """
+    if tensor.ndimension() < 2:
+        raise ValueError(
+            f"Only tensors with 2 or more dimensions are supported, and this one has {tensor.ndim}"
+        )
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
+    with tt.no_grad():
+        flat = tt.empty((rows, columns), dtype=tensor.dtype, device=tensor.device).normal_(
+            0, 1, generator=generator
+        )
+        q, r = tt.linalg.qr(flat.t() if rows < columns else flat)
+        q = q * r.diagonal().sign()  # so that every orthogonal matrix is as probable as any other
+        tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
+        return tensor.mul_(gain)
+
+
+def sparse_(
+    tensor: tt.Tensor, sparsity: float, std: float = 0.01, generator: tt.Generator | None = None
+) -> tt.Tensor:
+    """Fill a matrix from a normal distribution, and a fraction of each column with zeros.
+
+    Martens, "Deep learning via Hessian-free optimization", 2010.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The matrix.
+    sparsity : float
+        The fraction of zeros in each column.
+    std : float
+        The deviation of the other elements.
+    generator : Generator, optional
+        Where the random numbers come from.
+    """
+    _check_dims(tensor, (2,), "2")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with tt.no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for column in range(columns):
+            tensor[tt.randperm(rows, device=tensor.device)[:zeros], column] = 0
+    return tensor
+
+
+def _deprecated(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function under its old name, without the underscore."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def old(*args: P.args, **kwargs: P.kwargs) -> R:
+        warnings.warn(
+            f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    old.__doc__ = f"Call `{name}`; deprecated."
+    old.__name__ = old.__qualname__ = name[:-1]
+    return old
+
+
+uniform = _deprecated(uniform_)
+normal = _deprecated(normal_)
+constant = _deprecated(constant_)
+eye = _deprecated(eye_)
+dirac = _deprecated(dirac_)
+xavier_uniform = _deprecated(xavier_uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+kaiming_normal = _deprecated(kaiming_normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)

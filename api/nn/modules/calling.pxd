@@ -1,0 +1,1 @@
+from tt.nn.modules cimport attribute_slot

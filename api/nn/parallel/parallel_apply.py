@@ -1,0 +1,86 @@
+"""Calls of several modules at the same time, each on its device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import tt
+from tt.errors import AssertedError, UnsupportedError
+from tt.nn.modules.module import Module
+
+__all__ = ["parallel_apply"]
+
+
+def parallel_apply(
+    modules: Sequence[Module],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[Any] | None = None,
+) -> list[Any]:
+    """Call modules on their inputs in parallel, in a thread for each.
+
+    Parameters
+    ----------
+    modules : sequence of Module
+        The modules.
+    inputs : sequence
+        For each module its positional arguments, or its only one.
+    kwargs_tup : sequence of dict, optional
+        For each module its named arguments.
+    devices : sequence of int or device, optional
+        The GPU of each call.
+
+    Raises
+    ------
+    AssertedError
+        If there are not as many inputs, named arguments or devices as modules.
+    UnsupportedError
+        Without a GPU, as in PyTorch.
+
+    Examples
+    --------
+    >>> import tt
+    >>> try:
+    ...     tt.nn.parallel.parallel_apply([tt.nn.ReLU()], [])
+    ... except AssertionError as error:
+    ...     print(error)
+    parallel_apply(): The number of modules 1 is not equal to the number of inputs 0
+    """
+    named: Sequence[dict[str, Any]] = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
+    for what, given in (("inputs", inputs), ("named arguments", named), ("devices", devices)):
+        if given is not None and len(given) != len(modules):
+            raise AssertedError(
+                f"parallel_apply(): The number of modules {len(modules)} is not equal to the number of {what} "
+                f"{len(given)}"
+            )
+    if not tt.cuda.is_available():
+        raise UnsupportedError(
+            "parallel_apply(): there is no GPU, and a CPU is one device\n  try: calling the modules one after the other"
+        )
+    with_gradients = tt.is_grad_enabled()
+    found: list[Any] = [None] * len(modules)
+    errors: list[Exception | None] = [None] * len(modules)
+
+    def call(place: int) -> None:
+        args = inputs[place] if isinstance(inputs[place], (list, tuple)) else (inputs[place],)
+        try:
+            with (
+                tt.set_grad_enabled(with_gradients),
+                tt.cuda.device(None if devices is None else devices[place]),
+            ):
+                found[place] = modules[place](*args, **named[place])
+        except Exception as error:
+            error.add_note(f"in parallel_apply(), module {place}")
+            errors[place] = error
+
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(modules))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        if error is not None:
+            raise error
+    return found

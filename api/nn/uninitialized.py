@@ -1,0 +1,188 @@
+"""Parameters and buffers whose shape the first input decides; public names of `tt.nn.parameter`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar
+
+import tt
+from tt.nn.parameter import Parameter
+from tt.overrides import DisableTTFunction
+
+__all__ = ["UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"]
+
+_CONVERTING = (
+    "to", "cpu", "cuda", "half", "float", "double", "bfloat16", "char", "short", "int", "long", "type",
+)  # fmt: skip
+_ALLOWED = (
+    *_CONVERTING, "data", "grad", "grad_fn", "device", "dtype", "layout", "is_leaf", "requires_grad", "requires_grad_",
+    "is_cuda", "is_cpu", "is_meta", "is_complex", "is_floating_point", "detach", "detach_", "_version", "is_sparse",
+)  # fmt: skip
+
+
+@functools.cache
+def _allowed() -> frozenset[Any]:
+    """Return the functions that need no shape, as `__tt_function__` gets them."""
+    members = [getattr(tt.Tensor, name) for name in _ALLOWED]
+    access = [getattr(m, how) for m in members for how in ("__get__", "__set__") if hasattr(m, how)]
+    return frozenset([*members, *access])
+
+
+@functools.cache
+def _converting() -> frozenset[Any]:
+    """Return the functions that give a tensor another dtype or device."""
+    return frozenset(getattr(tt.Tensor, name) for name in _CONVERTING)
+
+
+class UninitializedTensorMixin:
+    """A tensor without a shape yet.
+
+    `materialize` gives it one; until then most members of a tensor raise a ValueError.
+    """
+
+    cls_to_become: ClassVar[type]
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary parameter or buffer of a shape, with undefined values.
+
+        Parameters
+        ----------
+        shape : sequence of int
+            The shape.
+        device : device, optional
+            The device; that of this tensor without one.
+        dtype : dtype, optional
+            The dtype; that of this tensor without one.
+        """
+        this: Any = self
+        this.data = tt.empty(
+            tuple(shape),
+            device=this.data.device if device is None else device,
+            dtype=this.data.dtype if dtype is None else dtype,
+        )
+        this.__class__ = type(self).cls_to_become
+        plain = this.detach()
+        this._keys = (
+            plain.requires_grad_() if this.requires_grad else plain
+        )._keys  # without this class's bit
+
+    @classmethod
+    def __tt_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Refuse what needs a shape."""
+        if func not in _allowed():
+            raise ValueError(
+                f"{getattr(func, '__name__', func)} of an uninitialized parameter or buffer: it has no shape yet\n"
+                "  try: call the module once with an input, which decides the shape"
+            )
+        with DisableTTFunction():
+            return func(*args, **(kwargs or {}))
+
+    @property
+    def shape(self) -> Any:
+        """Refused: there is none yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer: the first call of its module decides it\n"
+            "  (a state dict with initialized parameters decides it too, one without cannot be loaded)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[override]  # it refuses
+    """A parameter whose shape is not known yet.
+
+    Parameters
+    ----------
+    requires_grad : bool
+        Whether autograd records operations on it.
+    device, dtype : optional
+        Those of the parameter that it becomes.
+
+    Examples
+    --------
+    >>> import tt
+    >>> param = tt.nn.UninitializedParameter()
+    >>> param.materialize((2, 3))
+    >>> type(param).__name__, param.shape
+    ('Parameter', tt.Size([2, 3]))
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Any = None, dtype: Any = None
+    ) -> UninitializedParameter:
+        """Make the parameter; see the class."""
+        data = tt.empty(0, device=device, dtype=dtype)
+        new: UninitializedParameter = Parameter.__new__(cls, data, requires_grad)
+        return new
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        """Take the arguments of `__new__`."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        new: UninitializedParameter = memo[id(self)]
+        return new
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, tt.Tensor):  # type: ignore[override]  # it refuses
+    """A buffer whose shape is not known yet.
+
+    Parameters
+    ----------
+    requires_grad : bool
+        Whether autograd records operations on it.
+    device, dtype : optional
+        Those of the buffer that it becomes.
+    persistent : bool
+        Whether the buffer is part of the state dict.
+    """
+
+    cls_to_become = tt.Tensor
+    persistent: bool
+    _is_buffer: bool
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> UninitializedBuffer:
+        """Make the buffer; see the class."""
+        data = tt.empty(0, device=device, dtype=dtype)
+        new: UninitializedBuffer = data.as_subclass(cls)
+        new.requires_grad_(requires_grad)
+        new.persistent = persistent
+        new._is_buffer = True  # as Buffer does
+        return new
+
+    def __init__(
+        self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> None:
+        """Take the arguments of `__new__`."""
+
+    @classmethod
+    def __tt_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Refuse functions that need a shape; a result of another dtype or device has none either."""
+        result = super().__tt_function__(func, types, args, kwargs)
+        if func not in _converting() or type(result) is not tt.Tensor:
+            return result
+        return cls(result.requires_grad, result.device, result.dtype, args[0].persistent)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedBuffer:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(
+                self.requires_grad, self.data.device, self.data.dtype, self.persistent
+            )
+        new: UninitializedBuffer = memo[id(self)]
+        return new
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, self.data.device, self.data.dtype, self.persistent)

@@ -1,0 +1,123 @@
+"""The line search for the strong Wolfe conditions, with cubic interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+SUFFICIENT: Final = 1e-4  # of the decrease that the slope promises
+FLAT: Final = 0.9  # of the slope may be left
+MOST_TRIALS: Final = 25
+
+
+@dataclass
+class Trial:
+    """A point on the line: where, the loss, its gradient, and the slope along the line."""
+
+    at: Any
+    value: float
+    grad: Any
+    slope: float
+
+
+def lowest_of_cubic(one: Trial, other: Trial, bounds: tuple[Any, Any] | None = None) -> Any:
+    """Return where the cubic through two trials, with their slopes, has its minimum, between bounds."""
+    left, right = (one, other) if one.at <= other.at else (other, one)
+    low, high = bounds or (left.at, right.at)
+    bend = one.slope + other.slope - 3 * (one.value - other.value) / (one.at - other.at)
+    square = bend**2 - one.slope * other.slope
+    if square < 0:
+        return (low + high) / 2.0
+    root = square**0.5
+    part = (right.slope + root - bend) / (right.slope - left.slope + 2 * root)
+    return min(max(right.at - (right.at - left.at) * part, low), high)
+
+
+def strong_wolfe(
+    evaluate: Callable[[Any], tuple[float, Any]],
+    length: Any,
+    direction: Any,
+    value: float,
+    grad: Any,
+    slope: float,
+    tolerance: float,
+) -> tuple[Trial, int]:
+    """Return a point that fulfils the strong Wolfe conditions, and the number of evaluations.
+
+    Algorithms 3.5 and 3.6 of Nocedal and Wright, *Numerical Optimization*: a bracket is found, then narrowed.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Returns loss and gradient at a distance from the start.
+    length : float
+        The first distance.
+    direction : Tensor
+        The direction.
+    value, grad, slope
+        Loss, gradient and slope at the start.
+    tolerance : float
+        The width of the bracket below which the search ends.
+    """
+    start = Trial(0, value, grad, slope)
+    trials = 0
+
+    def trial(at: Any) -> Trial:
+        nonlocal trials
+        trials += 1
+        found, gradient = evaluate(at)
+        return Trial(at, found, gradient, gradient.dot(direction).item())
+
+    def too_high(point: Trial) -> bool:
+        return bool(point.value > value + SUFFICIENT * point.at * slope)
+
+    def flat(point: Trial) -> bool:
+        return abs(point.slope) <= -FLAT * slope
+
+    # A bracket.
+    before, point, steps = start, trial(length), 0
+    bracket: list[Trial] = []
+    while steps < MOST_TRIALS:
+        if too_high(point) or (steps > 1 and point.value >= before.value):
+            bracket = [before, point]
+            break
+        if flat(point):
+            return point, trials
+        if point.slope >= 0:
+            bracket = [before, point]
+            break
+        bounds = (point.at + 0.01 * (point.at - before.at), point.at * 10)
+        before, point = point, trial(lowest_of_cubic(before, point, bounds))
+        steps += 1
+    if not bracket:
+        bracket = [start, point]
+
+    # Narrower, until a point fulfils both conditions.
+    width_of_direction = direction.abs().max().item()
+    stuck = False
+    low, high = sorted(bracket, key=lambda at: at.value)
+    while steps < MOST_TRIALS and abs(high.at - low.at) * width_of_direction >= tolerance:
+        at = lowest_of_cubic(low, high)
+        left, right = sorted((low.at, high.at))
+        margin = 0.1 * (right - left)
+        if min(right - at, at - left) < margin:
+            # Too near to an end: allowed once, then moved inside.
+            if stuck or at >= right or at <= left:
+                at = right - margin if abs(at - right) < abs(at - left) else left + margin
+                stuck = False
+            else:
+                stuck = True
+        else:
+            stuck = False
+        point = trial(at)
+        steps += 1
+        if too_high(point) or point.value >= low.value:
+            low, high = sorted((low, point), key=lambda at: at.value)
+            continue
+        if flat(point):
+            return point, trials
+        if point.slope * (high.at - low.at) >= 0:
+            high = low
+        low = point
+    return low, trials

@@ -1,0 +1,38 @@
+"""tt.return_types: the classes of results with names, such as `tt.return_types.max` of `tt.max(x, 0)`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tt.core.dispatch.call.return_types import return_type
+from tt.core.dispatch.registry.registry import REGISTRY
+
+
+@cache
+def _classes() -> dict[str, Any]:
+    """Return the classes by their names; those of `out=` forms are the same classes."""
+    found = {}
+    for name in REGISTRY.names():
+        definition = None if "::" in name else REGISTRY.definition(name)
+        if definition is None:
+            continue
+        fields = tuple(str(r.name) for r in definition.signature.returns if r.name is not None)
+        if 1 < len(fields) == len(definition.signature.returns):
+            short = definition.signature.name
+            found[short] = return_type(short, fields)
+            found[f"{short}_out"] = found[short]
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if name == "all_return_types":
+        return list(dict.fromkeys(_classes().values()))
+    try:
+        return _classes()[name]
+    except KeyError:
+        raise AttributeError(f"module 'tt.return_types' has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    return sorted({"all_return_types", *_classes()})

@@ -1,0 +1,45 @@
+"""tt.serialization: saving and loading, and what files may do.
+
+`tt.save` and `tt.load` are what programs need; see docs/saving.md.
+"""
+
+from __future__ import annotations
+
+from tt.serialization.allow_list import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from tt.serialization.loading import load
+from tt.serialization.locations import default_restore_location, location_tag, register_package
+from tt.serialization.options import (
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
+from tt.serialization.saving import save
+from tt.serialization.storages import LoadedStorage
+from tt.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
+
+__all__ = [
+    "LoadEndianness",
+    "LoadedStorage",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+]

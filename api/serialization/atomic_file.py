@@ -1,0 +1,114 @@
+"""Files that are whole or not there: written without their name, synced, and renamed.
+
+On Linux the file has no name at all while it is written, so a process that is killed leaves nothing behind; elsewhere,
+and on file systems that cannot do that, it has a temporary name in the same folder.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from types import TracebackType
+from typing import IO
+
+__all__ = ["AtomicFile"]
+
+_FLAGS = os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class AtomicFile:
+    """A context manager that gives a file to write, which replaces `path` when the block ends well.
+
+    Until then, and if the block raises or the process dies, `path` stays as it was.  What has no contents to keep (a
+    pipe, a terminal) is written directly.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; a symbolic link stays, and the file that it points to is replaced.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from tt.serialization.atomic_file import AtomicFile
+    >>> folder = tempfile.mkdtemp()
+    >>> with AtomicFile(os.path.join(folder, "name")) as file:
+    ...     _ = file.write(b"contents")
+    >>> os.listdir(folder)
+    ['name']
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._target = os.path.realpath(os.fspath(path))
+        folder, name = os.path.split(self._target)
+        self._folder = folder
+        self._temporary = os.path.join(folder, f".{name[:150]}.{secrets.token_hex(6)}.tmp")
+        self._named = self._direct = False
+
+    def __enter__(self) -> IO[bytes]:
+        mode = None
+        with suppress(FileNotFoundError):
+            mode = os.stat(self._target).st_mode
+        if mode is not None and not stat.S_ISREG(mode):
+            self._direct = True
+            self.file: IO[bytes] = open(self._target, "wb")  # closed by __exit__
+            return self.file
+        descriptor = self._open()
+        self.file = open(descriptor, "wb", buffering=0)  # closed by __exit__
+        if mode is not None and hasattr(os, "fchmod"):
+            with suppress(PermissionError):
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+        return self.file
+
+    def _open(self) -> int:
+        if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+            with suppress(OSError):  # of a file system that cannot; what else is wrong shows below
+                return os.open(self._folder, _FLAGS | os.O_TMPFILE, 0o666)
+        descriptor = os.open(self._temporary, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+        self._named = True
+        return descriptor
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._direct:
+            self.file.close()
+            return
+        try:
+            with self.file:
+                if kind is None:
+                    os.fsync(self.file.fileno())
+                    if not self._named:
+                        _give_name(self.file.fileno(), self._temporary)
+                        self._named = True
+            if kind is None:
+                os.replace(self._temporary, self._target)
+                self._named = False
+                _sync_folder(self._folder)
+        finally:
+            if self._named:
+                with suppress(FileNotFoundError):
+                    os.unlink(self._temporary)
+
+
+def _give_name(descriptor: int, name: str) -> None:
+    """Give a name to an open file that has none."""
+    # A descriptor of a folder, which an absolute path ignores, makes Python call linkat, which alone follows the link.
+    os.link(f"/proc/self/fd/{descriptor}", name, src_dir_fd=descriptor, follow_symlinks=True)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name last, where folders can be synced."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # of a file system that cannot
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

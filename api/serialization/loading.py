@@ -1,0 +1,399 @@
+"""`tt.load`."""
+
+from __future__ import annotations
+
+import io
+import mmap as mmap_module
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable
+from typing import IO, Any
+
+import numpy as np
+
+import tt
+from tt.errors import CorruptFileError, UnsafeGlobalError, UnsupportedError
+from tt.library import tensor_in_storage
+from tt.serialization.archive_reader import ArchiveReader
+from tt.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION, is_legacy, locate_storages
+from tt.serialization.locations import UserCodeError, restorer
+from tt.serialization.names import DTYPE_NAMES, STORAGE_TYPES, TENSOR_TYPES, to_tt
+from tt.serialization.options import OPTIONS, LoadEndianness
+from tt.serialization.rebuilding import Rebuilder
+from tt.serialization.storages import LoadedStorage, StorageType, array_of_bytes
+from tt.serialization.tar import is_tar, load_tar
+from tt.serialization.unpickler import ScanningUnpickler, WeightsUnpickler
+
+__all__ = ["load"]
+
+Reader = Callable[[str, int], np.ndarray[Any, Any]]
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Return the object that a file of `tt.save` or `torch.save` holds.
+
+    Parameters
+    ----------
+    f : str, os.PathLike or file object
+        A file object needs `read`, `seek` and `tell`.
+    map_location : callable, device, str or dict, optional
+        Where tensors go: to one device, to another one for each device on which tensors were saved, or where a function
+        of a `tt.serialization.LoadedStorage` and the name of its device puts them.  Without it each goes to the device
+        on which it was saved.
+    pickle_module : module, optional
+        What unpickles, with `weights_only=False`.
+    weights_only : bool, optional
+        True, the default, reads tensors, numbers, texts and containers, and runs nothing that the file names but what
+        was allowed by `tt.serialization.add_safe_globals`.  False runs whatever the file says: only for files that you
+        trust as much as a program.
+    mmap : bool, optional
+        Map the file, which needs to be given by name: its tensors are read when they are used.  Changes of them stay
+        in memory (see `tt.serialization.set_default_mmap_options`), and checksums are not verified.
+    **pickle_load_args
+        For `pickle_module.Unpickler`; `encoding` of texts that Python 2 wrote.
+
+    Raises
+    ------
+    CorruptFileError
+        When the file is cut off or damaged, or is of another format.
+    UnsafeGlobalError
+        When it needs something that is not allowed.
+    DeviceError
+        When a device on which tensors were saved is not there.
+
+    See Also
+    --------
+    save : writes the file.
+
+    Examples
+    --------
+    >>> import io
+    >>> import tt
+    >>> file = io.BytesIO()
+    >>> tt.save([tt.arange(3), "text"], file)
+    >>> _ = file.seek(0)
+    >>> tt.load(file)
+    [tensor([0, 1, 2]), 'text']
+    """
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "load(): with weights_only=True nothing but tt's own unpickler runs, so pickle_module cannot be given"
+        )
+    if weights_only and set(pickle_load_args) - {"encoding"}:
+        warnings.warn("load(): pickle_load_args only work with weights_only=False", UserWarning, stacklevel=2)
+    options = _Session(map_location, pickle_module or pickle, weights_only, bool(mmap), pickle_load_args)
+    if isinstance(f, str | os.PathLike):
+        path = os.fsdecode(os.fspath(f))
+        if path.endswith(".safetensors"):
+            from tt.utils.safetensors import load_file  # needs the library
+
+            return load_file(path, device="cpu" if map_location is None else map_location)
+        writable = mmap and OPTIONS.mmap_flags == getattr(mmap_module, "MAP_SHARED", None)
+        with open(path, "r+b" if writable else "rb") as file:
+            return options.load_or_raise(file, path)
+    if mmap:
+        raise ValueError("load(): mmap=True needs a file that is given by its name, not a file object")
+    if not hasattr(f, "read"):
+        raise AttributeError(f"load() takes a path or a file object with read(), but got {type(f).__name__}")
+    name = getattr(f, "name", None)
+    return options.load_or_raise(_seekable(f), name if isinstance(name, str) else "<file object>")
+
+
+def _seekable(file: Any) -> Any:
+    """Return a file that can seek: itself, or its contents in memory."""
+    try:
+        file.seek(file.tell())
+    except (AttributeError, OSError):
+        return io.BytesIO(file.read())
+    return file
+
+
+class _Session:
+    """One call of `load`: its arguments, and the storages that it has loaded."""
+
+    def __init__(
+        self, map_location: Any, pickle_module: Any, weights_only: bool, mapped: bool, more: dict[str, Any]
+    ) -> None:
+        self.restore = restorer(map_location)
+        self._to_meta = isinstance(map_location, str | tt.device) and tt.device(map_location).type == "meta"
+        self._pickle, self._safe, self._mapped = pickle_module, weights_only, mapped
+        self._more = {"encoding": "utf-8", **more}
+        self.path = ""
+        self.storages: dict[str, LoadedStorage] = {}
+        self._untyped: dict[int, tuple[Any, LoadedStorage]] = {}
+        self._swap = False
+        self._read: Reader = lambda key, nbytes: np.empty(0, np.uint8)
+
+    def load_or_raise(self, file: IO[bytes], path: str) -> Any:
+        """Return the contents of a file, or raise the error of a function of the user."""
+        try:
+            return self.load(file, path)
+        except UserCodeError as error:
+            raise error.original from None
+
+    def load(self, file: IO[bytes], path: str) -> Any:
+        """Return the contents of a file, whatever its format."""
+        self.path = path
+        begin = file.tell()
+        start = file.read(512)
+        file.seek(begin)
+        if start[:4] == b"PK\3\4":
+            return self._load_archive(ArchiveReader(file, path))
+        if self._mapped:
+            raise RuntimeError(f"load(): mmap=True needs a file of the zip format, and {path} is none")
+        if is_tar(start):
+            return load_tar(file, path, self)
+        if not start:
+            raise CorruptFileError(path, "the file is empty")
+        if is_legacy(start):
+            return self._load_legacy(file)
+        raise CorruptFileError(
+            path, "it is not a file that tt.save or torch.save wrote, or its beginning is damaged"
+        )
+
+    # --- the zip format --------------------------------------------------------------------------------------
+
+    def _load_archive(self, archive: ArchiveReader) -> Any:
+        if "constants.pkl" in archive:
+            raise UnsupportedError(f"{self.path} is a program of TorchScript, which tt does not run")
+        for name in archive.records:
+            if not name.startswith("data/") and name != "data.pkl":
+                archive.read(name)  # verifies it
+        order = (
+            archive.read("byteorder").decode("ascii", "replace")
+            if "byteorder" in archive
+            else _default_order()
+        )
+        if order not in ("little", "big"):
+            raise CorruptFileError(self.path, f"its order of bytes is {order!r}, and not 'little' or 'big'")
+        self._swap = order != sys.byteorder
+
+        def read(key: str, nbytes: int) -> np.ndarray[Any, Any]:
+            record = archive.find(f"data/{key}")
+            if record.size != nbytes:
+                raise CorruptFileError(
+                    self.path, f"the storage {key} has {record.size} bytes, and its tensors say {nbytes}"
+                )
+            if OPTIONS.skip:
+                return np.zeros(nbytes, np.uint8)
+            return archive.map_array(f"data/{key}") if self._mapped else archive.read_array(f"data/{key}")
+
+        self._read = read
+        data = archive.read("data.pkl")
+        found, _ = self.unpickle(data, 0, self.persistent_load)
+        return found
+
+    def persistent_load(self, id: Any) -> Any:
+        """Return the storage that an id of the file stands for."""
+        return self.storage(*self._checked(id))
+
+    def _checked(self, id: Any) -> tuple[StorageType, str, str, int]:
+        right = isinstance(id, tuple) and len(id) >= 5 and id[0] in ("storage", b"storage")
+        if right:
+            kind, key, location, count = id[1:5]
+            key, location = (x.decode("ascii") if isinstance(x, bytes) else x for x in (key, location))
+            if (
+                isinstance(kind, StorageType)
+                and isinstance(key, str)
+                and isinstance(location, str)
+                and type(count) is int
+                and count >= 0
+            ):
+                return kind, key, location, count
+        raise CorruptFileError(self.path, "its pickle is damaged: the id of a storage is none")
+
+    def storage(self, kind: StorageType, key: str, location: str, count: int) -> Any:
+        """Return a storage of the file, which is read when it is first met."""
+        nbytes = count * kind.itemsize
+        known = self.storages.get(key)
+        if known is None:
+            known = self._place(key, nbytes, kind.dtype or tt.uint8, location)
+            known.swap = self._swap
+            self.storages[key] = known
+            if kind.dtype is not None and self._swap:
+                known.tensor()  # in the order of this machine from now on
+        elif known.nbytes() != nbytes:
+            raise CorruptFileError(
+                self.path, f"the storage {key} has {known.nbytes()} bytes, and a tensor of it says {nbytes}"
+            )
+        if kind.dtype is None:
+            untyped = known.untyped()
+            self._untyped[id(untyped)] = untyped, known
+            return untyped
+        return known
+
+    def _place(self, key: str, nbytes: int, dtype: tt.dtype, location: str) -> LoadedStorage:
+        if self._to_meta:
+            return LoadedStorage(tt.empty(nbytes, dtype=tt.uint8, device="meta"), dtype)
+        memory = self._read(key, nbytes)
+        return self.restore(LoadedStorage(array_of_bytes(memory), dtype), location)
+
+    def find_storage(self, found: Any) -> LoadedStorage:
+        """Return the storage behind what `persistent_load` returned."""
+        if isinstance(found, LoadedStorage):
+            return found
+        known = self._untyped.get(id(found))
+        if known is None:
+            raise CorruptFileError(
+                self.path, "its pickle is damaged: a tensor is in something that is not a storage"
+            )
+        return known[1]
+
+    def _rebuilder(self) -> Rebuilder:
+        return Rebuilder(self.path, self.find_storage, self.restore)
+
+    # --- pickles ---------------------------------------------------------------------------------------------
+
+    def unpickle(self, data: Any, position: int, persistent_load: Callable[[Any], Any]) -> tuple[Any, int]:
+        """Return the object in a pickle, and where it ends."""
+        rebuilder = self._rebuilder()
+        if self._safe:
+            encoding = self._more["encoding"]
+            unpickler = WeightsUnpickler(data, position, self.path, rebuilder, persistent_load, encoding)
+            return unpickler.load(), unpickler.position
+        return self._unpickle_all(data, position, persistent_load, rebuilder)
+
+    def _unpickle_all(
+        self, data: Any, position: int, persistent_load: Callable[[Any], Any], rebuilder: Rebuilder
+    ) -> tuple[Any, int]:
+        table: dict[str, Any] = {**DTYPE_NAMES, **STORAGE_TYPES, **dict.fromkeys(TENSOR_TYPES, tt.Tensor)}
+        functions = rebuilder.functions()
+        table |= {name: functions[name] for name in functions if name.startswith("torch.") and "_" in name}
+        file, path = io.BytesIO(data), self.path
+        file.seek(position)
+
+        class Unpickler(self._pickle.Unpickler):  # type: ignore[name-defined,misc]  # of a module that the user chooses
+            def find_class(self, module: str, name: str) -> Any:
+                found = table.get(f"{module}.{name}")
+                if found is None:
+                    found = to_tt(module, name)
+                if found is None and module.partition(".")[0] == "torch":
+                    raise UnsupportedError(f"{path} uses {module}.{name}, and tt has nothing like it")
+                return super().find_class(module, name) if found is None else found
+
+        unpickler = Unpickler(file, **self._more)
+        unpickler.persistent_load = persistent_load
+        try:
+            found = unpickler.load()
+        except (EOFError, pickle.UnpicklingError) as error:
+            if isinstance(error, UnsafeGlobalError | CorruptFileError):
+                raise
+            raise CorruptFileError(self.path, f"its pickle is damaged: {error}") from error
+        return found, file.tell()
+
+    # --- the old format --------------------------------------------------------------------------------------
+
+    def _load_legacy(self, file: IO[bytes]) -> Any:
+        begin = file.tell()
+        data = file.read()
+        position, values = 0, []
+        for _ in range(3):
+            value, position = self._plain(data, position)
+            values.append(value)
+        magic, version, info = values
+        if magic != MAGIC_NUMBER or version != PROTOCOL_VERSION:
+            raise CorruptFileError(self.path, f"it is of version {version!r} of the old format, not of 1001")
+        # The bytes of storages come after the pickle, and sparse tensors are checked as they are made.
+        sizes: dict[str, tuple[int, int]] = {}
+        scanner = ScanningUnpickler(
+            data, position, self.path, self._rebuilder(), self._noting(sizes), "latin1"
+        )
+        scanner.load()
+        keys, end = self._plain(data, scanner.position)
+        places, end = locate_storages(data, end, keys, sizes, self.path)
+        if isinstance(info, dict):
+            self._swap = bool(info.get("little_endian", True)) != (sys.byteorder == "little")
+
+        def read(key: str, nbytes: int) -> np.ndarray[Any, Any]:
+            if OPTIONS.skip or not nbytes:
+                return np.zeros(nbytes, np.uint8)
+            return np.frombuffer(data, np.uint8, nbytes, places[key]).copy()
+
+        def persistent_load(id: Any) -> Any:
+            if _is_class(id):
+                return id[1]  # which was found like any other
+            if isinstance(id, tuple) and len(id) > 5 and id[5] is not None:
+                return self._part(id, id[5])
+            return self.persistent_load(id)
+
+        self._read = read
+        found, _ = self.unpickle(data, position, persistent_load)
+        file.seek(begin + end)
+        return found
+
+    def _plain(self, data: bytes, position: int) -> tuple[Any, int]:
+        """Return the object in a pickle without tensors, and where it ends."""
+        unpickler = WeightsUnpickler(data, position, self.path, self._rebuilder(), _refused(self.path))
+        return unpickler.load(), unpickler.position
+
+    def _noting(self, sizes: dict[str, tuple[int, int]]) -> Callable[[Any], Any]:
+        def note(id: Any) -> Any:
+            if not _is_class(id):
+                kind, key, _, count = self._checked(id)
+                if sizes.setdefault(key, (kind.itemsize, kind.itemsize * count))[1] != kind.itemsize * count:
+                    raise CorruptFileError(self.path, f"tensors disagree on the size of the storage {key}")
+            return None
+
+        return note
+
+    def _part(self, id: Any, view: Any) -> LoadedStorage:
+        """Return a part of a storage, which very old files have."""
+        whole = self.find_storage(self.persistent_load(id[:5]))
+        if not isinstance(view, tuple) or len(view) != 3:
+            raise CorruptFileError(self.path, "its pickle is damaged: the id of a part of a storage is none")
+        return self.part_of(whole, view[1], view[2])
+
+    def part_of(self, whole: LoadedStorage, offset: Any, count: Any) -> LoadedStorage:
+        """Return a part of a storage, in elements."""
+        if (
+            type(offset) is not int
+            or type(count) is not int
+            or not 0 <= offset <= offset + count <= whole.size()
+        ):
+            raise CorruptFileError(self.path, "a part of a storage reaches beyond it")
+        width = whole.dtype.itemsize
+        part: tt.Tensor = tensor_in_storage(whole.bytes, tt.uint8, (count * width,), (1,), offset * width)
+        return _Part(part, whole.dtype, whole, offset)
+
+
+class _Part(LoadedStorage):
+    """A part of a storage: tensors in it are tensors in the whole."""
+
+    def __init__(self, bytes: tt.Tensor, dtype: tt.dtype, whole: LoadedStorage, offset: int) -> None:
+        super().__init__(bytes, dtype)
+        self._whole, self._offset = whole, offset
+
+    def placed(self, dtype: tt.dtype, size: Any, stride: Any, offset: int) -> tt.Tensor:
+        """Return a tensor in the part."""
+        return self._whole.placed(dtype, size, stride, offset + self._offset)
+
+
+def _is_class(id: Any) -> bool:
+    """Return whether an id is that of a class of modules, with its source."""
+    return isinstance(id, tuple) and len(id) > 1 and id[0] in ("module", b"module")
+
+
+def _refused(path: str) -> Callable[[Any], Any]:
+    def refuse(id: Any) -> Any:
+        raise CorruptFileError(path, "its pickle is damaged: it has a storage where none can be")
+
+    return refuse
+
+
+def _default_order() -> str:
+    chosen = OPTIONS.endianness
+    if chosen is LoadEndianness.NATIVE:
+        return sys.byteorder
+    return "big" if chosen is LoadEndianness.BIG else "little"

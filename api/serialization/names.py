@@ -1,0 +1,144 @@
+"""Names in files: PyTorch's names of tt's objects, and back.
+
+Files name classes and functions.  Where PyTorch has the like, tt writes PyTorch's name, so that each library reads
+what the other wrote.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tt
+from tt.library import ALL_DTYPES
+from tt.serialization.storages import StorageType
+
+__all__ = [
+    "DTYPE_NAMES",
+    "STORAGE_NAMES",
+    "STORAGE_TYPES",
+    "TENSOR_TYPES",
+    "UNKNOWN_DTYPES",
+    "to_torch",
+    "to_tt",
+]
+
+STORAGE_NAMES = {
+    "float32": "FloatStorage", "float64": "DoubleStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
+    "uint8": "ByteStorage", "int8": "CharStorage", "int16": "ShortStorage", "int32": "IntStorage",
+    "int64": "LongStorage", "bool": "BoolStorage", "complex64": "ComplexFloatStorage",
+    "complex128": "ComplexDoubleStorage",
+}  # fmt: skip
+"""PyTorch's storage of each dtype; dtypes without one lie in an untyped storage."""
+
+STORAGE_TYPES: dict[str, StorageType] = {
+    f"{module}.{kind}": StorageType(next(d for d in ALL_DTYPES if d.name == name))
+    for name, kind in STORAGE_NAMES.items()
+    for module in ("torch", "torch.cuda")
+} | {
+    f"{module}.{kind}": StorageType(None)
+    for kind in ("UntypedStorage", "_UntypedStorage")
+    for module in ("torch.storage", "torch")
+}
+
+DTYPE_NAMES: dict[str, tt.dtype] = {f"torch.{d.name}": d for d in ALL_DTYPES}
+
+TENSOR_TYPES = frozenset(
+    [f"{module}.{kind.removesuffix('Storage')}Tensor" for kind in STORAGE_NAMES.values()
+     for module in ("torch", "torch.cuda", "torch.sparse", "torch.cuda.sparse")]
+    + ["torch.Tensor", "torch._tensor.Tensor", "torch.nested._internal.nested_tensor.NestedTensor"]
+)  # fmt: skip
+"""The class of tensors, and its names from when every dtype had a class of its own."""
+
+UNKNOWN_DTYPES = frozenset([
+    "float4_e2m1fn_x2", "complex32", "qint8", "quint8", "qint32", "quint4x2", "quint2x4",
+    "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
+    "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
+    "int1", "int2", "int3", "int4", "int5", "int6", "int7",
+    "QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage",
+])  # fmt: skip
+"""PyTorch's dtypes, and storages of these, that tt does not have."""
+
+_MIRRORED = ("nn", "optim", "utils", "amp", "distributions")
+_STANDING = {
+    ("tt.core.methods.parameter", "Parameter"): ("torch.nn.parameter", "Parameter"),
+    ("tt.core.tensor.tensor", "Tensor"): ("torch", "Tensor"),
+    ("tt.core.types.size", "Size"): ("torch", "Size"),
+    ("tt.core.types.device", "Device"): ("torch", "device"),
+}
+
+
+_FILES = {
+    "tt.nn.modules.adaptive_pooling": "torch.nn.modules.pooling",
+    "tt.nn.modules.attention": "torch.nn.modules.activation",
+    "tt.nn.modules.classification_loss": "torch.nn.modules.loss",
+    "tt.nn.modules.convnd": "torch.nn.modules.conv",
+    "tt.nn.modules.embedding_loss": "torch.nn.modules.loss",
+    "tt.nn.modules.fractional_pooling": "torch.nn.modules.pooling",
+    "tt.nn.modules.lazy_conv": "torch.nn.modules.conv",
+    "tt.nn.modules.parameter_containers": "torch.nn.modules.container",
+    "tt.nn.modules.rectifiers": "torch.nn.modules.activation",
+    "tt.nn.modules.regression_loss": "torch.nn.modules.loss",
+    "tt.nn.modules.rnn_cells": "torch.nn.modules.rnn",
+    "tt.nn.modules.softmax": "torch.nn.modules.activation",
+    "tt.nn.modules.transformer_layers": "torch.nn.modules.transformer",
+    "tt.nn.modules.transposed_conv": "torch.nn.modules.conv",
+    "tt.optim._adafactor": "torch.optim",
+    "tt.optim._muon": "torch.optim",
+}
+"""Modules whose classes PyTorch has in another module."""
+
+
+def to_torch(module: str, name: str) -> tuple[str, str] | None:
+    """Return PyTorch's name of a class or function of tt, or None where PyTorch has none like it."""
+    standing = _STANDING.get((module, name))
+    if standing is not None:
+        return standing
+    if module in _FILES:
+        return _FILES[module], name
+    first, _, rest = module.partition(".")
+    if first != "tt" or rest.partition(".")[0] not in _MIRRORED:
+        return None
+    if rest.startswith("optim.lr_scheduler."):
+        rest = "optim.lr_scheduler"
+    return f"torch.{rest}", name
+
+
+def to_tt(module: str, name: str) -> Any:
+    """Return tt's class or function of PyTorch's name; None if there is none."""
+    first, _, rest = module.partition(".")
+    if first != "torch":
+        return None
+    for theirs in _STANDING.values():
+        if theirs == (module, name):
+            return getattr(tt.nn if name == "Parameter" else tt, name)
+    if module == "torch._C" and name == "_VariableFunctionsClass":
+        return tt  # of which pickles take operators
+    if module == "torch._C._nn":
+        rest = "nn.functional"
+    others = [own for own, files in _FILES.items() if files == module]
+    for place in (
+        f"tt.{rest}" if rest else "tt",
+        *others,
+        *(p for p in ("tt.nn", "tt.optim") if _within(rest, p)),
+    ):
+        found = _found(place, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _within(rest: str, place: str) -> bool:
+    return f"tt.{rest}.".startswith(f"{place}.")
+
+
+def _found(module: str, name: str) -> Any:
+    """Return the object at a place of tt, if that is public or in the module of a class."""
+    found: Any = tt
+    for part in [*module.split(".")[1:], *name.split(".")]:
+        if part.startswith("__"):
+            return None
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            return None
+    return found

@@ -1,0 +1,31 @@
+"""tt.utils.deterministic: what belongs to `tt.use_deterministic_algorithms`.
+
+`fill_uninitialized_memory` is an attribute that can be set: whether `tt.empty` and its like fill their memory while
+deterministic algorithms are required.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from tt._determinism import fills_uninitialized_memory, set_fills_uninitialized_memory
+
+__all__ = ["fill_uninitialized_memory"]
+
+fill_uninitialized_memory: bool
+
+
+class _Module(ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        """Whether new memory is filled while deterministic algorithms are required."""
+        return fills_uninitialized_memory()
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode: bool) -> None:
+        set_fills_uninitialized_memory(mode)
+
+
+# Python's documented way to give a module properties is another class for it.
+sys.modules[__name__].__class__ = _Module

@@ -1,0 +1,141 @@
+"""tt.utils.weak: mappings whose keys are compared by identity and not kept alive."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, MutableMapping
+from typing import Any, Generic, TypeAlias, TypeVar
+
+__all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
+
+V = TypeVar("V")
+
+
+class WeakIdRef(weakref.ref[Any]):
+    """A weak reference that is equal to others of the same object; its hash is the identity of the object.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.weak import WeakIdRef
+    >>> x = tt.ones(2)
+    >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(tt.ones(2))
+    (True, False)
+    """
+
+    __slots__ = ("_id",)
+
+    def __init__(self, key: Any, callback: Any = None) -> None:
+        super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed declares `__new__` alone
+        self._id = id(key)
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        mine = self()
+        if mine is not None and isinstance(other, WeakIdRef):
+            return mine is other()
+        return self is other
+
+
+Entries: TypeAlias = dict[WeakIdRef, V]
+
+
+class WeakIdKeyDictionary(MutableMapping[Any, V], Generic[V]):
+    """A mapping from objects, compared by identity; an entry ends with its key.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.weak import WeakIdKeyDictionary
+    >>> x = tt.ones(2)
+    >>> names = WeakIdKeyDictionary({x: "weight"})
+    >>> names[x], tt.ones(2) in names
+    ('weight', False)
+    >>> del x
+    >>> len(names)
+    0
+    """
+
+    def __init__(self, dict: Any = None) -> None:
+        self.data: Entries[V] = {}
+        mine = weakref.ref(self)
+
+        def remove(reference: WeakIdRef) -> None:
+            owner = mine()
+            if owner is not None:
+                owner.data.pop(reference, None)
+
+        self._remove = remove
+        if dict is not None:
+            self.update(dict)
+
+    def __getitem__(self, key: Any) -> V:
+        try:
+            return self.data[WeakIdRef(key)]
+        except KeyError:
+            raise KeyError(key) from None
+
+    def __setitem__(self, key: Any, value: V) -> None:
+        self.data[WeakIdRef(key, self._remove)] = value
+
+    def __delitem__(self, key: Any) -> None:
+        try:
+            del self.data[WeakIdRef(key)]
+        except KeyError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[Any]:
+        for reference in list(self.data):
+            key = reference()
+            if key is not None:
+                yield key
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return WeakIdRef(key) in self.data
+        except TypeError:  # an object without weak references is no key
+            return False
+
+    def copy(self) -> WeakIdKeyDictionary[V]:
+        """Return a mapping with the same entries."""
+        return WeakIdKeyDictionary(list(self.items()))
+
+    def keyrefs(self) -> list[WeakIdRef]:
+        """Return the references to the keys."""
+        return list(self.data)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} entries>"
+
+
+WeakTensorKeyDictionary = WeakIdKeyDictionary
+
+
+class TensorWeakRef:
+    """A weak reference to a tensor; calling it returns the tensor, or None once it is gone.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.weak import TensorWeakRef
+    >>> x = tt.ones(2)
+    >>> reference = TensorWeakRef(x)
+    >>> reference() is x
+    True
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        import tt
+
+        if not tt.is_tensor(tensor):
+            raise TypeError(f"TensorWeakRef() takes a tensor, not {type(tensor).__name__}")
+        self.ref = weakref.ref(tensor)
+
+    def __call__(self) -> Any:
+        """Return the tensor, or None."""
+        return self.ref()

@@ -1,0 +1,111 @@
+"""Composites of losses of several classes and of distances, whose parts are compared with a margin."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, number, widened
+from tt.core.composites.loss import chosen, reduced
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt.core.types.dtype import int64
+from tt.core.types.promotion import result_type
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- one class -------------------------------------------------------------------------------------------------
+
+
+def _rows(op: str, input: Any) -> tuple[int, int]:
+    """Return how many rows of scores there are, and how many classes."""
+    if input.ndim > 2 or (input.ndim and not input.shape[-1]):
+        raise ShapeError(
+            f"{op}(): the input has the shape (classes) or (batch, classes), and only the batch may be empty, but this "
+            f"one has the shape {list(input.shape)}"
+        )
+    return (input.shape[0] if input.ndim == 2 else 1), (input.shape[-1] if input.ndim else 1)
+
+
+def _expect_classes(op: str, target: Any) -> None:
+    if target.dtype is not int64:
+        raise DtypeError(f"{op}(): expected target dtype to be Long, but got {target.dtype}")
+
+
+@composite("multi_margin_loss")
+def multi_margin_loss(
+    input: Any, target: Any, p: Any, margin: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    op = "multi_margin_loss"
+    found = chosen(op, reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueRangeError(f"{op}(): p must be 1 or 2, got {p}")
+    if weight is not None and weight.ndim != 1:
+        raise ValueRangeError(f"{op}(): weight must have one dimension, got {list(weight.shape)}")
+    rows, classes = _rows(op, input)
+    if target.ndim > 1 or target.numel() != rows:
+        raise ShapeError(
+            f"{op}(): an input of shape {list(input.shape)} needs a target of shape [{rows}], but it has "
+            f"{list(target.shape)}"
+        )
+    if weight is not None and weight.shape[0] != classes:
+        raise ShapeError(f"{op}(): weight must have shape [{classes}], but has {list(weight.shape)}")
+    _expect_classes(op, target)
+    x, place = ops.reshape(widened(input), (rows, classes)), ops.reshape(target, (rows, 1))
+    own = ops.gather(x, 1, place)
+    lacking = ops.add(ops.sub(x, own), margin)
+    # The class itself does not count, and the slope is 0 where nothing lacks.
+    counts = ops.logical_and(ops.gt(lacking, 0), ops.ne(ops.arange(classes, device=input.device), place))
+    loss = ops.where.default(counts, ops.square(lacking) if p == 2 else lacking, number(0, x))
+    if weight is not None:
+        loss = ops.mul(
+            loss, ops.reshape(ops.index_select(widened(weight), 0, ops.squeeze.dim(place, 1)), (-1, 1))
+        )
+    loss = ops.div.default(ops.sum.dim(loss, 1), classes)
+    return reduced(ops.reshape(loss, tuple(target.shape)), found, input.dtype)
+
+
+# --- several classes -------------------------------------------------------------------------------------------
+
+
+@composite("multilabel_margin_loss")
+def multilabel_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+    op = "multilabel_margin_loss"
+    found = chosen(op, reduction, size_average, reduce)
+    rows, classes = _rows(op, input)
+    if tuple(target.shape) != tuple(input.shape):
+        raise ShapeError(
+            f"{op}(): an input of shape {list(input.shape)} needs a target of that shape, not {list(target.shape)}"
+        )
+    _expect_classes(op, target)
+    x, t = ops.reshape(widened(input), (rows, classes)), ops.reshape(target, (rows, classes))
+    # The classes of a row are those before the first -1.
+    listed = ops.eq(ops.cumsum(ops.lt(t, 0), 1), 0)
+    place = ops.where.default(ops.eq(t, -1), 0, t)  # an invalid class is refused where it is looked up
+    named = ops.gt(ops.scatter_add(ops.zeros_like(t), 1, place, as_type(listed, int64)), 0)
+    lacking = ops.add(ops.sub(ops.unsqueeze(x, 1), ops.unsqueeze(ops.gather(x, 1, place), 2)), 1)
+    pairs = ops.logical_and(ops.unsqueeze(listed, 2), ops.unsqueeze(ops.logical_not(named), 1))
+    counts = ops.logical_and(pairs, ops.gt(lacking, 0))
+    loss = ops.sum.dim(ops.where.default(counts, lacking, number(0, x)), (1, 2))
+    loss = ops.reshape(ops.div.default(loss, classes), tuple(input.shape[:-1]))
+    return reduced(loss, found, input.dtype)
+
+
+@composite("multilabel_soft_margin_loss")
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    found = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    dtype = result_type(*(t for t in (input, target, weight) if t is not None))
+    x, t = widened(input), widened(target)
+    loss = ops.neg(
+        ops.add(ops.mul(t, ops.logsigmoid(x)), ops.mul(ops.rsub(t, 1), ops.logsigmoid(ops.neg(x))))
+    )
+    if weight is not None:
+        loss = ops.mul(loss, widened(weight))
+    if not input.ndim:
+        raise DimensionError("multilabel_soft_margin_loss", -1, 0)
+    # A target or weight that has more dimensions, or is longer, changes the sum, not the divisor.
+    total = ops.sum.dim(loss, [input.ndim - 1])
+    return reduced(ops.div.default(total, input.shape[-1]), found, dtype)

@@ -1,0 +1,197 @@
+"""Calls that change tensors: in-place forms, `out=`, and operators whose schema declares changed arguments.
+
+This is a hot module: plain Python that Cython compiles with the C types of `mutating_call.pxd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call import codes
+from tt.core.dispatch.call.argument_kinds import ABSENT
+from tt.core.dispatch.call.kernel_call import KernelCall
+from tt.core.dispatch.call.kernel_errors import failed
+from tt.core.dispatch.call.results import verify
+from tt.core.dispatch.mutate.mutation import give_own, refuse_written, with_targets, write_new
+from tt.core.dispatch.mutate.overlap import refuse_shared
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.storage import Storage
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.bound_kernel import BoundKernel
+    from tt.core.dispatch.call.operator import Operator
+
+
+class MutatingCall(KernelCall):
+    """How a cached call changes tensors: it refuses shared memory, runs the kernel and bumps the versions.
+
+    Attributes
+    ----------
+    writes_target : int
+        How the form is made from that of the kernel: RETURNS, CHANGES_FIRST, WRITES_OUTPUT or CHANGES_METADATA.
+    operands : tuple of int
+        For OUT: the positions of the tensors.
+    function : callable
+        The function of a COMPOSITE, REROUTE or PYTHON call; of an OUT call, the one that copies the result where the
+        kernel cannot write it.
+    """
+
+    __slots__ = ("function", "operands", "writes_target")
+
+    writes_target: int
+    operands: tuple[int, ...]
+    function: Callable[..., Any]
+
+    def __init__(self, operator: Operator | None, form: str) -> None:
+        super().__init__(operator, form)
+        self.writes_target = codes.RETURNS
+        self.operands = ()
+        self.function = ABSENT
+
+    def run_inplace(self, choice: BoundKernel, args: tuple[Any, ...]) -> Any:
+        """Change the first argument and return it."""
+        target = args[0]
+        how = self.writes_target
+        if target._storage is not None and how != codes.CHANGES_METADATA:
+            # Mostly one comparison: tensors that were never viewed or changed have no storage.
+            storage = target._storage
+            shared = target._root is not None or type(storage) is not Storage
+            for value in args:
+                if isinstance(value, TensorBase):
+                    other = value
+                    if other._storage is storage and other is not target:
+                        shared = True
+            if shared:
+                refuse_shared(self, target, args)
+        if how == codes.CHANGES_FIRST:
+            self.call_kernel(choice, args)
+        elif how == codes.WRITES_OUTPUT:
+            prepared = self.handles(choice, args)
+            prepared.append(target._handle)
+            try:
+                if len(prepared) == 3:
+                    choice.function(prepared[0], prepared[1], prepared[2])
+                else:
+                    choice.function(*prepared)
+            except Exception as error:
+                failed(self, choice, error, args, prepared)
+        else:
+            handle = self.call_kernel(choice, args)
+            if not self.verified:
+                verify(self, choice, handle)
+            if how == codes.CHANGES_METADATA:
+                storage = target._storage
+                if storage is None:
+                    target._set_data(handle, target._spec)
+                else:  # resize_ may have moved it to other memory: set first, so that no interrupt comes between
+                    owner = self.backend.storage_owner(handle)
+                    target._set_data(handle, target._spec)
+                    storage.owner = owner
+            else:
+                self.operator.write_back(self, target, handle, args)
+        target._bump_version()
+        return target
+
+    def run_out(self, args: tuple[Any, ...]) -> Any:
+        """Let the kernel write its result into the last argument, if nothing else is to be done."""
+        choice = self.choose(args)
+        count = len(args) - 1
+        target = args[count]
+        shape = target._handle.shape
+        filled = False
+        plain = choice is not None and target._root is None
+        if target._storage is not None and type(target._storage) is not Storage:
+            plain = False  # perhaps read-only
+        for place in range(count):
+            value = args[place]
+            if isinstance(value, TensorBase):
+                tensor = value
+                found = tensor._handle.shape
+                if found == shape:
+                    filled = True
+                elif found != ():  # an operand with dimensions may broadcast beyond the output
+                    plain = False
+                # Two storages never share memory: backends without views do not write outputs themselves.
+                if (
+                    tensor is not target
+                    and tensor._storage is not None
+                    and tensor._storage is target._storage
+                ):
+                    plain = False
+        if not filled or not plain or choice is None:
+            return self.function(self, args)
+        prepared = self.handles(choice, args)
+        prepared.append(target._handle)
+        try:
+            if len(prepared) == 3:  # unrolled, as in `call_kernel`
+                choice.function(prepared[0], prepared[1], prepared[2])
+            else:
+                choice.function(*prepared)
+        except Exception as error:
+            failed(self, choice, error, args, prepared)
+        target._bump_version()
+        return target
+
+    def run_mutating(self, choice: BoundKernel, args: tuple[Any, ...]) -> Any:
+        """Run the kernel of an operator that changes arguments, and note what changed."""
+        targets = []
+        shared = False
+        for position in self.operator.mutates:
+            value = args[position]
+            if isinstance(value, TensorBase):
+                targets.append(value)
+            elif value is not None:
+                for item in value:
+                    if item is not None:
+                        targets.append(item)
+        if len(targets) == 1 and targets[0]._root is None:
+            # Mostly one comparison: few tensors share memory.
+            if targets[0]._storage is not None and type(targets[0]._storage) is not Storage:
+                shared = True  # perhaps read-only
+            for value in args:
+                if isinstance(value, TensorBase):
+                    if value._storage is not None and value is not targets[0]:
+                        shared = True
+                elif type(value) is list:
+                    shared = True
+        else:
+            shared = True
+        if shared and not self.all_apart(args):
+            refuse_written(self, targets, args)
+        if self.backend.functionalised:
+            give_own(self, targets, args)
+        prepared = self.handles(choice, args)
+        try:
+            handles = choice.function(*prepared)
+        except Exception as error:
+            handles = failed(self, choice, error, args, prepared)
+        if self.writes_target == codes.RETURNS:  # the new values, and then the results
+            handles = write_new(self, targets, handles, args)
+        for target in targets:
+            target._bump_version()
+        if self.operator.returns_targets:
+            return with_targets(self, choice, args, handles)
+        if not self.verified:
+            verify(self, choice, handles)
+        return self.wrap_all(handles, args)
+
+    def all_apart(self, args: tuple[Any, ...]) -> bool:
+        """Return whether the tensors certainly share no memory; looks at each one only once, as lists may be long."""
+        seen = set()
+        count = 0
+        for value in args:
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, TensorBase):
+                    tensor = item
+                    storage = tensor._storage
+                    if tensor._root is not None:
+                        return False
+                    if storage is None:
+                        seen.add(id(tensor))
+                    elif type(storage) is Storage:
+                        seen.add(id(storage))
+                    else:
+                        return False
+                    count += 1
+        return len(seen) == count

@@ -1,0 +1,182 @@
+"""Words about an operator for its page: types, Python signatures, results and errors, from its entry in ops.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from tt.core.reports.coverage.words import dtypes_in_words
+from tt.core.schema.classes import dtype_names
+from tt.core.schema.model import MISSING, RESULTS
+from tt.core.schema.operator_texts import common_meanings, meaning, operator_text
+from tt.core.schema.stub_render import type_text
+
+if TYPE_CHECKING:
+    from tt.core.schema.model import Argument, OpDefinition, Type
+
+__all__ = ["Parameter", "default_text", "errors", "parameters", "python_signature", "results", "type_words"]
+
+Parameter = tuple[str, str, str, str]
+"""Name, type, default (or an empty text) and meaning."""
+
+_WORDS: Final = {"Scalar": "number", "any": "object"}
+_SHAPES: Final = {
+    "broadcast": "that to which the tensors broadcast",
+    "same": "that of the first tensor",
+    "like": "that of the first tensor",
+    "full_like": "that of the first tensor",
+    "randint_like": "that of the first tensor",
+    "broadcast_to_self": "that of the first tensor",
+    "sized": "`size`",
+    "empty": "`size`",
+    "scalar": "no dimensions",
+    "reduce_all": "no dimensions",
+    "reduce": "that of the input without the reduced dimensions, or with size 1 for them if `keepdim` is true",
+    "reduce_nonempty": "that of the input without the reduced dimensions, or with size 1 for them if `keepdim` is true",
+    "reduce_two": "that of the input without the reduced dimensions, or with size 1 for them if `keepdim` is true",
+    "reduce_with_indices": "that of the input without `dim`, or with size 1 for it if `keepdim` is true",
+    "scan": "that of the input",
+    "scan_with_indices": "that of the input",
+    "softmax": "that of the input",
+    "data_dependent": "it depends on the values",
+}
+"""The shapes of results by the name of the shape rule, where a sentence can say it."""
+_DIMS: Final = frozenset({"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "dimension"})
+
+
+def type_words(type_: Type) -> str:
+    """Return a type as Python writes it.
+
+    Examples
+    --------
+    >>> from tt.core.reports.operator_words import type_words
+    >>> from tt.core.schema import Signature
+    >>> s = Signature.parse("f(Tensor|Scalar a, int[2]? b=None, Scalar c=1) -> Tensor")
+    >>> [type_words(argument.type) for argument in s.arguments]
+    ['Tensor | number', 'int | Sequence[int] | None', 'number']
+    """
+    return type_text(type_, _WORDS)
+
+
+def default_text(argument: Argument) -> str:
+    """Return a default as it is written, or an empty text."""
+    return "" if argument.default is MISSING else str(argument).partition("=")[2]
+
+
+def _name(index: int, argument: Argument) -> str:
+    return "input" if index == 0 and argument.name == "self" else argument.name
+
+
+def python_signature(title: str, definition: OpDefinition) -> str:
+    """Return how Python writes the signature of an overload, below the name of its page.
+
+    Examples
+    --------
+    >>> from tt.core.reports.operator_words import python_signature
+    >>> from tt.core.schema.snapshot import definitions
+    >>> python_signature("tt.exp", definitions()["exp"])
+    'tt.exp(input: Tensor, *, out: Tensor | None = None) -> Tensor'
+    """
+    parts, starred = [], False
+    for index, argument in enumerate(definition.signature.arguments):
+        if argument.keyword_only and not starred:
+            parts.append("*")
+            starred = True
+        default = default_text(argument)
+        parts.append(
+            f"{_name(index, argument)}: {type_words(argument.type)}" + (f" = {default}" if default else "")
+        )
+    if definition.has_out:
+        parts += [*([] if starred else ["*"]), f"out: {_out_type(definition)} | None = None"]
+    returns = [
+        type_words(r.type) if not r.type.list else "tuple[Tensor, ...]" for r in definition.signature.returns
+    ]
+    result = returns[0] if len(returns) == 1 else f"tuple[{', '.join(returns)}]" if returns else "None"
+    return f"{title}({', '.join(parts)}) -> {result}"
+
+
+def _out_type(definition: OpDefinition) -> str:
+    count = len(definition.signature.returns)
+    return "Tensor" if count == 1 else f"tuple[{', '.join(['Tensor'] * count)}]"
+
+
+def parameters(definition: OpDefinition) -> Iterator[Parameter]:
+    """Yield the parameters of an overload, with `out`; of those that nothing is known of the meaning is empty."""
+    for index, argument in enumerate(definition.signature.arguments):
+        words = (type_words(argument.type), default_text(argument), meaning(definition, argument))
+        yield (_name(index, argument), *words)
+    if definition.has_out:
+        single = len(definition.signature.returns) == 1
+        about = str(common_meanings()["out"]) if single else "The tensors to write into; they are returned."
+        yield "out", f"{_out_type(definition)} | None", "None", about
+
+
+def results(definition: OpDefinition) -> list[str]:
+    """Return sentences about the results: names, dtype, shape, and whether they share memory.
+
+    Examples
+    --------
+    >>> from tt.core.reports.operator_words import results
+    >>> from tt.core.schema.snapshot import definitions
+    >>> results(definitions()["exp"])
+    ['dtype: the promoted dtype; bools and integers become the default dtype', 'shape: that of the first tensor']
+    """
+    returns = definition.signature.returns
+    found = []
+    names = [r.name for r in returns]
+    if len(names) > 1:
+        found.append(
+            f"a named tuple: {', '.join(f'`{name}`' for name in names)}" if all(names) else "a tuple"
+        )
+    words = (
+        (definition.result,) * max(1, len(returns))
+        if isinstance(definition.result, str)
+        else definition.result
+    )
+    promoted = dict(zip(names or [None], words, strict=False))
+    said = {name: _dtype_words(word, definition) for name, word in promoted.items() if word != "none"}
+    if len(set(said.values())) == 1:
+        found.append(f"dtype: {next(iter(said.values()))}")
+    else:
+        found += [f"dtype of `{name}`: {text}" for name, text in said.items()]
+    shape = _SHAPES.get(definition.meta) if isinstance(definition.meta, str) else None
+    if shape and "keepdim" in shape and definition.signature.argument("keepdim") is None:
+        shape = "no dimensions"
+    if shape:
+        found.append(f"shape: {shape}")
+    if definition.kind == "view":
+        found.append("memory: a view, which shares that of the input")
+    return found
+
+
+def _dtype_words(word: str, definition: OpDefinition) -> str:
+    if word == "default" and definition.kind == "composite" and not definition.promote:
+        return "that of the operators that it is composed of; usually that of the input"
+    if word == "default" and len(definition.promote) == 1:
+        return "that of the input"
+    return RESULTS.get(word, word)
+
+
+def errors(definition: OpDefinition) -> dict[str, str]:
+    """Return the errors that follow from an overload's entry, and those that the texts add."""
+    arguments, tags = definition.signature.arguments, definition.tags
+    found: dict[str, str] = {}
+    if any(a.name in _DIMS and a.type.base == "int" for a in arguments):
+        found["DimensionError"] = "The tensor has no such dimension."
+    if definition.meta == "broadcast" and len(definition.signature.tensor_arguments) > 1:
+        found["BroadcastError"] = "The shapes do not broadcast."
+    if "same_dtype" in tags:
+        names = [_name(index, a) for index, a in enumerate(arguments) if a.name in definition.promote]
+        found["DtypeError"] = f"{' and '.join(f'`{name}`' for name in names)} differ in dtype."
+    dtypes = (definition.dtypes,) if isinstance(definition.dtypes, str) else definition.dtypes
+    if definition.signature.tensor_arguments and not {"all", "any"} & set(dtypes):
+        found["DtypeNotServedError"] = f"The dtype is not one of: {dtypes_in_words(dtype_names(dtypes))}."
+    if "data_dependent" in tags or "data_dependent_shape" in tags:
+        found["DataDependentError"] = "A tensor is on the device `meta`: the result depends on values."
+    if sum(not a.type.list for a in definition.signature.tensor_arguments) > 1:
+        found["DeviceMismatchError"] = "The tensors lie on different devices."
+    if definition.has_out and not {"exact_out", "exact_target"} & set(tags):
+        found["CastError"] = "`out` has a dtype that cannot hold the result."
+    elif definition.has_out:
+        found["TargetDtypeError"] = "`out` has another dtype than the result."
+    return found | dict(operator_text(definition).errors)

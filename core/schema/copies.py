@@ -1,0 +1,61 @@
+"""The copying forms of views: `permute_copy` does what `permute` does, and its result shares no memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tt.core.schema.model import OpDefinition, Signature
+
+__all__ = ["copy_form"]
+
+
+def copy_form(view: OpDefinition) -> OpDefinition:
+    """Return the definition of the function that copies what an operator views.
+
+    Parameters
+    ----------
+    view : OpDefinition
+        An operator whose results share memory with its first argument.
+    """
+    signature = view.signature
+    copied = Signature(
+        signature.namespace,
+        f"{signature.name}_copy",
+        signature.overload,
+        tuple(replace(argument, alias=None) for argument in signature.arguments),
+        tuple(replace(result, alias=None) for result in signature.returns),
+    )
+    single = len(copied.returns) == 1 and not copied.returns[0].type.list
+    return OpDefinition(
+        copied,
+        kind="composite",
+        dtypes=view.dtypes,
+        variants=("function", "out") if single else ("function",),
+        samples=view.samples,
+        tags=(*(("exact_target",) if single else ()), *(t for t in view.tags if t == "nondifferentiable")),
+        doc=_doc(signature.name, view.doc),
+        example=_example(signature, view.example or ""),
+        location=view.location,
+    )
+
+
+def _doc(name: str, doc: str) -> str:
+    """Return a sentence that says what is copied, without a look at the view's page."""
+    what = doc.strip().rstrip(".")
+    return f"Returns a copy of the view that {name} returns ({what[:1].lower()}{what[1:]})."
+
+
+def _example(signature: Signature, example: str) -> str:
+    """Return the example of a view with the copying form in it; a call of the method becomes one of the function."""
+    name = signature.name
+    several = len(signature.arguments) == 2 and signature.arguments[1].type.list is not None
+    opening, closing = ("[", "]") if several else ("", "")
+    found = re.sub(rf"tt\.(ops\.)?{name}\(", f"tt.{name}_copy(", example)
+    if found == example:
+        found = re.sub(
+            rf">>> (.*)\.{name}\(([^()]*)\)",
+            lambda m: f">>> tt.{name}_copy({m[1]}{f', {opening}{m[2]}{closing}' if m[2] else ''})",
+            example,
+        )
+    return found

@@ -1,0 +1,156 @@
+"""What documentation says about operators besides ops.yaml: formulas, the meanings of parameters, related operators.
+
+The texts are YAML files in `core/schema/texts`, one for each family, and `common.yaml` with the meanings of parameters
+by their names.  They are read when documentation is asked for, never by `import tt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tt.core.schema.arguments import Argument
+    from tt.core.schema.model import OpDefinition
+
+__all__ = [
+    "FIELDS",
+    "FOLDER",
+    "SHARED",
+    "OperatorText",
+    "common_meanings",
+    "entries",
+    "meaning",
+    "operator_text",
+]
+
+FOLDER: Final = Path(__file__).with_name("texts")
+FIELDS: Final = ("formula", "parameters", "notes", "errors", "see", "plot")
+"""The keys of an operator's entry."""
+SHARED: Final = frozenset({
+    "dim", "keepdim", "dtype", "device", "layout", "memory_format", "generator", "out", "requires_grad", "pin_memory",
+})  # fmt: skip
+"""The parameters that mean the same in any operator; the other common meanings are for the public ones of tt."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorText:
+    """What the files say about an overload.
+
+    Attributes
+    ----------
+    formula : str
+        The result, in LaTeX.
+    parameters : mapping of str to str
+        The meanings of the parameters that are not the common ones.
+    notes : tuple of str
+        Further sentences.
+    errors : mapping of str to str
+        Errors of `tt.errors`, and when they are raised.
+    see : tuple of str
+        Related operators, and other public names after `tt.`.
+    plot : tuple of float
+        From where to where a function of one variable is drawn, perhaps followed by the range of its values.
+    """
+
+    formula: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    errors: Mapping[str, str] = field(default_factory=dict)
+    see: tuple[str, ...] = ()
+    plot: tuple[float, ...] = ()
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
+    return found
+
+
+@cache
+def common_meanings() -> Mapping[str, Any]:
+    """Return the common meanings: a text for each name, or one for each type with `else` for all others."""
+    return _read(FOLDER / "common.yaml")
+
+
+def entries() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the entries of the families: file, operator or overload, fields.  A key may name several operators."""
+    for file in sorted(FOLDER.glob("*.yaml")):
+        if file.name != "common.yaml":
+            for names, fields in _read(file).items():
+                for name in names.split(","):
+                    yield file.name, name.strip(), fields
+
+
+@cache
+def _by_name() -> Mapping[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for _, name, fields in entries():
+        _add(found.setdefault(name, {}), fields)
+    return found
+
+
+def _add(known: dict[str, Any], fields: Mapping[str, Any]) -> None:
+    """Add fields of a more special entry: its texts go before, its lists behind."""
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            known[key] = {**known.get(key, {}), **value}
+        elif isinstance(value, list):
+            known[key] = list(dict.fromkeys([*known.get(key, ()), *value]))
+        else:
+            known[key] = value
+
+
+def operator_text(definition: OpDefinition) -> OperatorText:
+    """Return what the files say about an overload: the entry of its operator, then its own.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.schema.operator_texts import operator_text
+    >>> from tt.core.schema.snapshot import definitions
+    >>> operator_text(definitions()["exp"]).see
+    ('expm1', 'exp2', 'log')
+    """
+    signature = definition.signature
+    if signature.namespace != "tt":
+        return OperatorText()
+    known: dict[str, Any] = {}
+    for name in dict.fromkeys((signature.name, definition.name)):
+        _add(known, _by_name().get(name, {}))
+    return OperatorText(
+        known.get("formula", ""),
+        known.get("parameters", {}),
+        tuple(known.get("notes", ())),
+        known.get("errors", {}),
+        tuple(known.get("see", ())),
+        tuple(known.get("plot", ())),
+    )
+
+
+def meaning(definition: OpDefinition, argument: Argument) -> str:
+    """Return what a parameter means, or an empty text: of an internal operator, or of a plugin's.
+
+    Examples
+    --------
+    >>> from tt.core.schema.operator_texts import meaning
+    >>> from tt.core.schema.snapshot import definitions
+    >>> argmax = definitions()["argmax"]
+    >>> meaning(argmax, argmax.signature.argument("keepdim"))
+    'Whether the reduced dimensions stay, with size 1.'
+    """
+    own = operator_text(definition).parameters.get(argument.name)
+    if own is not None:
+        return own
+    foreign = definition.signature.namespace != "tt" or "internal" in definition.tags
+    if foreign and argument.name not in SHARED:
+        return ""
+    common = common_meanings().get(argument.name, "")
+    if isinstance(common, str):
+        return common
+    return str(common.get(str(argument.type), common.get("else", "")))

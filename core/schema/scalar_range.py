@@ -1,0 +1,117 @@
+"""Numbers that are converted to the dtype of the tensors before the computation have to be in its range.
+
+Note [Numbers in range]
+-----------------------
+PyTorch refuses such a number (`value cannot be converted to type float without overflow`); NumPy makes it infinite,
+or wraps it.  ops.yaml lists them under `in_range` (the range of the result's dtype) and `in_compute_range` (float32
+for half precision, in which these operators compute).  `OpOverload.fast_path` compares the largest magnitude with
+`CachedCall.limit`, and comes here where it is above.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from tt.core.errors import NumberRangeError
+from tt.core.schema.model import OpDefinition
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.promotion import get_default_dtype, result_type
+
+__all__ = ["SMALL", "range_places", "refuse_out_of_range"]
+
+SMALL: Final = 127.0
+"""A magnitude that every dtype has."""
+
+_FLOAT: Final = 3.4028234663852886e38
+_LARGEST: Final[Mapping[str, float]] = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": _FLOAT,
+    "complex64": _FLOAT,
+}
+
+
+@cache
+def range_places(definition: OpDefinition) -> tuple[tuple[int, bool], ...]:
+    """Return the positions of the numbers that have to be in range, and whether of the dtype of the computation."""
+    return tuple(
+        (place, argument.name in definition.in_compute_range)
+        for place, argument in enumerate(definition.signature.arguments)
+        if argument.name in definition.in_range or argument.name in definition.in_compute_range
+    )
+
+
+def refuse_out_of_range(definition: OpDefinition, dtype: Dtype | None, args: Sequence[Any]) -> float:
+    """Refuse a number beyond the range of the dtype, and return the largest magnitude that need not be looked at.
+
+    Parameters
+    ----------
+    definition : OpDefinition
+        Of the called operator.
+    dtype : dtype or None
+        Of the result; None: of the argument `dtype`, or the one to which the arguments promote.
+    args : sequence
+        All arguments.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.add(tt.ones(2), tt.ones(2), alpha=1e300)
+    Traceback (most recent call last):
+        ...
+    tt.core.errors.NumberRangeError: add(): alpha=1e+300 is beyond the range of float32
+    """
+    limit = math.inf
+    given = dtype
+    if dtype is None:
+        dtype = _dtype_of(definition, args)
+        if dtype is None:
+            return SMALL
+    for place, computed in range_places(definition):
+        lowest, highest = _range(dtype, computed)
+        limit = min(limit, -lowest, highest)
+        value = args[place]
+        if not isinstance(value, int | float) or isinstance(value, bool) or lowest <= value <= highest:
+            continue
+        if isinstance(value, int) or math.isfinite(value) or dtype.kind in ("signed", "unsigned"):
+            name = definition.signature.arguments[place].name
+            raise NumberRangeError(
+                f"{definition.signature.name}(): {name}={value} is beyond the range of {dtype.name}"
+            )
+    if given is None:
+        return SMALL
+    return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0.0)
+
+
+def _dtype_of(definition: OpDefinition, args: Sequence[Any]) -> Dtype | None:
+    given = [a for a in args if isinstance(a, Dtype)]
+    if given:
+        return given[0]
+    arguments = definition.signature.arguments
+    promoted = [
+        a for a, argument in zip(args, arguments, strict=False) if argument.name in definition.promote
+    ]
+    if promoted:
+        return result_type(*(a for a in promoted if a is not None))
+    dtypes = {a.dtype for a in args if isinstance(a, TensorBase)}
+    if not dtypes:
+        return get_default_dtype()
+    return dtypes.pop() if len(dtypes) == 1 else None
+
+
+@cache
+def _range(dtype: Dtype, computed: bool) -> tuple[float, float]:
+    """Return the lowest and highest number; negative ones wrap into unsigned dtypes, as in PyTorch."""
+    if dtype.kind in ("signed", "unsigned"):
+        bits = 8 * dtype.itemsize
+        highest = 2 ** (bits - (dtype.kind == "signed")) - 1
+        return (-highest - (dtype.kind == "signed"), highest)
+    if dtype.kind == "bool":
+        return (-math.inf, math.inf)
+    largest = _FLOAT if computed and dtype.itemsize == 2 else _LARGEST.get(dtype.name, sys.float_info.max)
+    return (-largest, largest)

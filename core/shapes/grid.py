@@ -1,0 +1,52 @@
+"""Shape rules of sampling at the points of a grid."""
+
+from __future__ import annotations
+
+from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.shapes.geometry import Described
+from tt.core.shapes.registry import RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+@rule("grid_sampler")
+def grid_sampler(
+    input: Described, grid: Described, interpolation_mode: int, padding_mode: int, *, op: str
+) -> Shape:
+    """The channels of the input at each point."""
+    dims = input.ndim - 2
+    if dims not in (2, 3) or grid.ndim != input.ndim:
+        raise ShapeError(
+            f"{op}(): input and grid have 4 dimensions, or 5 for volumes, not {list(input.shape)} "
+            f"and {list(grid.shape)}"
+        )
+    if input.shape[0] != grid.shape[0]:
+        raise ShapeError(
+            f"{op}(): input and grid have one batch size, not {input.shape[0]} and {grid.shape[0]}"
+        )
+    if grid.shape[-1] != dims:
+        raise ShapeError(
+            f"{op}(): the points have {dims} coordinates, but grid has the shape {list(grid.shape)}"
+        )
+    if 0 in input.shape[2:]:
+        raise ShapeError(f"{op}(): the input has no elements to sample: its shape is {list(input.shape)}")
+    if interpolation_mode not in (0, 1, 2) or padding_mode not in (0, 1, 2):
+        raise ValueRangeError(
+            f"{op}(): interpolation_mode and padding_mode are 0, 1 or 2, not {interpolation_mode} and {padding_mode}"
+        )
+    if interpolation_mode == 2 and dims == 3:
+        raise ShapeError(f"{op}(): bicubic interpolation is for images, and the input is a volume")
+    return (input.shape[0], input.shape[1], *grid.shape[1:-1])
+
+
+@rule("grid_sampler_backward")
+def grid_sampler_backward(
+    grad: Described, input: Described, grid: Described, interpolation_mode: int, padding_mode: int, *, op: str
+) -> tuple[Shape, Shape]:
+    """The gradients of input and grid."""
+    shape = grid_sampler(input, grid, interpolation_mode, padding_mode, op=op)
+    if tuple(grad.shape) != shape:
+        raise ShapeError(f"{op}(): grad must have the shape {list(shape)}, got {list(grad.shape)}")
+    return tuple(input.shape), tuple(grid.shape)

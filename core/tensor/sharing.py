@@ -1,0 +1,144 @@
+"""Moving the memory of tensors to where other processes can map it.
+
+Note [Moving a storage]
+-----------------------
+A storage does not list its tensors, and each tensor has a handle of its own.  Where reference counts say that a storage
+has one tensor only, that one is moved.  Else the garbage collector, which keeps track of all tensors and storages,
+finds the others: views, aliases, and `x.data`, which has a storage of its own over the same memory.  Arrays of NumPy
+over the old memory stay there.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.shared_memory import SharedMemory
+from tt.core.tensor.storage import Storage
+
+if TYPE_CHECKING:
+    from tt.core.tensor.backend import Backend
+
+__all__ = ["is_host_memory", "share_storage", "shared_memory_of", "storage_over"]
+
+_ALONE: Final = 4
+"""References to the owner of one tensor: its storage, its handle (or the tensor), a variable and an argument here."""
+
+
+def is_host_memory(storage: Any) -> bool:
+    """Return whether a storage is memory of the CPU."""
+    return isinstance(storage, Storage) and isinstance(storage.owner, np.ndarray)
+
+
+def shared_memory_of(storage: Storage) -> SharedMemory | None:
+    """Return the shared memory under a storage, or None."""
+    base: Any = getattr(storage.owner, "base", None)
+    return base if isinstance(base, SharedMemory) else None
+
+
+def storage_over(memory: SharedMemory, backend: Backend) -> Storage:
+    """Return the storage of this process over shared memory: the same one for each message that brings it."""
+    known = None if memory.storage is None else memory.storage()
+    if known is not None:
+        found: Storage = known
+        return found
+    new = Storage(np.asarray(memory), backend)
+    memory.storage = weakref.ref(new)
+    return new
+
+
+def share_storage(
+    storage: Storage, tensor: TensorBase | None = None, strategy: str | None = None, *, again: bool = False
+) -> SharedMemory:
+    """Move a storage of host memory, with all tensors in it, to shared memory.
+
+    Parameters
+    ----------
+    storage : Storage
+        A storage for which `is_host_memory` is true.
+    tensor : TensorBase, optional
+        A tensor in it.  If it is the only one, no other is looked for.
+    strategy : str, optional
+        How; by default what `set_sharing_strategy` says.
+    again : bool
+        Move it also from shared memory.
+
+    Raises
+    ------
+    SharedMemoryError
+        If the system has not as much; nothing is moved then.
+    """
+    known = shared_memory_of(storage)
+    if known is not None and not again:
+        return known
+    owner, nbytes = storage.owner, storage.nbytes()
+    begin = storage.data_ptr()
+    memory = SharedMemory.new(nbytes, strategy)
+    new = np.asarray(memory)
+    new[...] = _bytes_at(owner, begin, nbytes)
+    alone = sys.getrefcount(owner) <= _ALONE and sys.getrefcount(storage) <= 3
+    if tensor is not None and alone:
+        storages, tensors = [storage], [tensor]
+    else:
+        storages, tensors = _found(owner, storage)
+    for each in storages:
+        each.owner = new
+        if hasattr(each, "memory"):  # of one that is read-only
+            each.memory = new
+    for place in tensors:
+        place._handle = _moved(place._handle, begin, new)
+    memory.storage = weakref.ref(storage)
+    return memory
+
+
+def _bytes_at(owner: Any, address: int, nbytes: int) -> Any:
+    """Return memory as bytes, also between the elements of an array with gaps."""
+    interface = {"version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (address, True)}
+    return np.asarray(SimpleNamespace(__array_interface__=interface, base=owner))
+
+
+def _found(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
+    """Return all storages over an owner, and all tensors in them."""
+    storages, tensors = _search(owner, storage)
+    own = sum(1 for tensor in tensors if tensor._handle is owner)
+    views = {id(tensor._handle) for tensor in tensors if tensor._handle is not owner}
+    variables = 3  # here, in the caller, and an argument
+    if gc.get_freeze_count() and sys.getrefcount(owner) > len(storages) + own + len(views) + variables:
+        # What `gc.freeze` has hidden, as a worker of a loader does with all that it inherits.
+        gc.unfreeze()
+        try:
+            return _search(owner, storage)
+        finally:
+            gc.freeze()
+    return storages, tensors
+
+
+def _search(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
+    storages = [found for found in gc.get_referrers(owner) if isinstance(found, Storage)]
+    if not any(each is storage for each in storages):
+        storages.append(storage)
+    tensors = [
+        found for found in gc.get_referrers(*storages)
+        if isinstance(found, TensorBase)
+        and isinstance(found._handle, np.ndarray)
+        and any(found._storage is each for each in storages)
+    ]  # fmt: skip
+    return storages, tensors
+
+
+def _moved(handle: Any, begin: int, memory: Any) -> Any:
+    """Return a handle at the same place of new memory."""
+    if handle.size == 0 or not memory.nbytes:
+        new = np.ndarray(handle.shape, handle.dtype, buffer=memory, strides=handle.strides)
+    else:
+        offset = handle.__array_interface__["data"][0] - begin
+        new = np.ndarray(handle.shape, handle.dtype, memory, offset, handle.strides)
+    if not handle.flags.writeable:
+        new.flags.writeable = False
+    return new

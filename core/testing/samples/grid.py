@@ -1,0 +1,99 @@
+"""Samples of sampling at the points of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from tt.core.testing.samples.base import FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+
+def points(make: Inputs, *shape: int, far: float = 1.3) -> Any:
+    """Return points inside of the input and around it."""
+    return make.tensor(*shape, low=-far, high=far)
+
+
+def image(make: Inputs, *shape: int) -> Any:
+    """Return small elements: the gradient of a point consists of their differences."""
+    return make.tensor(*shape, low=-1, high=1)
+
+
+def calls(make: Inputs) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield arguments with a name: mode and padding as numbers."""
+    for mode, padding, align in product((0, 1, 2), (0, 1, 2), (False, True)):
+        how = (mode, padding, align)
+        yield f"image, {how}", (image(make, 2, 3, 4, 5), points(make, 2, 3, 2, 2), *how)
+        if mode < 2:
+            yield f"volume, {how}", (image(make, 2, 2, 3, 4, 2), points(make, 2, 2, 3, 1, 3), *how)
+    how = (0, 2, True)
+    yield "far away", (image(make, 1, 2, 3, 4), points(make, 1, 2, 3, 2, far=9), *how)
+    yield "one element", (image(make, 1, 2, 1, 1), points(make, 1, 2, 2, 2), *how)
+    yield "empty batch", (image(make, 0, 2, 3, 4), points(make, 0, 2, 2, 2), *how)
+    yield "no points", (image(make, 1, 2, 3, 4), points(make, 1, 0, 2, 2), *how)
+    yield "no channels", (image(make, 1, 0, 3, 4), points(make, 1, 2, 2, 2), *how)
+    x = make.tensor(2, 3, 4, 5, layout="transposed")
+    yield "transposed", (x, points(make, 2, 2, 3, 2).transpose(1, 2), 0, 0, False)
+
+
+def wrong(make: Inputs) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield images and grids that do not fit."""
+    x, grid = make.tensor(2, 3, 4, 5), points(make, 2, 3, 2, 2)
+    yield "error: input", (x[0], grid)
+    yield "error: grid", (x, grid[0])
+    yield "error: batch", (x, grid[:1])
+    yield "error: coordinates", (x, grid[..., :1])
+    yield "error: no elements", (x[:, :, :0], grid)
+
+
+@family("grid_sampler")
+def grid_sampler(make: Inputs) -> Iterator[Sample]:
+    dims = next((int(c) for c in make.definition.name if c.isdigit()), None)
+    for name, args in calls(make):
+        if dims is None or args[0].ndim == dims + 2:
+            yield Sample(args, name=name)
+    for name, args in wrong(make):
+        yield Sample((*args, 0, 0, True), name=name, error=RuntimeError)
+    volume = (make.tensor(1, 2, 2, 2, 2), points(make, 1, 2, 2, 2, 3))
+    yield Sample((*volume, 2, 0, True), name="error: bicubic", error=RuntimeError)
+
+
+@family("grid_sampler_backward")
+def grid_sampler_backward(make: Inputs) -> Iterator[Sample]:
+    for name, args in calls(make):
+        shape = (*args[0].shape[:2], *args[1].shape[1:-1])
+        yield Sample((image(make, *shape), *args), name=name)
+    x, grid = make.tensor(2, 3, 4, 5), points(make, 2, 3, 2, 2)
+    yield Sample((make.tensor(2, 3, 2, 3), x, grid, 0, 0, True), name="error: grad", error=RuntimeError)
+
+
+@family("grid_sample")
+def grid_sample(make: Inputs) -> Iterator[Sample]:
+    x, grid = make.tensor(2, 3, 4, 5), points(make, 2, 3, 2, 2)
+    for mode, padding in product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")):
+        yield Sample((x, grid, mode, padding), {"align_corners": padding == "border"}, f"{mode}, {padding}")
+    yield Sample((x, grid), name="a warning")
+    yield Sample((x, grid, "cubic"), name="error: mode", error=ValueError)
+    yield Sample((x, grid, "nearest", "ones"), name="error: padding", error=ValueError)
+    for name, args in wrong(make):
+        yield Sample((*args, "bilinear", "zeros", False), name=name, error=RuntimeError)
+
+
+@family("affine_grid")
+def affine_grid(make: Inputs) -> Iterator[Sample]:
+    generator = make.definition.name == "affine_grid_generator"
+    plane, space = make.tensor(2, 2, 3), make.tensor(2, 3, 4)
+    for align in (False, True):
+        yield Sample((plane, (2, 3, 4, 5), align), name=f"image, {align}")
+        yield Sample((space, (2, 3, 2, 3, 4), align), name=f"volume, {align}")
+        yield Sample((plane, (2, 1, 1, 3), align), name=f"one row, {align}")
+    yield Sample((plane[:1], (2, 3, 4, 5), False), name="error: batch", error=RuntimeError)
+    error: Any = RuntimeError if generator else ValueError
+    yield Sample((plane, (2, 3, 4, 5, 6), False), name="error: dimensions", error=error)
+    yield Sample((plane[0], (2, 3, 4, 5), False), name="error: theta", error=error)
+    if not generator:
+        yield Sample((plane, (2, 3, 4, 5)), name="a warning")
+        yield Sample((plane, (2, 3, 0, 5), False), name="error: size", error=ValueError)
+        yield Sample((plane, (2, 3, 4), False), name="error: line", error=NotImplementedError)

@@ -1,0 +1,64 @@
+"""Whether programs asked for results that are the same bits in every run; kernels and backends read it.
+
+Kernels whose results depend on the order in which threads finish have another way, in a fixed order; where there is
+none, they call `refuse`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Final
+
+from tt.core.errors import NondeterministicError
+
+__all__ = ["DETERMINISM", "Determinism"]
+
+
+class Determinism:
+    """The setting of this process; there is one object, `DETERMINISM`.
+
+    Attributes
+    ----------
+    required : bool
+        Whether the results of operators shall be the same bits in every run.
+    warn_only : bool
+        Whether an operator that cannot do so warns; else it raises.
+    fill : bool
+        Whether new memory that nothing is written to is filled while `required`.
+    """
+
+    __slots__ = ("fill", "required", "warn_only")
+
+    required: bool
+    warn_only: bool
+    fill: bool
+
+    def __init__(self) -> None:
+        self.required = self.warn_only = False
+        self.fill = True
+
+    def refuse(self, operator: str) -> None:
+        """Raise, or warn, because an operator would give other bits in another run; does nothing unless required.
+
+        Raises
+        ------
+        NondeterministicError
+            If deterministic algorithms are required and not only warned about.
+
+        Examples
+        --------
+        >>> from tt.core.types.determinism import Determinism
+        >>> Determinism().refuse("histc")
+        """
+        if not self.required:
+            return
+        if not self.warn_only:
+            raise NondeterministicError(operator)
+        warnings.warn(
+            f"{operator} has no deterministic algorithm: its results may differ in the last bits from run to run",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+DETERMINISM: Final = Determinism()

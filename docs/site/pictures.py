@@ -1,0 +1,220 @@
+"""Pictures of the site, drawn at build time from what tt says of itself: SVG in the colours of the page.
+
+A page has `<!-- picture: NAME -->`; a function of that name without parameters returns the picture.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MARKER = re.compile(r"^<!-- picture: (\w+) -->$", re.M)
+LINE, CHARACTER, EDGE = 17, 7.3, 10
+# Colours of the page, light or dark: text and lines take the current one, grounds are that with little opacity.
+STYLE = (
+    "svg.picture{max-width:100%;height:auto;font:12px ui-monospace,monospace;color:currentColor}"
+    "svg.picture text{fill:currentColor}svg.picture .head{font-weight:bold}svg.picture .faint{opacity:.65}"
+    "svg.picture rect{fill:currentColor;fill-opacity:.05;stroke:currentColor;stroke-opacity:.45}"
+    "svg.picture rect.taken{fill:#1f9d55;fill-opacity:.22;stroke:#1f9d55;stroke-opacity:1}"
+    "svg.picture rect.bad{fill:#d1495b;fill-opacity:.2;stroke:#d1495b;stroke-opacity:1}"
+    "svg.picture path{fill:none;stroke:currentColor;stroke-opacity:.6}svg.picture marker path{fill:currentColor}"
+)
+
+
+class Picture:
+    """An SVG in the making."""
+
+    def __init__(self, title: str) -> None:
+        self.title, self.parts, self.width, self.height = title, list[str](), 0.0, 0.0
+
+    def box(
+        self, x: float, y: float, lines: Sequence[str], width: float = 0, kind: str = ""
+    ) -> tuple[float, float]:
+        """Draw a box with lines of text, the first of them bold; return its width and height."""
+        width = width or max(map(len, lines)) * CHARACTER + 2 * EDGE
+        height = len(lines) * LINE + 2 * EDGE - 4
+        self.parts.append(
+            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="5"/>'
+        )
+        for number, line in enumerate(lines):
+            style = ' class="head"' if number == 0 else ""
+            self.text(x + EDGE, y + EDGE + 9 + number * LINE, line, style)
+        self.width, self.height = max(self.width, x + width), max(self.height, y + height)
+        return width, height
+
+    def text(self, x: float, y: float, line: str, style: str = "") -> None:
+        """Write a line."""
+        self.parts.append(f'<text x="{x:g}" y="{y:g}"{style} xml:space="preserve">{escape(line)}</text>')
+        self.width, self.height = max(self.width, x + len(line) * CHARACTER), max(self.height, y + 6)
+
+    def arrow(self, *points: tuple[float, float], label: str = "") -> None:
+        """Draw an arrow along points, with a label behind its middle."""
+        path = " L".join(f"{x:g} {y:g}" for x, y in points)
+        self.parts.append(f'<path d="M{path}" marker-end="url(#head)"/>')
+        if label:
+            (x0, y0), (x1, y1) = points[0], points[-1]
+            self.text((x0 + x1) / 2 + 6, (y0 + y1) / 2 + 4, label, ' class="faint"')
+
+    def __str__(self) -> str:
+        width, height = self.width + 2, self.height + 2
+        return (
+            f'<svg class="picture" xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(self.title)}" '
+            f'width="{width:g}" height="{height:g}" viewBox="-1 -1 {width + 1:g} {height + 1:g}">'
+            f"<title>{escape(self.title)}</title><style>{STYLE}</style>"
+            '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+            'orient="auto">'
+            f'<path d="M0 0L8 4L0 8z"/></marker></defs>{"".join(self.parts)}</svg>'
+        )
+
+
+def column(
+    picture: Picture, boxes: Iterable[tuple[str, Sequence[str]]], width: float, gap: float = 26
+) -> None:
+    """Draw boxes below each other, with arrows; a label stands at the arrow to its box."""
+    y, first = 0.0, True
+    for label, lines in boxes:
+        if not first:
+            picture.arrow((width / 2, y - gap), (width / 2, y - 2), label=label)
+        _, height = picture.box(0, y, lines, width)
+        y, first = y + height + gap, False
+
+
+def call() -> Picture:
+    """Draw how a call of add goes through the two levels, from `tt.explain`."""
+    import tt
+
+    explained = tt.explain("add", ["cpu:float32+autograd", "cpu:int64"]).to_dict()
+    keys, _, dtypes = explained["call"].partition(": ")
+    picture = Picture("A call of add through the two levels of the dispatcher")
+    width = 640.0
+    arguments = [f"{a['name']}: {a['spec']}" for a in explained["arguments"]]
+    y = 0.0
+    for label, lines in (
+        ("", ["tt.add(a, b)", *arguments]),
+        ("OR of the bits of the tensors", ["level 1: devices, layouts, layers", keys]),
+        ("OR of the dtypes that promote", ["level 2: dtypes", f"{dtypes} -> {explained['compute']}"]),
+    ):
+        if label:
+            picture.arrow((60, y - 26), (60, y - 2), label=label)
+        _, height = picture.box(0, y, lines, width)
+        y += height + 26
+    picture.arrow(
+        (60, y - 26),
+        (60, y - 2),
+        label="the first call of this combination looks for kernels, later ones find this",
+    )
+    # A kernel's forms, functional and out=, are candidates each; here they are one.
+    for candidate in {str(c): c for c in explained["candidates"]}.values():
+        x = 24.0 * candidate["level"]
+        source = re.sub(r"^tt-tensor \S+ ", "", candidate["source"])
+        lines = [("-> " if candidate["taken"] else "   ") + f"{candidate['kind']} {source}"]
+        _, height = picture.box(
+            x, y, [*lines, f"   {candidate['reason']}"], width - x, "taken" if candidate["taken"] else ""
+        )
+        y += height + 5
+    picture.arrow((60, y), (60, y + 22))
+    picture.box(0, y + 24, ["result", ", ".join(explained["results"])], width)
+    return picture
+
+
+def backward() -> str:
+    """Draw the graph that leads to a loss, by `tt.autograd.draw`."""
+    import tt
+
+    tt.manual_seed(0)
+    w, b = tt.randn(4, 3, requires_grad=True), tt.zeros(4, requires_grad=True)
+    loss = tt.nn.functional.mse_loss(tt.tanh(tt.nn.functional.linear(tt.ones(2, 3), w, b)), tt.zeros(2, 4))
+    svg = tt.autograd.draw(loss, {"weight": w, "bias": b}).svg
+    # On a light ground also on a dark page; the colours are its own.
+    return svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+
+
+def layers() -> Picture:
+    """Draw who may import whom, from the contracts of pyproject.toml."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layered = [contract for contract in contracts if contract["type"] == "layers"]
+    whole, core = (
+        [re.split(r" [|:] ", layer) for layer in contract["layers"]]
+        for contract in sorted(layered, key=lambda c: len(c["layers"]))
+    )
+    picture = Picture("Layers: a module imports what lies below it")
+    width, y = 560.0, 0.0
+    picture.box(0, y, ["tt (api/): what users import; its libraries use public names only"], width)
+    y += 44
+    for row in [*whole[:-1], *core]:
+        inside = row not in whole
+        x = 24.0 if inside else 0.0
+        share = (width - x - 8 * (len(row) - 1)) / len(row)
+        for number, name in enumerate(row):
+            picture.box(x + number * (share + 8), y, [name], share)
+        y += 40
+    picture.text(0, y + 14, "A module imports what lies below it, and nothing above.", ' class="faint"')
+    return picture
+
+
+def plugin() -> Picture:
+    """Draw the states of a plugin, and what takes it from one to the next."""
+    from typing import get_args
+
+    from tt.core.host.plugin import State
+
+    about = {
+        "found": ["its entry point is known"],
+        "loaded": ["tt_manifest() says which names it has", "nothing heavy is imported"],
+        "active": ["tt_register() filled the tables", "calls find its kernels there"],
+    }
+    first_use = "the first use of one of its names"
+    why = {"found": "", "loaded": "the first tensor or operator of the program", "active": first_use}
+    ends = {
+        "blocked": ["TT_PLUGINS or TT_DISABLE_PLUGINS excludes it"],
+        "failed": ["a hook raised: undone, kept with its reason"],
+        "unavailable": ["a driver or a library is missing"],
+    }
+    if set(about) | set(ends) != set(get_args(State)):
+        raise ValueError(f"the states of plugins are {get_args(State)}")
+    picture = Picture("The life of a plugin")
+    y = 0.0
+    for (state, lines), (end, reason) in zip(about.items(), ends.items(), strict=True):
+        if why[state]:
+            picture.arrow((60, y - 34), (60, y - 2), label=why[state])
+        _, height = picture.box(0, y, [state, *lines], 300)
+        picture.box(420, y + 8, [end, *reason], 380, "bad")
+        picture.arrow((300, y + height / 2), (418, y + height / 2))
+        y += height + 34
+    return picture
+
+
+def speed() -> Picture:
+    """Draw the table of README.md: times of tt as parts of those of PyTorch."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([a-z ]+) \| (\d\.\d+) \| \d\.\d+ \|", text, re.M)
+    picture = Picture(
+        "Time of tt as a part of the time of PyTorch, geometric means: " + ", ".join(map(" ".join, rows))
+    )
+    scale = 420
+    for number, (name, ratio) in enumerate(rows):
+        y = number * 30
+        picture.text(0, y + 16, name)
+        bar = f'<rect class="taken" x="190" y="{y + 3}" width="{float(ratio) * scale:g}" height="18" rx="3"/>'
+        picture.parts.append(bar)
+        picture.text(196 + float(ratio) * scale, y + 16, ratio)
+    bottom = len(rows) * 30
+    picture.parts.append(f'<path d="M{190 + scale} 0V{bottom}" stroke-dasharray="4 3"/>')
+    picture.text(190 + scale - 50, bottom + 14, "PyTorch = 1")
+    return picture
+
+
+PICTURES: dict[str, Callable[[], Picture | str]] = {
+    "call": call, "backward": backward, "layers": layers, "plugin": plugin, "speed": speed,
+}  # fmt: skip
+
+
+def with_pictures(text: str) -> str:
+    """Return a page with its pictures, as HTML that Markdown passes on."""
+    return MARKER.sub(lambda marker: f"```{{raw}} html\n<figure>{PICTURES[marker[1]]()}</figure>\n```", text)

@@ -1,0 +1,65 @@
+"""The families of formulas, each imported when an operator of it is first differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from tt.core.library import errors, family_index
+
+if TYPE_CHECKING:
+    from tt.plugins.autograd.formulas.table import Formulas
+
+__all__ = ["FAMILIES", "FormulaFamilies", "tables"]
+
+FAMILIES: Final = (
+    "pointwise", "binary", "reduction", "norm", "normalization", "statistics", "scan", "shaping", "joining",
+    "indexing", "scattering", "sorting", "linalg", "decomposition", "convolution", "pooling", "attention",
+    "resampling", "grid", "fft", "unary", "special", "activation", "loss", "ctc", "creation", "random",
+    "recurrent",
+)  # fmt: skip
+
+
+class FormulaFamilies:
+    """The formulas of all families; each is imported when an operator of it is first differentiated."""
+
+    layer = "autograd"
+
+    def __init__(self) -> None:
+        self._homes: Mapping[str, Sequence[str]] | None = None
+
+    def family_of(self, op: str) -> Formulas | None:
+        """Return the table that has the formula of an operator, or None.
+
+        Raises
+        ------
+        PluginError
+            When the family cannot be imported.
+        """
+        if self._homes is None:
+            self._homes = family_index(
+                "tt.plugins.autograd.formulas", FAMILIES, lambda module: module.d.formulas
+            )
+        homes = self._homes.get(op)
+        return None if homes is None else _table(homes[0])
+
+    def families(self) -> Iterator[Formulas]:
+        """Yield the tables of all families."""
+        yield from tables()
+
+
+def tables() -> list[Formulas]:
+    """Return the formulas of every family."""
+    return [_table(f"tt.plugins.autograd.formulas.{family}") for family in FAMILIES]
+
+
+def _table(module: str) -> Formulas:
+    try:
+        table: Formulas = import_module(module).d
+    except Exception as error:
+        raise errors.PluginError(
+            f"the plugin 'autograd' cannot import the formulas of the family {module.rpartition('.')[2]!r}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return table

@@ -1,0 +1,12 @@
+cdef class GradState:
+    cdef public object _local
+    cdef public object _lock
+    cdef public long long bit
+    cdef public long long floating
+    cdef public long long inference_bit
+    cdef public int anomaly
+    cdef public int packing
+    cdef public int watching
+    cdef public int switched_off
+    cdef public object tick
+    cpdef bint enabled(self) except -1

@@ -1,0 +1,126 @@
+"""What recording depends on: the switches of each thread, the layer's key bits, and the clock that orders nodes.
+
+This is a hot module: plain Python that Cython compiles with the C types of `grad_state.pxd`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from itertools import count
+from types import TracebackType
+from typing import Any
+
+from tt.core.library import ALL_DTYPES, KEYS, fork_safe_lock
+
+
+class GradState:
+    """Whether operations are recorded, thread by thread, and the clock that orders nodes.
+
+    Attributes
+    ----------
+    switched_off : int
+        In how many threads recording is off.  While it is zero, calls do not look at thread-local state.
+    packing : int
+        How many `saved_tensors_hooks` are active in all threads.  While it is zero, calls do not look for them.
+    anomaly : int
+        0; 1: nodes remember where they were made; 2: gradients are also searched for NaN.
+    watching : int
+        Number of hooks on several tensors; these depend on which pass runs.
+    inference_bit : int
+        The key bit of tensors made in inference mode.
+    bit : int
+        The key bit of tensors that require a gradient.
+    floating : int
+        Bit set of the codes of the dtypes that can have a gradient.
+    tick : callable
+        Returns 1, 2, 3, ...; safe to call from any thread.
+    """
+
+    __slots__ = (
+        "_local", "_lock", "anomaly", "bit", "floating", "inference_bit", "packing", "switched_off", "tick",
+        "watching",
+    )  # fmt: skip
+
+    switched_off: int
+    packing: int
+    anomaly: int
+    watching: int
+    inference_bit: int
+    bit: int
+    floating: int
+    tick: Callable[[], int]
+    _local: threading.local
+    _lock: Any
+
+    def __init__(self) -> None:
+        self.switched_off = 0
+        self.packing = 0
+        self.anomaly = 0
+        self.watching = 0
+        self.bit = KEYS.bit("layer", "autograd")
+        self.inference_bit = KEYS.bit("layer", "inference")
+        self.floating = sum(1 << t.code for t in ALL_DTYPES if t.kind in ("floating", "complex"))
+        self.tick = count(1).__next__
+        self._local = threading.local()
+        self._lock = fork_safe_lock()
+
+    def enabled(self) -> bool:
+        """Return whether this thread records."""
+        if self.switched_off == 0:
+            return True
+        enabled: bool = getattr(self._local, "enabled", True)
+        return enabled
+
+    def enable(self, enabled: bool) -> bool:
+        """Switch recording on or off in this thread; return how it was."""
+        before: bool = getattr(self._local, "enabled", True)
+        if before is not enabled:
+            with self._lock:
+                self.switched_off += 1 if before else -1
+            self._local.enabled = enabled
+        return before
+
+    def count_packing(self, change: int) -> None:
+        """Note that hooks on saved tensors came (1) or went (-1)."""
+        with self._lock:
+            self.packing += change
+
+
+STATE = GradState()
+"""The state of this process."""
+
+
+class Switching:
+    """Switches recording on or off inside a `with` block; see Note [Blocks and interrupts] of tt.core.blocks.
+
+    A subclass has the attributes `_enabled`, what to switch to, and `_before`, None at first: how it was, and what
+    `_before` was then.
+    """
+
+    __slots__ = ()
+
+    _enabled: bool
+    _before: Any
+
+    def __enter__(self) -> None:
+        before = getattr(STATE._local, "enabled", True)
+        self._before = before, self._before
+        try:
+            STATE.enable(self._enabled)
+        except BaseException:
+            STATE.enable(before)
+            self._before = self._before[1]
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        before, outer = self._before
+        try:
+            STATE.enable(before)
+        except BaseException:
+            STATE.enable(before)
+            raise
+        finally:
+            self._before = outer

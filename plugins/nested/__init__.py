@@ -1,0 +1,1 @@
+"""Nested tensors: batches of rows of different lengths, in the layout jagged."""

@@ -1,0 +1,256 @@
+"""The backend of the layout jagged: its tensors consist of one strided array and offsets on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.library import (
+    REGISTRY,
+    Backend,
+    Device,
+    dtype,
+    errors,
+    fork_safe_properties,
+    from_numpy_dtype,
+    ops,
+)
+from tt.plugins.nested.handle import JaggedHandle
+from tt.plugins.nested.raggedness import Raggedness
+
+__all__ = ["ALLOWED", "JaggedBackend"]
+
+ALLOWED: Final = frozenset({
+    "adjoint", "alias_copy", "angle", "bernoulli", "bfloat16", "bool", "byte", "cdouble", "cfloat", "char",
+    "chunk", "detach", "detach_copy", "dist", "div.optional_mode", "double", "elu.inplace", "celu.inplace",
+    "expand_as", "float", "float_power", "float_power.Scalar", "half", "hardsigmoid.inplace", "hardswish.inplace",
+    "hardtanh.inplace", "int", "isclose", "leaky_relu.inplace", "long", "mH", "mT", "max.other", "min.other",
+    "mish.inplace", "movedim", "movedim.int", "mvlgamma", "narrow", "polygamma.method", "positive", "relu.inplace",
+    "relu6", "reshape_as", "resolve_conj", "resolve_neg", "select_copy", "selu.inplace", "short", "silu.inplace",
+    "slice_copy", "softmin", "softsign", "special_xlog1py.Scalar", "special_zeta.self_scalar", "split_copy",
+    "split_copy.sizes", "split_with_sizes", "std.unbiased", "std.unbiased_dim", "std_mean.unbiased",
+    "std_mean.unbiased_dim", "tanhshrink", "threshold.inplace", "to.device", "to.dtype", "to.other", "transpose_copy",
+    "unbind_copy", "unsqueeze_copy", "var.unbiased", "var.unbiased_dim", "var_mean.unbiased", "var_mean.unbiased_dim",
+    "view_as", "xlogy.Scalar", "zero",
+})  # fmt: skip
+"""Operators whose composites compute with no size of a dimension, so that they are right for ragged ones."""
+
+
+@fork_safe_properties
+class JaggedBackend(Backend):
+    """The jagged tensors of one device.
+
+    Parameters
+    ----------
+    device_type : str
+        For instance "cpu".
+
+    Examples
+    --------
+    >>> from tt.plugins.nested.backend import JaggedBackend
+    >>> JaggedBackend("cpu").handle_type.__name__
+    'JaggedHandle'
+    """
+
+    layout = "jagged"
+    handle_type = JaggedHandle
+    hints: Mapping[str, str] = {
+        "*": "{self}.to_padded_tensor(0.0), or a loop over {self}.unbind()",
+        **dict.fromkeys(
+            ("empty", "full", "ones", "rand", "randint", "randn", "zeros"),
+            "tt.nested.nested_tensor_from_jagged(values, offsets), or zeros_like() of a jagged tensor",
+        ),
+    }
+
+    def __init__(self, device_type: str) -> None:
+        self.device_type = device_type
+        super().__init__()
+
+    @cached_property
+    def arrays(self) -> Backend:
+        """The backend of the values."""
+        return REGISTRY.backend(self.device_type)
+
+    def takes_composite(self, op: str) -> bool:
+        """Return whether the composite of an operator computes with no ragged size."""
+        return op in ALLOWED
+
+    # --- the device ----------------------------------------------------------------------------------------------
+
+    def device_count(self) -> int:
+        """Return how many devices of the type there are."""
+        return 1 if self.device_type in ("cpu", "meta") else self.arrays.device_count()
+
+    def place(self, device: Device) -> Device:
+        """Return the user's device as the values represent it."""
+        return self.arrays.place(device)
+
+    def require_available(self) -> None:
+        """Raise unless the device can be used."""
+        self.arrays.require_available()
+
+    # --- handles -------------------------------------------------------------------------------------------------
+
+    def native_dtype(self, dtype: dtype) -> Any:
+        """Return the values' own object for a dtype."""
+        return self.arrays.native_dtype(dtype)
+
+    def dtype_of(self, handle: Any) -> Any:
+        """Return the native dtype of the values."""
+        return self.arrays.dtype_of(handle.values if isinstance(handle, JaggedHandle) else handle)
+
+    def normalise(self, result: Any) -> Any:
+        """Take results of mixed calls as they are, and numbers as arrays."""
+        known = isinstance(result, JaggedHandle | self.arrays.handle_type)
+        return result if known else self.arrays.normalise(result)
+
+    def cast(self, handle: Any, native_dtype: Any) -> Any:
+        """Convert the values; in a mixed call other operands may be arrays."""
+        if isinstance(handle, JaggedHandle):
+            return handle.with_values(self.arrays.cast(handle.values, native_dtype))
+        return self.arrays.cast(handle, native_dtype)
+
+    def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
+        """Refuse: a size says nothing of the lengths of rows."""
+        raise errors.LayoutError(
+            f"a size, {list(shape)}, does not say how long each row of a jagged tensor is\n"
+            "  try: tt.nested.nested_tensor_from_jagged(values, offsets), or zeros_like() of a jagged tensor"
+        )
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> Any:
+        """Return an array as rows of equal lengths.
+
+        Raises
+        ------
+        LayoutError
+            For an array with less than two dimensions, or without rows.
+        """
+        if array.ndim < 2 or not array.shape[0]:
+            raise errors.LayoutError(
+                f"a jagged tensor has rows of at least one dimension, which an array of shape {list(array.shape)} "
+                "does not"
+            )
+        rows, length = array.shape[:2]
+        flat = np.ascontiguousarray(array).reshape(rows * length, *array.shape[2:])
+        offsets = np.arange(rows + 1) * length
+        return JaggedHandle(self.arrays.from_numpy(flat, device), Raggedness(offsets.tolist()))
+
+    def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
+        """Return the rows as one array, if they have one length.
+
+        Raises
+        ------
+        LayoutError
+            When they do not.
+        """
+        if not isinstance(handle, JaggedHandle):
+            return self.arrays.to_numpy(handle)
+        rows = handle.raggedness
+        if rows.shortest != rows.longest:
+            raise errors.LayoutError(
+                f"rows of different lengths, {handle.shape[handle.ragged_dim]}, are no array\n"
+                "  try: x.to_padded_tensor(0.0)"
+            )
+        return self._padded(handle)
+
+    def _padded(self, handle: Any) -> np.ndarray[Any, Any]:
+        values, rows, dim = self.arrays.to_numpy(handle.values), handle.raggedness, handle.ragged_dim
+        front = np.moveaxis(values, dim - 1, 0)
+        whole = np.zeros((rows.batch, rows.longest, *front.shape[1:]), values.dtype)
+        whole[rows.rows, rows.positions] = front[rows.places]
+        return np.moveaxis(whole, 1, dim)
+
+    def to_strided(self, handle: Any) -> Any:
+        """Return the rows as one array, with zeros behind those that are shorter than the longest."""
+        return self.arrays.from_numpy(self._padded(handle))
+
+    def item(self, handle: Any) -> bool | int | float | complex:
+        """Return the only element."""
+        found: bool | int | float | complex = self.to_numpy(handle).item()
+        return found
+
+    def clone(self, handle: Any) -> Any:
+        """Return a copy of the values with the same rows."""
+        if not isinstance(handle, JaggedHandle):
+            return self.arrays.clone(handle)
+        return handle.with_values(self.arrays.clone(handle.values))
+
+    def numel(self, handle: Any) -> int:
+        """Return the number of elements of all rows together."""
+        sizes = list(handle.values.shape)
+        sizes[handle.ragged_dim - 1] = handle.raggedness.total
+        return prod(sizes)
+
+    # --- components ----------------------------------------------------------------------------------------------
+
+    def parts(self, handle: Any) -> Mapping[str, Any]:
+        """Return the values."""
+        return {"values": handle.values}
+
+    def facts(self, handle: Any) -> Mapping[str, Any]:
+        """Return where the rows lie."""
+        rows = handle.raggedness
+        return {
+            "offsets": rows.offsets.tolist(),
+            "lengths": None if rows.lengths is None else rows.lengths.tolist(),
+            "ragged_dim": handle.ragged_dim,
+        }
+
+    def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
+        """Return the handle with these values and rows."""
+        rows = Raggedness(facts["offsets"], facts["lengths"])
+        values, dim = parts["values"], int(facts["ragged_dim"])
+        if not 0 < dim <= len(values.shape):
+            raise errors.ValueRangeError(f"a jagged tensor of these values has no dimension {dim}")
+        rows.check("a jagged tensor", int(values.shape[dim - 1]))
+        return JaggedHandle(values, rows, dim)
+
+    def filled(self, handle: Any) -> Any:
+        """Return the same tensor: every element is stored."""
+        return handle
+
+    def values(self, tensor: Any) -> Any:
+        """Return the values of all rows."""
+        return ops.nested.values(tensor)
+
+    def summary(self, handle: Any) -> Sequence[str]:
+        """Return where the rows lie in words."""
+        rows = handle.raggedness
+        shown = [f"offsets={_short(rows.offsets)}"]
+        return shown if rows.lengths is None else [*shown, f"lengths={_short(rows.lengths)}"]
+
+    # --- memory --------------------------------------------------------------------------------------------------
+
+    def strides(self, handle: Any) -> tuple[int, ...]:
+        """Refuse: rows of different lengths are not at regular distances."""
+        raise errors.LayoutError(
+            "a tensor of the layout tt.jagged has no strides\n  try: x.values().stride()"
+        )
+
+    def is_contiguous(self, handle: Any) -> bool:
+        """Return whether the values are in row-major order, and nothing lies between the rows."""
+        return handle.raggedness.contiguous and self.arrays.is_row_major(handle.values)
+
+    def data_ptr(self, handle: Any) -> int:
+        """Return the address of the values."""
+        return self.arrays.data_ptr(handle.values if isinstance(handle, JaggedHandle) else handle)
+
+    def storage_nbytes(self, owner: Any) -> int:
+        """Return the size of the values in bytes."""
+        if not isinstance(owner, JaggedHandle):
+            return self.arrays.storage_nbytes(owner)
+        native = self.arrays.dtype_of(owner.values)
+        kind = native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
+        size: int = prod(owner.values.shape) * kind.itemsize
+        return size
+
+
+def _short(numbers: np.ndarray[Any, Any]) -> str:
+    if len(numbers) <= 10:
+        return str(numbers.tolist())
+    first, last = numbers[:3].tolist(), numbers[-3:].tolist()
+    return f"[{', '.join(map(str, first))}, ..., {', '.join(map(str, last))}]"

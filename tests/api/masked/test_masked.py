@@ -1,0 +1,115 @@
+"""Functions of tt.masked agree with PyTorch's wherever an element counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+
+REDUCTIONS = ("sum", "prod", "amax", "amin", "mean", "logsumexp", "norm", "var", "std")
+ALONG = ("argmax", "argmin", "median", "cumsum", "cumprod", "softmax", "log_softmax", "softmin")
+
+
+def random(dtype: str, shape: tuple[int, ...] = (3, 4, 5)) -> np.ndarray:
+    rng = np.random.default_rng(7)
+    if dtype == "int64":
+        return rng.integers(-4, 5, shape)
+    values = rng.uniform(-2, 2, shape)
+    return (values + 1j * rng.uniform(-2, 2, shape) if dtype == "complex128" else values).astype(dtype)
+
+
+def masks(shape: tuple[int, ...]) -> list[np.ndarray | None]:
+    whole = np.random.default_rng(3).random(shape) < 0.6
+    whole[..., 0] = True
+    whole[0] = True
+    whole[:, 0] = True
+    return [None, whole, whole[0]]
+
+
+def both(name, array, *arguments, mask=None, **options):
+    torch = pytest.importorskip("torch")
+    found = getattr(tt.masked, name)(
+        tt.tensor(array), *arguments, mask=None if mask is None else tt.tensor(mask), **options
+    )
+    expected = getattr(torch.masked, name)(
+        torch.tensor(array), *arguments, mask=None if mask is None else torch.tensor(mask), **options
+    )
+    return torch.from_numpy(np.array(found.detach().numpy())), expected, torch
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex128"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_is_that_of_torch(name, dtype):
+    if (dtype == "complex128" and name in ("amax", "amin", "logsumexp", "var", "std")) or (
+        dtype == "int64" and name in ("norm", "mean", "logsumexp")
+    ):
+        return  # PyTorch has none, or a complex variance
+    array = random(dtype)
+    for mask in masks(array.shape):
+        for dim in (None, 0, -1, (0, 2)):
+            for keepdim in (False, True):
+                found, expected, torch = both(name, array, dim=dim, keepdim=keepdim, mask=mask)
+                torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ALONG)
+def test_a_function_along_a_dimension_is_that_of_torch(name, dtype):
+    array = random(dtype)
+    for mask in masks(array.shape):
+        for dim in (0, -1):
+            found, expected, torch = both(name, array, dim, mask=mask)
+            if mask is not None and found.shape == array.shape:  # where nothing counts it is undefined
+                selected = torch.tensor(np.broadcast_to(mask, array.shape).copy())
+                found, expected = found[selected], expected[selected]
+            # PyTorch gives indices the dtype of the input.
+            torch.testing.assert_close(found, expected, check_dtype=not name.startswith("arg"))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("ord", [2, 1, 0, 3.5, float("inf"), -float("inf"), -2])
+def test_norms_of_every_order_are_those_of_torch(ord):
+    array = random("float64")
+    for mask in masks(array.shape):
+        found, expected, torch = both("norm", array, ord, 1, mask=mask)
+        torch.testing.assert_close(found, expected)
+        found, expected, torch = both("normalize", array, ord, 1, mask=mask)
+        if mask is not None:
+            selected = torch.tensor(np.broadcast_to(mask, array.shape).copy())
+            found, expected = found[selected], expected[selected]
+        torch.testing.assert_close(found, expected)
+
+
+def test_variances_take_a_correction_or_unbiased():
+    x, mask = tt.tensor([1.0, 5.0, 2.0, 4.5]), tt.tensor([True, False, True, True])
+    expected = tt.tensor([1.0, 2.0, 4.5])
+    assert tt.allclose(tt.masked.var(x, mask=mask, correction=2), tt.var(expected, correction=2))
+    assert tt.allclose(tt.masked.std(x, unbiased=False, mask=mask), tt.std(expected, correction=0))
+    with pytest.raises(ValueError, match="not both"):
+        tt.masked.var(x, unbiased=True, correction=1)
+
+
+def test_each_operand_of_logaddexp_has_a_mask():
+    x, y = tt.tensor([0.0, 1.0, 2.0]), tt.tensor([1.0, 1.0, 1.0])
+    found = tt.masked.logaddexp(
+        x, y, input_mask=tt.tensor([True, False, True]), other_mask=tt.tensor([True, True, False])
+    )
+    assert tt.allclose(found, tt.tensor([tt.logaddexp(x, y)[0].item(), 1.0, 2.0]))
+
+
+def test_the_gradient_of_what_is_left_out_is_zero():
+    x = tt.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    tt.masked.mean(x, mask=tt.tensor([True, False, True])).backward()
+    assert x.grad.tolist() == [0.5, 0.0, 0.5]
+
+
+def test_a_mask_that_does_not_fit_is_refused():
+    with pytest.raises(TypeError, match="bools"):
+        tt.masked.sum(tt.ones(2), mask=tt.ones(2))
+    with pytest.raises(RuntimeError, match="dimensions"):
+        tt.masked.sum(tt.ones(2), mask=tt.ones(2, 2, dtype=tt.bool))
+    with pytest.raises(ValueError, match="integers"):
+        tt.masked.median(tt.tensor([1, 2]), mask=tt.tensor([True, False]))

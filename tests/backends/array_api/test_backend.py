@@ -1,0 +1,73 @@
+"""Libraries that differ from the standard, as lazy ones do: what their backends declare, and which errors say why."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import tt
+from tt.backends.array_api.backend import ArrayApiBackend
+from tt.core.library import REGISTRY
+from tt.errors import ExportError
+
+
+def namespace(**replaced: Any) -> Any:
+    """Return the functions of array-api-strict, some of them replaced."""
+    names = {name: getattr(array_api_strict, name) for name in dir(array_api_strict)}
+    return SimpleNamespace(**{**names, **replaced})
+
+
+def test_declared_capabilities_overrule_the_listed_ones() -> None:
+    def unknown(array: Any) -> Any:
+        raise AssertionError("the shape of the result is not known")
+
+    class Lazy(ArrayApiBackend):
+        capabilities = {"data-dependent shapes": False}  # noqa: RUF012
+
+    backend = Lazy(namespace(nonzero=unknown), "unknowing")
+    with REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels()):
+        x = tt.tensor([[0.0, 2.0], [3.0, 0.0]], device="unknowing")
+        assert x.nonzero().tolist() == [[0, 1], [1, 0]]
+        assert x[x > 2].tolist() == [3]
+
+
+def test_arrays_that_numpy_cannot_read_are_named() -> None:
+    class Deferred:
+        shape, ndim = (2,), 1
+
+    backend = ArrayApiBackend(array_api_strict, "unreadable")
+    with pytest.raises(
+        ExportError, match=r"device 'unreadable', of the class Deferred\n  try: override `to_numpy`"
+    ):
+        backend.to_numpy(Deferred())
+
+
+def test_values_are_computed_with_warnings_off() -> None:
+    class Deferred:
+        shape, ndim, dtype = (), 0, array_api_strict.float32
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.asarray(np.float32(np.inf) - np.float32(np.inf))
+
+        def __float__(self) -> float:
+            return float(np.float32(np.inf) - np.float32(np.inf))
+
+    backend = ArrayApiBackend(namespace(reshape=lambda array, shape: array), "deferring")
+    assert np.isnan(backend.to_numpy(Deferred()))
+    assert np.isnan(backend.item(Deferred()))
+
+
+def test_a_list_of_dtypes_may_need_a_kind() -> None:
+    class Info:
+        def dtypes(self, *, device: Any = None, kind: Any) -> Any:
+            return array_api_strict.__array_namespace_info__().dtypes(device=device, kind=kind)
+
+        def capabilities(self) -> Any:
+            return {}
+
+    backend = ArrayApiBackend(namespace(__array_namespace_info__=Info), "listing")
+    assert backend.has_dtype("int64") and backend.has_dtype("complex64")

@@ -1,0 +1,155 @@
+"""Repeated calls: earlier calls change no later one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.library import Mode
+
+
+def test_calls_of_several_dtypes_take_turns() -> None:
+    x, i = tt.ones(2), tt.ones(2, dtype=tt.int64)
+    for call, dtype in [(lambda y: y + y, tt.float32), (lambda y: tt.add(y, y), tt.int64)] * 3:
+        for values in (x, i) if dtype is tt.int64 else (i, x):
+            assert call(values).dtype is values.dtype and call(values).tolist() == [2, 2]
+
+
+def test_a_registered_kernel_takes_effect_at_the_next_call_and_so_does_its_removal(probe: Any) -> None:
+    probe.kernel("mul", np.multiply)
+    x = probe.tensor([3.0], tt.float32)
+    for _ in range(3):
+        assert tt.mul(x, x)._handle.tolist() == (x * x)._handle.tolist() == [9.0]
+    handle = probe.kernel("mul", lambda self, other: self * 0 - 1, override=True)
+    for _ in range(3):
+        assert tt.mul(x, x)._handle.tolist() == (x * x)._handle.tolist() == [-1.0]
+    handle.remove()
+    assert tt.mul(x, x)._handle.tolist() == (x * x)._handle.tolist() == [9.0]
+
+
+def test_a_mode_sees_every_call_of_operators_called_before() -> None:
+    x = tt.ones(2, 3)
+    calls = {
+        "add": lambda: x + x, "exp": lambda: tt.exp(x), "sum": lambda: x.sum(), "view": lambda: x.view(3, 2),
+        "zeros": lambda: tt.zeros(2), "select": lambda: x[0], "add_": lambda: x.add_(0), "cat": lambda: tt.cat([x, x]),
+    }  # fmt: skip
+    seen: list[str] = []
+
+    class Watch(Mode):
+        def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+            seen.append(caller.name)
+            return caller.dispatch(args)
+
+    for call in calls.values():
+        call(), call(), call()
+    with Watch():
+        for call in calls.values():
+            call()
+    assert seen == list(calls)
+
+
+def test_a_function_mode_gets_the_arguments_as_the_user_gave_them() -> None:
+    x = tt.ones(2)
+    tt.sum(x, 0), tt.sum(x, 0), tt.add(x, x), tt.add(x, x, out=x.clone())
+    seen = []
+
+    class Log(tt.overrides.TTFunctionMode):
+        def __tt_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append((func, len(args), sorted(kwargs or {})))
+            return func(*args, **(kwargs or {}))
+
+    out = tt.zeros(2)
+    with Log():
+        tt.sum(x, 0)
+        tt.sum(x, dim=0)
+        tt.add(x, x)
+        tt.add(x, x, alpha=1)
+        tt.add(x, x, out=out)
+    assert seen == [
+        (tt.sum, 2, []), (tt.sum, 1, ["dim"]), (tt.add, 2, []), (tt.add, 2, ["alpha"]), (tt.add, 2, ["out"]),
+    ]  # fmt: skip
+
+
+def test_arguments_are_refused_in_the_same_words_after_calls_that_worked() -> None:
+    x = tt.ones(2, 3)
+    wrong: list[Any] = [
+        lambda: tt.add(x), lambda: tt.add(x, "a"), lambda: tt.add(x, x, 1), lambda: tt.exp(), lambda: x.view(2.5),
+        lambda: x.transpose(0), lambda: tt.softmax(x, 7), lambda: x.add_(x[0:1, 0:1, None].expand(4, 2, 3)),
+        lambda: tt.cat([x, 1]), lambda: tt.exp(x, wrong=1),
+    ]  # fmt: skip
+
+    def said(call: Any) -> str:
+        with pytest.raises((TypeError, ValueError, IndexError, RuntimeError)) as caught:
+            call()
+        return str(caught.value)
+
+    first = [said(call) for call in wrong]
+    for _ in range(3):
+        x + x, x.exp(), x.view(6), x.transpose(0, 1), tt.softmax(x, 1), x.add_(x), tt.cat([x, x])
+    assert [said(call) for call in wrong] == first
+
+
+def test_versions_and_views_are_kept_by_every_repetition() -> None:
+    for _ in range(3):
+        x, y = tt.ones(2, 3), tt.ones(2, 3)
+        view = x.view(6)
+        assert view._storage is x._storage and view._root is x and view[1:]._root is x
+        x.add_(y)
+        assert x._version == view._version == 1 and view.tolist() == [2.0] * 6
+        assert tt.add(x, y, out=y) is y and y._version == 1 and y.tolist() == [[3.0] * 3] * 2
+
+
+@pytest.mark.parametrize("dims", [(1,), (0, 1), ([1],), ((0, 1),)])
+def test_numbers_that_stand_for_a_list_may_precede_out(dims: tuple[object, ...]) -> None:
+    x = tt.tensor([[1.0, 2.0], [3.0, 5.0]])
+    for _ in range(3):
+        out = tt.empty(0)
+        assert tt.ops.var(x, *dims, out=out) is out
+        assert out.tolist() == tt.ops.var(x, *dims).tolist()
+
+
+def test_gradients_are_the_same_in_every_repetition() -> None:
+    for _ in range(3):
+        x = tt.tensor([1.0, 2.0], requires_grad=True)
+        y = tt.tensor([3.0, 4.0])
+        ((x * y + x) / y).sum().backward()
+        assert x.grad.tolist() == pytest.approx([4 / 3, 5 / 4])
+        with tt.no_grad():
+            assert not (x * y).requires_grad
+        assert type((x * y).grad_fn).__name__ == "OpNode" and (x * y).grad_fn.name() == "MulBackward0"
+        kept = x * y
+        x.data = tt.ones(3)
+        assert (x * 2).grad_fn.next_functions[0][0].shape == (3,) and kept.shape == (2,)
+
+
+def test_overloads_are_told_apart_after_many_calls_of_one() -> None:
+    x = tt.tensor([[1.0, 2.0], [3.0, 5.0]])
+    for _ in range(4):
+        assert x.sum().item() == 11 and tt.sum(x).item() == 11
+    for _ in range(4):
+        assert x.sum(0).tolist() == [4, 7] and tt.sum(x, 1).tolist() == [3, 8] and x.sum().item() == 11
+        assert x.sum(dim=0).tolist() == [4, 7] and x.sum(0, True).tolist() == [[4, 7]]
+        assert x.sum((0, 1)).item() == 11 and x.sum(0, dtype=tt.float64).dtype is tt.float64
+        with pytest.raises(TypeError):
+            x.sum("rows")
+
+
+def test_a_kernel_that_replaces_the_first_one_serves_the_next_call(probe: Any) -> None:
+    probe.kernel("neg", np.negative)
+    x = probe.tensor([3.0], tt.float32)
+    for _ in range(12):
+        assert tt.neg(x)._handle.tolist() == [-3.0]
+    handle = probe.kernel("neg", lambda self: self * 7, override=True)
+    assert [tt.neg(x)._handle.tolist() for _ in range(3)] == [[21.0]] * 3
+    handle.remove()
+    assert [tt.neg(x)._handle.tolist() for _ in range(3)] == [[-3.0]] * 3
+
+
+def test_methods_are_bound_to_instances_and_are_the_operators_on_the_class() -> None:
+    x = tt.ones(2, 2)
+    assert x.transpose(0, 1).shape == (2, 2) and tt.Tensor.transpose is tt.transpose
+    assert x.transpose.__self__ is x and tt.Tensor.sum is tt.sum and tt.Tensor.sum(x).item() == 4
+    assert tt.nn.Parameter.transpose is tt.transpose

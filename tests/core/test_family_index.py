@@ -1,0 +1,135 @@
+"""The index of operators by module: what it holds, when it is made again, and where it cannot be written."""
+
+import importlib
+import json
+import os
+import sys
+import threading
+
+import pytest
+
+from tt.core.family_index import family_index
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Return the folder of a package of families, each of which lists its operators."""
+    folder = tmp_path / "acme_families"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "first.py").write_text("ops = ['add', 'mul']\n")
+    (folder / "second.py").write_text("ops = ['mul', 'exp']\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    yield folder
+    forget()
+
+
+def forget():
+    """Let the next index be that of another process."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "acme_families"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def index(families=("first", "second")):
+    forget()
+    return family_index("acme_families", families, lambda module: module.ops)
+
+
+def imported():
+    return sorted(name for name in sys.modules if name.startswith("acme_families."))
+
+
+EXPECTED = {
+    "add": ["acme_families.first"],
+    "mul": ["acme_families.first", "acme_families.second"],
+    "exp": ["acme_families.second"],
+}
+
+
+def test_the_first_process_imports_all_families_and_the_next_none(package):
+    assert index() == EXPECTED and len(imported()) == 2
+    assert index() == EXPECTED and imported() == []
+
+
+def test_a_changed_family_is_noticed_even_if_its_time_goes_back(package):
+    index()
+    (package / "second.py").write_text("ops = ['exp', 'sin']\n")
+    os.utime(package / "second.py", ns=(1, 1))
+    assert index() == {
+        "add": ["acme_families.first"],
+        "mul": ["acme_families.first"],
+        "exp": ["acme_families.second"],
+        "sin": ["acme_families.second"],
+    }
+
+
+def test_other_families_and_new_modules_make_a_new_index(package):
+    index()
+    (package / "helpers.py").write_text("")
+    assert index() == EXPECTED and imported() != []
+    assert index(("second", "first"))["mul"] == ["acme_families.second", "acme_families.first"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "[1, 2, 3]", "null", '[[], "text"]'])
+def test_a_damaged_index_is_made_again(package, content):
+    index()
+    (file,) = (package / "__pycache__").glob("families*.json")
+    good = json.loads(file.read_text())
+    file.write_text(content)
+    assert index() == EXPECTED
+    assert json.loads(file.read_text()) == good
+
+
+def test_nothing_is_written_where_python_writes_nothing(package, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert index() == EXPECTED and index() == EXPECTED
+    assert len(imported()) == 2 and not list(package.glob("__pycache__/families*"))
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(package, monkeypatch):
+    def refuse(*args):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert index() == EXPECTED
+    assert not list(package.glob("__pycache__/families*"))
+
+
+def test_a_family_that_cannot_be_imported_leaves_no_index(package):
+    (package / "second.py").write_text("raise OSError('broken')\n")
+    with pytest.raises(OSError, match="broken"):
+        index()
+    assert not list(package.glob("__pycache__/families*"))
+
+
+def test_the_index_of_the_composites_names_the_module_of_each():
+    from tt.core.composites.tables import FAMILIES, homes, tables
+
+    brought = {
+        op: f"tt.core.composites.{family}"
+        for family, table in zip(FAMILIES, tables(), strict=True)
+        for op in table.functions
+    }
+    assert homes() == brought
+
+
+def test_threads_that_need_a_family_at_once_all_find_its_composites(monkeypatch):
+    from tt.core.dispatch.registry.registry import Registry
+
+    for _ in range(20):
+        registry, start, found = Registry(), threading.Barrier(4), []
+
+        def look(registry=registry, start=start, found=found):
+            start.wait()
+            found.append(registry.composite("softplus"))
+
+        threads = [threading.Thread(target=look) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len({id(registration) for registration in found}) == 1 and found[0] is not None
+        assert len(registry.composites["softplus"]) == 1

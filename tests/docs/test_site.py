@@ -1,0 +1,111 @@
+"""What the site adds to the pages: pictures, the first page, places in the code."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from xml.etree import ElementTree
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def pictures(root):
+    sys.path.insert(0, str(root / "docs" / "site"))
+    try:
+        import pictures
+    finally:
+        sys.path.pop(0)
+    return pictures
+
+
+def words(svg):
+    return " ".join(ElementTree.fromstring(svg).itertext())
+
+
+def test_every_marker_of_a_page_has_a_picture_and_every_picture_a_place(pages, pictures, root):
+    asked = {name for page in pages.values() for name in pictures.MARKER.findall(page.text)}
+    template = (root / "docs" / "site" / "landing.html").read_text()
+    assert asked == set(pictures.PICTURES) - {"speed"} and "landing.speed" in template
+
+
+def test_a_page_gets_its_pictures_as_html(pictures):
+    text = pictures.with_pictures("Before.\n\n<!-- picture: layers -->\n\nAfter.\n")
+    assert text.startswith("Before.\n\n```{raw} html\n<figure><svg ") and text.endswith(
+        "</figure>\n```\n\nAfter.\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["call", "backward", "layers", "plugin", "speed"])
+def test_a_picture_is_xml_with_a_title_and_needs_nothing_from_elsewhere(pictures, name):
+    svg = str(pictures.PICTURES[name]())
+    parsed = ElementTree.fromstring(svg)
+    assert parsed.find("{http://www.w3.org/2000/svg}title").text
+    assert "http" not in svg.replace("http://www.w3.org/2000/svg", "") and "<script" not in svg
+
+
+def test_the_picture_of_a_call_shows_both_levels_and_the_kernel_that_explain_names(pictures):
+    import tt
+
+    shown = words(str(pictures.call()))
+    explained = tt.explain("add", ["cpu:float32+autograd", "cpu:int64"]).to_dict()
+    taken = [c["source"].split()[-1] for c in explained["candidates"] if c["taken"]]
+    assert "cpu strided autograd" in shown and "int64 float32 -> float32" in shown
+    assert taken and all(f"{source}" in shown for source in taken)
+
+
+def test_the_picture_of_layers_has_every_layer_of_the_contracts(pictures, root):
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = {
+        name
+        for c in contracts
+        if c["type"] == "layers"
+        for row in c["layers"]
+        for name in re.split(r" [|:] ", row)
+    }
+    assert layers - {"tt.core"} <= set(words(str(pictures.layers())).split())
+
+
+def test_the_picture_of_a_plugin_has_every_state(pictures):
+    from typing import get_args
+
+    from tt.core.host.plugin import State
+
+    assert set(get_args(State)) <= set(words(str(pictures.plugin())).split())
+
+
+def test_the_picture_of_speed_has_the_figures_of_the_readme(pictures, pages):
+    figures = re.findall(r"^\| ([a-z ]+) \| (\d\.\d+) \|", pages["README.md"].text, re.M)
+    shown = words(str(pictures.speed()))
+    assert len(figures) >= 5 and all(f"{name} {figure}" in shown for name, figure in figures)
+
+
+def test_the_first_page_shows_what_tests_run(root):
+    sys.path.insert(0, str(root / "docs" / "site"))
+    try:
+        from landing import BACKEND, landing, without_prompts
+    finally:
+        sys.path.pop(0)
+    found = landing()
+    bare = {name: re.sub(r"<[^>]+>", "", html) for name, html in found.items()}
+    assert found["sentence"].startswith("tt is ") and found["sentence"].endswith(".")
+    assert (
+        "make demo" in bare["install"]
+        and "custom_op" in bare["operator"]
+        and "tt_manifest" in bare["backend"]
+    )
+    assert BACKEND.is_file() and len(BACKEND.read_text().splitlines()) <= 25
+    assert (
+        without_prompts(">>> x = 1\n>>> def f():\n...     return x\n>>> f()\n1\n")
+        == "x = 1\ndef f():\n    return x\nf()"
+    )
+
+
+def test_links_of_the_first_page_lead_to_pages(pages, root):
+    template = (root / "docs" / "site" / "landing.html").read_text()
+    linked = [target.removesuffix(".html") + ".md" for target in re.findall(r'href="([^"#]+)"', template)]
+    made = {"docs/operators/README.md"}
+    assert len(linked) > 10 and not [
+        target for target in linked if target not in pages and target not in made
+    ]

@@ -1,0 +1,120 @@
+"""The programs of examples/programs learn, and give PyTorch's losses when PyTorch is imported."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.port import port
+
+FOLDER = Path(import_module("tt.examples.programs").__file__ or "").parent
+PROGRAMS = {
+    "convnet": {"class": "Net", "steps": 14, "falls": 0.8, "dropout": {"dropout": 0.0}},
+    "lstm": {"class": "Writer", "steps": 40, "falls": 0.9, "dropout": {"dropout": 0.0}},
+    "gpt": {"class": "GPT", "steps": 20, "falls": 0.8, "dropout": {}},
+    "vae": {"class": "VAE", "steps": 30, "falls": 0.65, "dropout": {}},
+    "graph_network": {"class": "GraphNetwork", "steps": 15, "falls": 0.7, "dropout": {}},
+}
+
+
+def program(name: str) -> ModuleType:
+    return import_module(f"tt.examples.programs.{name}")
+
+
+def with_torch(name: str) -> ModuleType:
+    """Return the program as PyTorch runs it."""
+    source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    source = source.replace("import tt as torch\n", "import torch\n")
+    source = re.sub(r"^(import|from) tt\b", r"\1 torch", source, flags=re.MULTILINE)
+    module = ModuleType(f"{name}_with_torch")
+    exec(compile(source, f"{name}.py", "exec"), vars(module))
+    return module
+
+
+def made(module: ModuleType, name: str, **options: Any) -> Any:
+    return getattr(module, PROGRAMS[name]["class"])(**options)
+
+
+def test_every_program_is_tested() -> None:
+    assert {path.stem for path in FOLDER.glob("*.py")} - {"__init__", "hogwild"} == set(PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("seed", "steps"), [(0, 25), *(pytest.param(n, 150, marks=pytest.mark.exhaustive) for n in range(5))]
+)
+def test_four_processes_train_one_model(seed: int, steps: int) -> None:
+    hogwild = program("hogwild")
+    tt.manual_seed(seed)
+    model = hogwild.Net()
+    before = hogwild.accuracy(model)
+    assert hogwild.train(model, steps, seed) == [0, 0, 0, 0]
+    assert hogwild.accuracy(model) > (max(before, 0.25) + 0.2 if steps < 100 else 0.85)
+    assert all(p.is_shared() and p.grad is None for p in model.parameters())
+
+
+@pytest.mark.exhaustive
+def test_the_command_of_hogwild_shows_a_result(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["hogwild", "--steps", "1", "--seed", "3"])
+    program("hogwild").main()
+    assert capsys.readouterr().out.count("accuracy") == 2
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_loss_falls(name: str) -> None:
+    tt.manual_seed(0)
+    steps = PROGRAMS[name]["steps"]
+    losses = program(name).train(made(program(name), name), steps)
+    assert len(losses) == steps
+    assert np.mean(losses[-3:]) < PROGRAMS[name]["falls"] * np.mean(losses[:3])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_command_trains_for_so_many_steps_and_shows_a_result(name, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", [name, "--steps", "1", "--seed", "3"])
+    program(name).main()
+    shown = capsys.readouterr().out
+    assert shown.count("step ") == 1
+    assert "step    0  loss" in shown
+    assert len(shown.splitlines()) >= 2
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", ["convnet", "gpt", "graph_network"])
+def test_after_the_whole_training_the_answers_are_right(name: str) -> None:
+    tt.manual_seed(0)
+    model = made(program(name), name)
+    program(name).train(model, {"convnet": 100, "gpt": 600, "graph_network": 60}[name])
+    assert program(name).accuracy(model) > 0.95
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_losses_are_those_of_pytorch(name, monkeypatch) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch, "randn_like", torch.ones_like)  # numbers drawn at random differ
+    monkeypatch.setattr(tt, "randn_like", tt.ones_like)
+    torch_program = with_torch(name)
+    theirs = made(torch_program, name, **PROGRAMS[name]["dropout"])
+    ours = made(program(name), name, **PROGRAMS[name]["dropout"])
+    ours.load_state_dict({key: tt.from_numpy(value.numpy()) for key, value in theirs.state_dict().items()})
+    expected = torch_program.train(theirs, 4)
+    np.testing.assert_allclose(program(name).train(ours, 4), expected, rtol=2e-5)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_porting_the_program_of_pytorch_gives_the_example(name: str) -> None:
+    source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    original = re.sub(r"^(import|from) tt\b(?! as torch)", r"\1 torch", source, flags=re.MULTILINE)
+    original = original.replace("import tt as torch\n", "import torch\n")
+    ported = port(original)
+    assert ported.text == source
+    assert not ported.missing
