@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tt.serialization.names import to_torch
+from tt.serialization.names import operator_to_torch, to_torch
 
 __all__ = ["add_safe_globals", "allowed", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
@@ -113,6 +113,6 @@ def allowed() -> dict[str, Any]:
         name = getattr(entry, "__qualname__", getattr(entry, "__name__", ""))
         module = getattr(entry, "__module__", None) or "builtins"
         table[f"{module}.{name}"] = entry
-        if other := to_torch(module, name):
+        if other := operator_to_torch(entry) or to_torch(module, name):
             table[f"{other[0]}.{other[1]}"] = entry
     return table

@@ -18,6 +18,7 @@ __all__ = [
     "STORAGE_TYPES",
     "TENSOR_TYPES",
     "UNKNOWN_DTYPES",
+    "operator_to_torch",
     "to_torch",
     "to_tt",
 ]
@@ -103,6 +104,36 @@ def to_torch(module: str, name: str) -> tuple[str, str] | None:
     return f"torch.{rest}", name
 
 
+_NAMESPACES = ("fft", "linalg", "special")
+"""Namespaces whose operators have it in their names: `tt.linalg.inv` is the operator `linalg_inv`."""
+
+_IN_NN = {
+    name: name
+    for name in (
+        "avg_pool2d", "avg_pool3d", "gelu", "linear", "one_hot", "scaled_dot_product_attention", "softplus",
+        "softshrink",
+    )
+} | {"logsigmoid": "log_sigmoid"}  # fmt: skip
+"""Functions of `torch.nn.functional` that say they are of `torch._C._nn`, with their names there."""
+
+
+def operator_to_torch(op: Any) -> tuple[str, str] | None:
+    """Return PyTorch's name of an operator in a namespace of tt, or None where it is none of these."""
+    module, name = getattr(op, "__module__", None), getattr(op, "__name__", "")
+    first, _, rest = str(module).partition(".")
+    if first != "tt":
+        return None
+    if not rest:
+        return ("torch.nn.functional" if getattr(tt.nn.functional, name, None) is op else "torch"), name
+    if rest in _NAMESPACES:
+        name = name.removeprefix(f"{rest}_")
+    elif rest != "nn.functional":
+        return None
+    if _found(module, name) is not op:
+        return None
+    return ("torch._C._nn", _IN_NN[name]) if name in _IN_NN else (f"torch.{rest}", name)
+
+
 def to_tt(module: str, name: str) -> Any:
     """Return tt's class or function of PyTorch's name; None if there is none."""
     first, _, rest = module.partition(".")
@@ -114,7 +145,10 @@ def to_tt(module: str, name: str) -> Any:
     if module == "torch._C" and name == "_VariableFunctionsClass":
         return tt  # of which pickles take operators
     if module == "torch._C._nn":
-        rest = "nn.functional"
+        rest, name = "nn.functional", next((own for own, theirs in _IN_NN.items() if theirs == name), name)
+    elif module in (f"torch._C._{namespace}" for namespace in _NAMESPACES):
+        rest = module.removeprefix("torch._C._")
+        name = name.removeprefix(f"{rest}_")
     others = [own for own, files in _FILES.items() if files == module]
     for place in (
         f"tt.{rest}" if rest else "tt",

@@ -25,7 +25,7 @@ import tt
 from tt.errors import UnsupportedError
 from tt.library import Storage
 from tt.serialization.locations import has_packages, location_tag
-from tt.serialization.names import STORAGE_NAMES, to_torch
+from tt.serialization.names import STORAGE_NAMES, operator_to_torch, to_torch
 from tt.serialization.storages import LoadedStorage, bytes_of
 
 __all__ = ["StorageTable", "host_bytes", "pickled"]
@@ -405,10 +405,7 @@ def torch_name_of(obj: Any) -> tuple[str, str] | None:
         return "torch", obj.name
     if isinstance(obj, type | FunctionType):
         return to_torch(obj.__module__, obj.__qualname__)
-    if callable(obj) and getattr(obj, "__module__", "") == "tt":  # an operator
-        name = obj.__name__
-        return ("torch.nn.functional" if getattr(tt.nn.functional, name, None) is obj else "torch"), name
-    return None
+    return operator_to_torch(obj) if callable(obj) else None
 
 
 def pickled(obj: Any, protocol: int, pickle_module: Any, table: StorageTable) -> bytes:
