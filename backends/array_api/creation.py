@@ -116,7 +116,9 @@ def fitting(builder: KernelBuilder, value: Any, dtype: Any) -> Any:
     if builder.backend.is_kind(dtype, "bool"):
         return bool(value)
     if isinstance(value, complex) and not builder.backend.is_kind(dtype, "complex floating"):
-        raise errors.DtypeError(f"{value} is a complex number, which {dtype} cannot hold")
+        if value.imag:
+            raise errors.NumberRangeError(f"{value} is beyond the range of {dtype}")
+        value = value.real
     return int(value) if builder.backend.is_kind(dtype, "integral") else value
 
 

@@ -9,7 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.core.library import STORED, KernelTable, decode_float8, encode_float8, ops
+from tt.core.library import (
+    STORED,
+    KernelTable,
+    decode_float8,
+    encode_float8,
+    fitted_number,
+    from_numpy_dtype,
+    ops,
+)
 
 __all__ = ["cpu", "with_float8"]
 
@@ -41,6 +49,8 @@ def with_float8(table: KernelTable) -> KernelTable:
 
 @cpu.kernel("full", dtypes="float8")
 def full(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
+    if isinstance(fill_value, complex):
+        fill_value = fitted_number(fill_value, from_numpy_dtype(dtype))
     return np.full(tuple(size), encode_float8(np.asarray(fill_value), dtype))
 
 

@@ -8,7 +8,7 @@ from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
 from tt.backends.cuda.pointwise import fill
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -142,7 +142,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
             copy_into(backend, self, value)
             return
         if isinstance(value, complex) and self.dtype.kind != "c":
-            raise errors.DtypeError(f"{value} is a complex number, which {self.dtype} cannot hold")
+            value = fitted_number(value, from_numpy_dtype(self.dtype))
         fill(backend, self, value)
 
     return [table]

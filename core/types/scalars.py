@@ -137,6 +137,8 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     >>> fitted_number(2.7, tt.int64), fitted_number(-1, tt.uint8)
     (2, 255)
     """
+    if dtype is dt.bool_:
+        return bool(value)
     if isinstance(value, complex) and not dtype.is_complex:
         if value.imag:
             raise _refuse(value, dtype)

@@ -13,7 +13,7 @@ from tests.backends.cuda.launch.test_elementwise import views
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.copies import cast, copy_into, duplicate, tables
-from tt.core.errors import DtypeError, ShapeError
+from tt.core.errors import NumberRangeError, ShapeError
 from tt.core.types.dtype import DTYPES
 
 pytestmark = pytest.mark.sampled(10)
@@ -172,5 +172,5 @@ def test_fill_writes_numbers_and_tensors_of_one_element(host_backend):
     assert (base == 5).all()
     with pytest.raises(ShapeError, match="a number or a tensor without dimensions, not one with 1"):
         fill(host_backend.normalise(base), host_backend.normalise(np.ones(1)))
-    with pytest.raises(DtypeError, match="is a complex number, which int32 cannot hold"):
+    with pytest.raises(NumberRangeError, match="1j is beyond the range of int32"):
         fill(host_backend.normalise(base), 1j)

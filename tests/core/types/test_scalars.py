@@ -48,3 +48,27 @@ def test_casting_to_integers_and_bools_is_that_of_elements():
     array = np.array([0.0, -1.5, 2.5])
     assert cast_array(array, tt.int32).tolist() == [0, -1, 2]
     assert cast_array(array, tt.bool).tolist() == [False, True, True]
+
+
+MAKING = {
+    "full": lambda value, dtype: tt.full((2,), value, dtype=dtype),
+    "full_empty": lambda value, dtype: tt.full((0,), value, dtype=dtype),
+    "full_like": lambda value, dtype: tt.full_like(tt.zeros(2, dtype=dtype), value),
+    "new_full": lambda value, dtype: tt.zeros(2, dtype=dtype).new_full((2,), value),
+    "fill_": lambda value, dtype: tt.zeros(2, dtype=dtype).fill_(value),
+    "scalar_tensor": lambda value, dtype: tt.scalar_tensor(value, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("how", MAKING)
+@pytest.mark.parametrize("dtype", [tt.float64, tt.float16, tt.int8, tt.float8_e4m3fn, tt.float8_e5m2])
+def test_a_complex_number_is_stored_as_a_real_one_where_it_is_one(dtype, how):
+    assert MAKING[how](1 + 0j, dtype).to(tt.float64).sub(1).abs().sum() == 0
+    with pytest.raises(NumberRangeError, match="1j is beyond the range"):
+        MAKING[how](1j, dtype)
+
+
+@pytest.mark.parametrize("how", MAKING)
+def test_any_number_but_zero_is_true(how):
+    assert MAKING[how](1j, tt.bool).all()
+    assert not MAKING[how](0j, tt.bool).any()
