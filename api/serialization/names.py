@@ -146,9 +146,9 @@ def to_tt(module: str, name: str) -> Any:
         return tt  # of which pickles take operators
     if module == "torch._C._nn":
         rest, name = "nn.functional", next((own for own, theirs in _IN_NN.items() if theirs == name), name)
-    elif module in (f"torch._C._{namespace}" for namespace in _NAMESPACES):
-        rest = module.removeprefix("torch._C._")
-        name = name.removeprefix(f"{rest}_")
+    for namespace in _NAMESPACES:
+        if module == f"torch._C._{namespace}":
+            rest, name = namespace, name.removeprefix(f"{namespace}_")
     others = [own for own, files in _FILES.items() if files == module]
     for place in (
         f"tt.{rest}" if rest else "tt",
