@@ -48,7 +48,7 @@ class NotAllowed(Mismatch):
 # Tuples, because `isinstance(x, a | b)` builds the union at each call.
 _BOOLS = (bool, np.bool_)
 _NO_INTS = (bool, np.bool_, float, complex, str)
-_NO_FLOATS = (bool, np.bool_, str, complex)
+_NO_FLOATS = (np.bool_, str, complex)  # True is 1.0, as in PyTorch
 _REALS = (int, float, np.number)
 _SEQUENCES = (list, tuple)
 _DEVICES = (str, int, Device)

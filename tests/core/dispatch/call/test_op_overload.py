@@ -153,3 +153,15 @@ def test_methods_are_bound_to_instances_and_are_the_operators_on_the_class() -> 
     assert x.transpose(0, 1).shape == (2, 2) and tt.Tensor.transpose is tt.transpose
     assert x.transpose.__self__ is x and tt.Tensor.sum is tt.sum and tt.Tensor.sum(x).item() == 4
     assert tt.nn.Parameter.transpose is tt.transpose
+
+
+def test_a_bool_is_a_number_where_a_float_is_asked_for_and_none_where_an_int_is() -> None:
+    padded = tt.nn.functional.pad(tt.tensor([False, True]), (1, 1), value=True)
+    assert padded.tolist() == [True, False, True, True]
+    assert tt.quantile(tt.tensor([1.0, 3.0]), True).item() == 3.0
+    assert tt.dropout(tt.ones(2), True, True).tolist() == [0.0, 0.0]
+    for call in (lambda: tt.roll(tt.ones(2), True), lambda: tt.ones(2).sum(True), lambda: tt.ones((True, 2))):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(TypeError, match="must be float"):
+        tt.nn.functional.pad(tt.ones(2), (1, 1), value=np.True_)
