@@ -58,14 +58,14 @@ TESTED_ELSEWHERE: Final = {
     "core/extension/*": "extensions that are built and called: tests/core/extension",
     "core/startup.py": "the first call of a process: tests/core/test_import.py",
     "core/layers/derived_kernels.py": "backends that cannot change: tests/core/methods/test_attributes.py",
-    "core/methods/{nested,pinning}.py": "tests/core/methods/test_creation.py",
+    "core/methods/{nested,memory/pinning}.py": "tests/core/methods/test_creation.py",
+    "core/methods/{copying,memory/host_storage}.py": "tests/core/methods/memory/test_pickling.py",
     "core/methods/lazy_member.py": "tests/core/host/test_lazy_member.py, with plugins that are installed",
-    "core/reports/operator_page.py": "tests/docs/test_operator_pages.py",
-    "core/reports/pages.py": "tests/docs/test_operator_pages.py",
+    "core/reports/{operator_page,pages}.py": "tests/docs/test_operator_pages.py",
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",
     "core/shapes/*": "tests/core/shapes, tests/opinfo and the samples of every operator without data",
     "core/tensor/{backend,base,blank,tensor}.py": "the tensors of every test; tests/core/methods",
-    "core/{tensor/sharing,tensor/shared_memory,methods/sharing}.py": (
+    "core/{tensor/sharing,tensor/shared_memory,methods/memory/sharing,methods/memory/storages}.py": (
         "tensors that travel: tests/api/multiprocessing/test_reductions.py"
     ),
     "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",
