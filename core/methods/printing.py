@@ -367,9 +367,8 @@ def _is_parameter(tensor: Tensor) -> bool:
 
 
 def _parameter() -> type[Tensor]:
-    from tt.core.methods.parameter import (
-        Parameter,
-    )  # subclasses are made when the members are known, which print
+    # Subclasses are made when the members are known, which print.
+    from tt.core.methods.parameter import Parameter
 
     return Parameter
 

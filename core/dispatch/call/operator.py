@@ -392,7 +392,9 @@ class Operator:
 
     def _parameters_described(self) -> list[str]:
         """Return the parameters with their meanings, as docstrings list them; none if one is not known."""
-        from tt.core.schema.operator_texts import meaning  # which reads files: only for those who ask
+        from tt.core.schema.operator_texts import (
+            meaning,  # start-up: it brings the YAML parser, for those who ask
+        )
 
         lines = []
         for argument in self.arguments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.devices.accelerator import current_accelerator
+from tt.core.dispatch.registry.accelerators import current_accelerator
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DeviceError
 from tt.core.methods.memory.host_access import values_are_hidden
