@@ -24,7 +24,7 @@ PRODUCT: Final = ("core", "backends", "plugins", "cli", *(f"api/{name}" for name
 TESTED_ELSEWHERE: Final = {
     "api/distributions/*": "every distribution: test_against_torch.py and test_densities.py there",
     "api/nn/modules/*": "test_module.py, and every class against PyTorch's: test_module_db.py there",
-    "api/optim/{ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (
+    "api/optim/{_steps/*,ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (
         "every optimizer and schedule: test_optimizers.py and lr_scheduler/test_schedules.py of tests/api/optim"
     ),
     "api/nn/{parameter,uninitialized}.py": "tests/api/nn/modules/test_lazy.py",
@@ -80,7 +80,7 @@ TESTED_ELSEWHERE: Final = {
     "plugins/sparse/{backend,conversion_members,functions,members,parts,plugin,shapes,compute/elements,"
     "compute/library,compute/solve,compute/tables,compute/whole,structure/compressed,"
     "structure/coo,structure/making,structure/tables}.py": "tests/plugins/sparse",
-    "plugins/sparse/cpu/{convert,kernels,library,native,sorting}.py": "conversions of tests/plugins/sparse",
+    "plugins/sparse/cpu/{batches,convert,dense,kernels,library,native,sorting}.py": "tests/plugins/sparse: conversions",
     "plugins/sparse/cuda/*": "tests/plugins/sparse/cuda/test_cuda.py",
 }
 """Modules without a test at their path -> what tests them; {a,b} stands for several names, * for any."""
