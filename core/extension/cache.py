@@ -30,7 +30,9 @@ from tt.core.extension.diagnostics import disk_error, is_full
 try:
     import fcntl
 except ImportError:  # not a POSIX system
-    fcntl = None  # type: ignore[assignment]
+    _HAS_LOCKS = False
+else:
+    _HAS_LOCKS = True
 
 __all__ = ["Store", "default_folder", "digest"]
 
@@ -157,7 +159,7 @@ class Store:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder, where the system has such locks; a process that ends gives it back."""
-    if fcntl is None:
+    if not _HAS_LOCKS:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)

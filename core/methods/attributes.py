@@ -26,11 +26,11 @@ from tt.core.methods.array_operands import WRAPPING_MEMBERS
 from tt.core.methods.as_subclass import SUBCLASS_MEMBERS
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
-from tt.core.methods.dim_order import dim_order
 from tt.core.methods.indexing import setitem
 from tt.core.methods.interop import EXPORT_MEMBERS
 from tt.core.methods.legacy_constructor import CONSTRUCTING_MEMBERS
 from tt.core.methods.memory.copying import COPYING_MEMBERS
+from tt.core.methods.memory.dim_order import dim_order
 from tt.core.methods.memory.host_access import VALUE_MEMBERS, dense_form
 from tt.core.methods.memory.pickling import PICKLING_MEMBERS
 from tt.core.methods.memory.pinning import PINNING_MEMBERS

@@ -1,1 +1,1 @@
-"""What the optimizers share: arithmetic on tensors and lists of them, the driver, options, the line search."""
+"""Shared by the optimizers: arithmetic on tensors and lists of them, the driver, options, the line search."""
