@@ -241,8 +241,12 @@ def compiled_module(root: Path) -> ModuleType:
 
 def building_module(root: Path) -> ModuleType | None:
     """Load backends/cpu/native/build.py, which compiles the native kernels, without importing tt."""
-    path = root / "backends" / "cpu" / "native" / "build.py"
-    return module_at("_tt_building", path) if path.is_file() else None
+    folder = root / "backends" / "cpu" / "native"
+    if not (folder / "build.py").is_file():
+        return None
+    module_at("_tt_native", folder / "__init__.py")
+    module_at("_tt_native.extensions", folder / "extensions.py")  # which the other imports
+    return module_at("_tt_native.build", folder / "build.py")
 
 
 def module_at(name: str, path: Path) -> ModuleType:

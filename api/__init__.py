@@ -253,7 +253,7 @@ def _unknown(name: str, error: AttributeError) -> AttributeError:
     if type(error) is not UnknownOpError:
         return error
 
-    from tt._reasons import reason
+    from tt._names.reasons import reason
 
     return UnknownOpError(name, __dir__, owner="tt", reason=lambda: reason(name))
 

@@ -46,10 +46,10 @@ from tt.core.forks import fork_safe_lock, fork_safe_properties
 from tt.core.hooks import Manifest, hookimpl
 from tt.core.layers.tt_dispatch import TTDispatchMode
 from tt.core.meta import MetaHandle, run_rule
-from tt.core.methods.copying import tensor_in_storage
 from tt.core.methods.creation import as_tensor
-from tt.core.methods.host_access import handle_of
-from tt.core.methods.sharing import reduce_shared
+from tt.core.methods.memory.host_access import handle_of
+from tt.core.methods.memory.host_storage import tensor_in_storage
+from tt.core.methods.memory.sharing import reduce_shared
 from tt.core.methods.tt_function_api import TTFunctionMode
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result

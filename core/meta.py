@@ -14,7 +14,7 @@ import numpy as np
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.dtypes import resolve_dtypes
 from tt.core.errors import DataDependentError, ShapeError, SizeLimitError, UnknownNameError
-from tt.core.schema.int_range import refuse_wide
+from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes import find_rule
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.pointwise import like_strides

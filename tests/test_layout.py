@@ -24,7 +24,7 @@ PRODUCT: Final = ("core", "backends", "plugins", "cli", *(f"api/{name}" for name
 TESTED_ELSEWHERE: Final = {
     "api/distributions/*": "every distribution: test_against_torch.py and test_densities.py there",
     "api/nn/modules/*": "test_module.py, and every class against PyTorch's: test_module_db.py there",
-    "api/optim/{ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (
+    "api/optim/{_steps/*,ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (
         "every optimizer and schedule: test_optimizers.py and lr_scheduler/test_schedules.py of tests/api/optim"
     ),
     "api/nn/{parameter,uninitialized}.py": "tests/api/nn/modules/test_lazy.py",
@@ -58,14 +58,14 @@ TESTED_ELSEWHERE: Final = {
     "core/extension/*": "extensions that are built and called: tests/core/extension",
     "core/startup.py": "the first call of a process: tests/core/test_import.py",
     "core/layers/derived_kernels.py": "backends that cannot change: tests/core/methods/test_attributes.py",
-    "core/methods/{nested,pinning}.py": "tests/core/methods/test_creation.py",
+    "core/methods/{nested,memory/pinning}.py": "tests/core/methods/test_creation.py",
+    "core/methods/{copying,memory/host_storage}.py": "tests/core/methods/memory/test_pickling.py",
     "core/methods/lazy_member.py": "tests/core/host/test_lazy_member.py, with plugins that are installed",
-    "core/reports/operator_page.py": "tests/docs/test_operator_pages.py",
-    "core/reports/pages.py": "tests/docs/test_operator_pages.py",
+    "core/reports/{operator_page,pages}.py": "tests/docs/test_operator_pages.py",
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",
     "core/shapes/*": "tests/core/shapes, tests/opinfo and the samples of every operator without data",
     "core/tensor/{backend,base,blank,tensor}.py": "the tensors of every test; tests/core/methods",
-    "core/{tensor/sharing,tensor/shared_memory,methods/sharing}.py": (
+    "core/{tensor/sharing,tensor/shared_memory,methods/memory/sharing,methods/memory/storages}.py": (
         "tensors that travel: tests/api/multiprocessing/test_reductions.py"
     ),
     "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",
@@ -80,7 +80,7 @@ TESTED_ELSEWHERE: Final = {
     "plugins/sparse/{backend,conversion_members,functions,members,parts,plugin,shapes,compute/elements,"
     "compute/library,compute/solve,compute/tables,compute/whole,structure/compressed,"
     "structure/coo,structure/making,structure/tables}.py": "tests/plugins/sparse",
-    "plugins/sparse/cpu/{convert,kernels,library,native,sorting}.py": "conversions of tests/plugins/sparse",
+    "plugins/sparse/cpu/{batches,convert,dense,kernels,library,native,sorting}.py": "tests/plugins/sparse: conversions",
     "plugins/sparse/cuda/*": "tests/plugins/sparse/cuda/test_cuda.py",
 }
 """Modules without a test at their path -> what tests them; {a,b} stands for several names, * for any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tt._late_names import late_names
+from tt._names.late_names import late_names
 from tt.nn.modules import __all__ as _modules
 
 if TYPE_CHECKING:

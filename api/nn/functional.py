@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tt._reasons import reason as _reason
+from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 from tt.library import ops
 

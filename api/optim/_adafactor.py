@@ -6,8 +6,8 @@ from typing import Any
 
 import tt
 from tt.errors import AssertedError, ValueRangeError
-from tt.optim._elementwise import Elementwise
-from tt.optim._options import Options, State, expect_not_negative, expect_rate
+from tt.optim._steps.elementwise import Elementwise
+from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
 
 __all__ = ["Adafactor", "adafactor"]

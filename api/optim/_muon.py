@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import tt
 from tt.errors import ValueRangeError
-from tt.optim._options import expect_not_negative, expect_rate
+from tt.optim._steps.options import expect_not_negative, expect_rate
 from tt.optim.optimizer import Closure, Optimizer, ParamsT
 
 __all__ = ["Muon", "muon"]

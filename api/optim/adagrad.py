@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
-from tt.optim._elementwise import Elementwise
-from tt.optim._options import Options, State, expect_not_negative, expect_rate
+from tt.optim._steps.elementwise import Elementwise
+from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
 from tt.optim.optimizer import ParamsT
 
 __all__ = ["Adagrad", "adagrad"]

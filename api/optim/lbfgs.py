@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.optim._line_search import strong_wolfe
-from tt.optim._options import expect_rate
+from tt.optim._steps.line_search import strong_wolfe
+from tt.optim._steps.options import expect_rate
 from tt.optim.optimizer import Closure, Optimizer, ParamsT
 
 __all__ = ["LBFGS"]

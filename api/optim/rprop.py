@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.optim._elementwise import Elementwise
-from tt.optim._options import Options, State, expect_rate
+from tt.optim._steps.elementwise import Elementwise
+from tt.optim._steps.options import Options, State, expect_rate
 from tt.optim.optimizer import ParamsT
 
 __all__ = ["Rprop", "rprop"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.optim._options import expect_betas, expect_rate
+from tt.optim._steps.options import expect_betas, expect_rate
 from tt.optim.optimizer import Closure, Optimizer, ParamsT
 
 __all__ = ["SparseAdam"]

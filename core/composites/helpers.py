@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DataDependentError, LayoutError
 from tt.core.meta import run_rule
-from tt.core.schema.int_range import refuse_wide
+from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype

@@ -1,8 +1,4 @@
-"""tt.accelerator: the accelerator of this machine, from any plugin, under PyTorch's names.
-
-Which device types count as accelerators is declared by the plugins that bring them (`Manifest.accelerators`), so that
-an installed backend which does not declare itself one is never chosen by a program that does not name it.
-"""
+"""tt.accelerator: the accelerator of this machine, from any plugin, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -10,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from tt.core.blocks import Block
 from tt.core.devices.streams import Stream, resolve_device
-from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.errors import DeviceError, PluginError, PluginFailedError, PluginMissingError
-from tt.core.startup import plugins
-from tt.core.types.device import Device, get_default_device
+from tt.core.dispatch.registry.accelerators import current_accelerator, usable_backend
+from tt.core.errors import DeviceError
+from tt.core.types.device import Device
 
 if TYPE_CHECKING:
     from tt.core.tensor.device_interface import DeviceInterface
@@ -38,50 +33,6 @@ __all__ = [
     "set_stream",
     "synchronize",
 ]
-
-# --- which one -------------------------------------------------------------------------------------------------
-
-
-def _declared() -> list[str]:
-    """Return the accelerators that plugins declare: the default device first, then tt's own, then by plugin."""
-    found: list[str] = []
-    for plugin in plugins().plugins():
-        if plugin.manifest is not None and plugin.state not in ("failed", "blocked"):
-            found += plugin.manifest.accelerators
-    default = get_default_device().type
-    return sorted(found, key=lambda name: name != default)
-
-
-def _backend(name: str) -> DeviceInterface | None:
-    """Return the backend of a device type, or None when it cannot be used."""
-    try:
-        backend = REGISTRY.backend(name)
-    except (PluginError, PluginFailedError, PluginMissingError):
-        return None
-    return None if backend.available() else backend
-
-
-def current_accelerator(check_available: bool = False) -> Device | None:
-    """Return the accelerator, without an index, or None where no plugin brings one.
-
-    Of several, it is the default device if that is one of them, else the first that can be used.
-
-    Parameters
-    ----------
-    check_available : bool
-        Return None also where none can be used on this machine.
-
-    Examples
-    --------
-    >>> import tt
-    >>> accelerator = tt.accelerator.current_accelerator(check_available=True)
-    >>> (accelerator is not None) == tt.accelerator.is_available()
-    True
-    """
-    names = _declared()
-    usable = [name for name in names if _backend(name) is not None]
-    name = next(iter(usable or ([] if check_available else names)), None)
-    return None if name is None else Device(name)
 
 
 def _accelerator(device: Device | str | int | None = None) -> tuple[DeviceInterface, Device]:
@@ -122,7 +73,7 @@ def is_available() -> bool:
 def device_count() -> int:
     """Return how many devices the accelerator has; 0 where there is none."""
     found = current_accelerator(check_available=True)
-    backend = None if found is None else _backend(found.type)
+    backend = None if found is None else usable_backend(found.type)
     return 0 if backend is None else backend.device_count()
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.blocks import Block, together
 from tt.core.by_name import module_named
-from tt.core.devices.accelerator import current_accelerator, memory_info
+from tt.core.devices.accelerator import memory_info
 from tt.core.devices.memory_table import memory_table
 from tt.core.devices.streams import Event, Stream
+from tt.core.dispatch.registry.accelerators import current_accelerator
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import (
     ArgumentError,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from tt.core.blocks import Block
+from tt.core.dispatch.registry.accelerators import current_accelerator
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, DeviceError, describe
 from tt.core.tensor.synchronous import SynchronousStream
@@ -32,8 +33,6 @@ def resolve_device(device: Device | str | int | None) -> tuple[DeviceInterface, 
     DeviceError
         When the device cannot be used or does not exist.
     """
-    from tt.core.devices.accelerator import current_accelerator  # whose functions return streams
-
     if device is None or (isinstance(device, int) and not isinstance(device, bool)):
         found = current_accelerator(check_available=True) or Device("cpu")
         device = found if device is None else Device(found.type, device)

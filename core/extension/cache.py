@@ -27,6 +27,13 @@ from typing import Any, Final
 from tt.core.errors import ValueRangeError
 from tt.core.extension.diagnostics import disk_error, is_full
 
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    _HAS_LOCKS = False
+else:
+    _HAS_LOCKS = True
+
 __all__ = ["Store", "default_folder", "digest"]
 
 VARIABLE: Final = "TT_EXTENSIONS_DIR"
@@ -152,9 +159,7 @@ class Store:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on a folder, where the system has such locks; a process that ends gives it back."""
-    try:
-        import fcntl  # of POSIX systems only
-    except ImportError:
+    if not _HAS_LOCKS:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)

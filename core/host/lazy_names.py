@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tt.core.by_name import module_named
+from tt.core.startup import plugins
 
 __all__ = ["lazy_names"]
 
@@ -42,10 +43,8 @@ def lazy_names(
         if source is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if layer:
-            from tt.core.host import host  # start-up: namespaces are imported with tt, plugins at first use
-
-            host.require("layer", layer)
-            host.activate("layer", layer)
+            plugins().require("layer", layer)
+            plugins().activate("layer", layer)
         found = getattr(module_named(source), name)
         if module in sys.modules:
             setattr(sys.modules[module], name, found)

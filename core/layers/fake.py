@@ -24,7 +24,7 @@ from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.dispatch.resolve.no_kernel_errors import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.meta import bound_rule, depends_on_data, describe, to_handles
-from tt.core.schema.int_range import refuse_wide
+from tt.core.schema.number_ranges import refuse_wide
 from tt.core.tensor.base import TensorBase, TensorSpec
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, wrap

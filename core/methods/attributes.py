@@ -23,17 +23,21 @@ from tt.core.errors import (
 from tt.core.layers.functionalise import ensure_view_storage
 from tt.core.methods import creation
 from tt.core.methods.array_operands import WRAPPING_MEMBERS
+from tt.core.methods.as_subclass import SUBCLASS_MEMBERS
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
-from tt.core.methods.copying import COPYING_MEMBERS
-from tt.core.methods.host_access import VALUE_MEMBERS, dense_form
 from tt.core.methods.indexing import setitem
 from tt.core.methods.interop import EXPORT_MEMBERS
-from tt.core.methods.pinning import PINNING_MEMBERS
+from tt.core.methods.legacy_constructor import CONSTRUCTING_MEMBERS
+from tt.core.methods.memory.copying import COPYING_MEMBERS
+from tt.core.methods.memory.dim_order import dim_order
+from tt.core.methods.memory.host_access import VALUE_MEMBERS, dense_form
+from tt.core.methods.memory.pickling import PICKLING_MEMBERS
+from tt.core.methods.memory.pinning import PINNING_MEMBERS
+from tt.core.methods.memory.replacing import REPLACING_MEMBERS
+from tt.core.methods.memory.sharing import SHARING_MEMBERS
 from tt.core.methods.printing import format_tensor
-from tt.core.methods.replacing import REPLACING_MEMBERS
-from tt.core.methods.sharing import SHARING_MEMBERS
-from tt.core.methods.typed_storage import storage
+from tt.core.methods.typed_storage import TYPED_STORAGE_MEMBERS
 from tt.core.tensor.base import TensorBase
 from tt.core.types.device import to_device
 from tt.core.types.dtype import to_dtype
@@ -165,6 +169,11 @@ def data_ptr(self: Tensor) -> int:
     return int(self._spec.backend.data_ptr(self._handle)) if numel(self) else 0
 
 
+def const_data_ptr(self: Tensor) -> int:
+    """Return the address of the first element, for reading only; 0 where there is none."""
+    return int(self.data_ptr())
+
+
 def element_size(self: Tensor) -> int:
     """Return the size of an element in bytes."""
     return self.dtype.itemsize
@@ -250,6 +259,11 @@ def is_conj(self: Tensor) -> bool:
 
 def is_neg(self: Tensor) -> bool:
     """Return False: negation is carried out at once."""
+    return False
+
+
+def is_distributed(self: Tensor) -> bool:
+    """Return False, as PyTorch does for every tensor."""
     return False
 
 
@@ -358,8 +372,9 @@ MEMBERS: dict[str, Any] = {
     "stride": stride,
     "storage_offset": storage_offset,
     "untyped_storage": untyped_storage,
-    "storage": storage,
     "data_ptr": data_ptr,
+    "const_data_ptr": const_data_ptr,
+    "dim_order": dim_order,
     "element_size": element_size,
     "itemsize": property(element_size, doc="The size of an element in bytes."),
     "nbytes": property(_nbytes),
@@ -370,6 +385,10 @@ MEMBERS: dict[str, Any] = {
     "is_cpu": _on("cpu"),
     "is_cuda": _on("cuda"),
     "is_meta": _on("meta"),
+    **{f"is_{device}": _on(device) for device in ("ipu", "maia", "mps", "mtia", "vulkan", "xla", "xpu")},
+    "is_mkldnn": property(lambda self: False, doc="False: the layout of MKL-DNN does not exist."),
+    "is_quantized": property(lambda self: False, doc="False: quantised dtypes do not exist."),
+    "is_distributed": is_distributed,
     "is_nested": _laid_out("jagged"),
     "is_sparse": _laid_out("sparse_coo"),
     "is_sparse_csr": _laid_out("sparse_csr"),
@@ -399,6 +418,10 @@ MEMBERS: dict[str, Any] = {
     **SHARING_MEMBERS,
     **VALUE_MEMBERS,
     **EXPORT_MEMBERS,
+    **PICKLING_MEMBERS,
     **COPYING_MEMBERS,
+    **SUBCLASS_MEMBERS,
+    **CONSTRUCTING_MEMBERS,
     **REPLACING_MEMBERS,
+    **TYPED_STORAGE_MEMBERS,
 }

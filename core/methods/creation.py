@@ -13,8 +13,8 @@ from tt.core.dispatch.intercept.modes import active_modes
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, ValueRangeError, describe
-from tt.core.methods.host_access import detached, requires_gradient
 from tt.core.methods.interop import check_array, has_buffer, import_array, is_array_like, is_elsewhere, share
+from tt.core.methods.memory.host_access import detached, requires_gradient
 from tt.core.methods.nested import array_from_nested
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import protect

@@ -18,7 +18,7 @@ from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import ArgumentError, IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.methods.creation import from_array
-from tt.core.methods.host_access import dense_form, values_are_hidden
+from tt.core.methods.memory.host_access import dense_form, values_are_hidden
 from tt.core.methods.nested import array_from_nested
 from tt.core.tensor.base import TensorBase
 from tt.core.types import dtype as dt

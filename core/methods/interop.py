@@ -12,7 +12,7 @@ import numpy as np
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError, ExportError, TTError, ValueRangeError
 from tt.core.layers.functionalise import refresh
-from tt.core.methods.host_access import detached, host_array, requires_gradient
+from tt.core.methods.memory.host_access import detached, host_array, requires_gradient
 from tt.core.tensor.read_only import protect
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, to_device

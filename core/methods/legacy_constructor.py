@@ -13,15 +13,15 @@ import numpy as np
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import describe
-from tt.core.methods.copying import as_kind, as_subclass
+from tt.core.methods.as_subclass import as_kind, as_subclass
 from tt.core.methods.creation import tensor
 from tt.core.tensor.tensor import Tensor
-from tt.core.types.device import Device
+from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.size import Size
 
-__all__ = ["construct", "construct_as"]
+__all__ = ["CONSTRUCTING_MEMBERS", "construct", "construct_as"]
 
 
 def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None = None, **data: Any) -> Tensor:
@@ -117,3 +117,20 @@ def _sizes(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
                 f"{name}(): {what} (got {describe(value)})\n  try: tt.tensor(...), which takes numbers, too"
             ) from None
     return tuple(sizes)
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """Return a tensor of this one's dtype and device: of the given sizes, or with the given data.
+
+    The older form of `new_empty` and `new_tensor`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.zeros(2, dtype=tt.int64).new([1, 2]), tt.zeros(1).new(2, 0).shape
+    (tensor([1, 2]), tt.Size([2, 0]))
+    """
+    return construct_as("new", args, self.dtype, self.device if device is None else to_device(device))
+
+
+CONSTRUCTING_MEMBERS: dict[str, Any] = {"new": new}

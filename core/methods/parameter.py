@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from tt.core.errors import describe
-from tt.core.methods.copying import as_kind
+from tt.core.methods.as_subclass import as_kind
 from tt.core.methods.creation import from_array
-from tt.core.methods.host_access import detached, requires_gradient
+from tt.core.methods.memory.host_access import detached, requires_gradient
 from tt.core.methods.printing import format_tensor
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl

@@ -17,7 +17,7 @@ import numpy as np
 from tt.core.blocks import swapped
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import UnknownNameError, ValueRangeError
-from tt.core.methods.host_access import host_array, layers_of, requires_gradient, values_are_hidden
+from tt.core.methods.memory.host_access import host_array, layers_of, requires_gradient, values_are_hidden
 from tt.core.tensor.tensor import Tensor
 from tt.core.types import dtype as dt
 from tt.core.types.promotion import get_default_dtype
@@ -367,9 +367,8 @@ def _is_parameter(tensor: Tensor) -> bool:
 
 
 def _parameter() -> type[Tensor]:
-    from tt.core.methods.parameter import (
-        Parameter,
-    )  # subclasses are made when the members are known, which print
+    # Subclasses are made when the members are known, which print.
+    from tt.core.methods.parameter import Parameter
 
     return Parameter
 

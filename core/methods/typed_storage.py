@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
 
-__all__ = ["TypedStorage", "storage"]
+__all__ = ["TYPED_STORAGE_MEMBERS", "TypedStorage"]
 
 
 class TypedStorage:
@@ -112,3 +112,11 @@ def storage(self: Tensor) -> TypedStorage:
         stacklevel=2,
     )
     return TypedStorage(self)
+
+
+def storage_type(self: Tensor) -> type[TypedStorage]:
+    """Return the class of `storage()`."""
+    return TypedStorage
+
+
+TYPED_STORAGE_MEMBERS: dict[str, Any] = {"storage": storage, "storage_type": storage_type}

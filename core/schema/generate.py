@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from importlib.util import cache_from_source
 from typing import Any
 
+from tt.core.errors import SchemaError
 from tt.core.schema.load import load
 from tt.core.schema.model import MISSING, Alias, OpDefinition, Type
 from tt.core.schema.snapshot import FIELDS, SNAPSHOT_PATH, State, digest, source_path
@@ -63,6 +64,14 @@ def make_snapshot() -> None:
     """Write the snapshot, if it is not there as it shall be."""
     now = digest()
     write(SNAPSHOT_PATH, render(load([source_path()]), now))
+
+
+def main() -> None:
+    """Write the snapshot, or end the process with all mistakes of ops.yaml."""
+    try:
+        make_snapshot()
+    except (SchemaError, OSError) as error:
+        sys.exit(str(error))
 
 
 def forget_bytecode() -> None:

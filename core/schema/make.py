@@ -44,13 +44,9 @@ def main(arguments: list[str]) -> None:
     sys.modules["tt"] = tt = module_from_spec(spec)
     sys.meta_path.insert(0, SourceFinder())
     if "stubs" not in arguments:  # before tt is imported, which reads the snapshot
-        from tt.core.errors import SchemaError  # this script makes tt importable, so its imports come late
-        from tt.core.schema.generate import make_snapshot  # as above
+        from tt.core.schema.generate import main as make_snapshot  # this script makes tt importable
 
-        try:
-            make_snapshot()
-        except (SchemaError, OSError) as error:
-            sys.exit(str(error))
+        make_snapshot()
     spec.loader.exec_module(tt)
     from tt.core.schema.stubs import main as make_stubs  # which imports tt
 

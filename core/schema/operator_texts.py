@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import yaml
+
 if TYPE_CHECKING:
     from tt.core.schema.arguments import Argument
     from tt.core.schema.model import OpDefinition
@@ -65,8 +67,6 @@ class OperatorText:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    import yaml
-
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
     return found

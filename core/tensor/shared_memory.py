@@ -22,6 +22,7 @@ import os
 import sys
 import weakref
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, ClassVar, Final
 
 from tt.core.errors import AssertedError, SharedMemoryError
@@ -107,10 +108,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
             f"invalid sharing strategy {new_strategy!r}\n  there are: {', '.join(sorted(_STRATEGIES))}"
         )
     if new_strategy == "file_system":
-        # One tracker for the whole family: children inherit it.
-        from multiprocessing import resource_tracker
-
-        resource_tracker.ensure_running()
+        _tracker().ensure_running()  # one for the whole family: children inherit it
     _strategy = new_strategy
 
 
@@ -222,16 +220,12 @@ class SharedMemory:
 
     @classmethod
     def _with_name(cls, nbytes: int) -> SharedMemory:
-        from multiprocessing import resource_tracker
-
         name = f"/tt_{os.getpid()}_{os.urandom(8).hex()}"
-        resource_tracker.register(
-            name, "shared_memory"
-        )  # before the file: a kill between them leaves nothing
+        _tracker().register(name, "shared_memory")  # before the file: a kill between them leaves nothing
         try:
             fd = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
         except OSError as error:
-            resource_tracker.unregister(name, "shared_memory")
+            _tracker().unregister(name, "shared_memory")
             raise SharedMemoryError(nbytes, error.errno) from error
         try:
             os.ftruncate(fd, nbytes + _HEADER)
@@ -353,11 +347,17 @@ def count(name: str, change: int) -> int:
 
 
 def _remove(name: str) -> None:
-    from multiprocessing import resource_tracker
-
+    tracker = _tracker()  # first: late in the end of the process there is none
     with contextlib.suppress(FileNotFoundError):
         _posixshmem.shm_unlink(name)
-        resource_tracker.unregister(name, "shared_memory")
+        tracker.unregister(name, "shared_memory")
+
+
+def _tracker() -> ModuleType:
+    """Return what removes the files of processes that were killed."""
+    from multiprocessing import resource_tracker  # start-up: it brings sockets, and few processes name memory
+
+    return resource_tracker
 
 
 def _release(mapping: _Mapping) -> None:
@@ -397,7 +397,7 @@ _released_at_end_of = -1
 
 def _finalize(_: Any = None) -> None:
     """Have the memory released at the end of this process."""
-    from multiprocessing import util
+    from multiprocessing import util  # start-up: it brings subprocesses
 
     global _released_at_end_of
     if _released_at_end_of == -1:

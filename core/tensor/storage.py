@@ -51,49 +51,47 @@ class Storage:
     def __len__(self) -> int:
         return self.nbytes()
 
+    # --- members that make storages and tensors: see core/methods/memory/storages.py --------------------------------
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Tensors that share a storage share it again when they are unpickled together.
-        from tt.core.methods.copying import reduce_storage  # makes tensors, which have storages
-
-        return reduce_storage(self)
-
-    # --- memory that processes share: see core/methods/sharing.py ----------------------------------------------------
+        found: tuple[Any, ...] = _members().reduce_storage(self)
+        return found
 
     def share_memory_(self) -> Storage:
         """Move the memory, with all tensors in it, to where processes share it."""
-        from tt.core.tensor.sharing import is_host_memory, share_storage  # which knows storages
-
-        if is_host_memory(self):
-            share_storage(self)
+        _members().share_memory(self)
         return self
 
     def is_shared(self) -> bool:
         """Return whether processes can share the memory; that of an accelerator always."""
-        from tt.core.tensor.sharing import is_host_memory, shared_memory_of
-
-        return not is_host_memory(self) or shared_memory_of(self) is not None
+        found: bool = _members().is_shared(self)
+        return found
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
-        from tt.core.methods import sharing
-
-        return sharing.share_fd(self)
+        found: tuple[int, int] = _members().share_fd(self)
+        return found
 
     def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
-        from tt.core.methods import sharing
-
-        return sharing.share_filename(self)
+        found: tuple[bytes, bytes, int] = _members().share_filename(self)
+        return found
 
     @staticmethod
     def _new_shared_fd_cpu(fd: int, size: int) -> Storage:
-        from tt.core.methods import sharing
-
-        return sharing.storage_of_fd(fd, size)
+        found: Storage = _members().storage_of_fd(fd, size)
+        return found
 
     @staticmethod
     def _new_shared_filename_cpu(manager: bytes, handle: bytes, size: int) -> Storage:
-        from tt.core.methods import sharing
-
-        return sharing.storage_of_filename(handle, size)
+        found: Storage = _members().storage_of_filename(handle, size)
+        return found
 
     def __repr__(self) -> str:
         return f"<tt.UntypedStorage of {self.nbytes()} bytes on {self.backend.device_type}>"
+
+
+def _members() -> Any:
+    """Return the module of the members that are written above the dispatcher, which makes storages."""
+    from tt.core.methods.memory import storages
+
+    return storages

@@ -71,12 +71,23 @@ COMPOSITES = {
     "activation", "contraction", "creation", "helpers", "linalg", "loss", "nn", "optimizer", "pointwise", "random",
     "reduction", "tables",
 }  # fmt: skip
-FORMULAS = {"activation", "families", "helpers", "linalg", "loss", "pointwise", "table", "shaping", "reduction"}
+FORMULAS = {
+    "activation",
+    "families",
+    "helpers",
+    "linalg",
+    "loss",
+    "pointwise",
+    "table",
+    "shaping",
+    "reduction",
+}
 MODULES = {
     "activation", "attention", "attribute_slot", "calling", "container", "conversion", "failing_layer", "hooks", "lazy",
     "linear", "module", "rectifiers", "registration", "softmax", "state_dict", "traversal",
 }  # fmt: skip
-OPTIMIZERS = {"_arithmetic", "_elementwise", "_options", "optimizer", "sgd"}
+OPTIMIZERS = {"_steps", "optimizer", "sgd"}
+STEPS = {"arithmetic", "elementwise", "options"}
 
 
 def new_after(code: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
@@ -107,6 +118,7 @@ def test_the_first_training_step_imports_the_families_that_it_uses(monkeypatch: 
     assert within(found, "tt.plugins.autograd.formulas") <= FORMULAS
     assert within(found, "tt.nn.modules") <= MODULES
     assert within(found, "tt.optim") <= OPTIMIZERS
+    assert within(found, "tt.optim._steps") <= STEPS
     assert within(found, "tt.core.shapes") <= {
         "geometry",
         "loss",

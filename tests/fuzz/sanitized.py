@@ -108,25 +108,24 @@ def _library(name: str) -> str:
 
 def build(levels: tuple[str, ...]) -> None:
     """Compile stale libraries in `build/sanitized`."""
-    hook, building = (
-        _module("_tt_hatch_build", ROOT / "hatch_build.py"),
-        _module("_tt_building", ROOT / "backends" / "cpu" / "native" / "build.py"),
-    )
+    hook = _module("_tt_hatch_build", ROOT / "hatch_build.py")
+    building = hook.building_module(ROOT)
+    extensions = sys.modules["_tt_native.extensions"]
     options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["hooks"][
         "custom"
     ]
     hot = hook.hot_modules(ROOT, options["hot-modules"])
     native = {
         name: source for name, source in building.native_modules(ROOT, options["native-modules"]).items()
-        if _is_wanted(building, name, levels)
+        if _is_wanted(extensions, name, levels)
     }  # fmt: skip
     package = FOLDER / "tt"
     hook.make_generated(ROOT)
     _copy_sources(hook, package)
     # At import the package checks the digests of an ordinary build; whether to compile is asked of these.
     ordinary = {name: building.digest(name, source) for name, source in native.items()}
-    usual = building.flags_of
-    building.flags_of = lambda module: [*usual(module), *FLAGS]
+    usual = extensions.flags_of
+    extensions.flags_of = building.flags_of = lambda module: [*usual(module), *FLAGS]
     hook.HOT_FLAGS = FLAGS
     os.environ["LDFLAGS"] = "-fsanitize=address,undefined"
     done_before = _read(FOLDER / "digests.json")
@@ -156,13 +155,13 @@ def build(levels: tuple[str, ...]) -> None:
     (FOLDER / "digests.json").write_text(json.dumps(digests))
 
 
-def _is_wanted(building: ModuleType, module: str, levels: tuple[str, ...]) -> bool:
+def _is_wanted(extensions: ModuleType, module: str, levels: tuple[str, ...]) -> bool:
     level, own = (
-        building.level_of(module),
-        building.FAMILY_LEVELS.get(building.family_of(module), building.LEVELS),
+        extensions.level_of(module),
+        extensions.FAMILY_LEVELS.get(extensions.family_of(module), extensions.LEVELS),
     )
-    highest = [max((one for one in own if building.LEVELS.index(one) <= building.LEVELS.index(wanted)),
-                   key=building.LEVELS.index, default="") for wanted in levels]  # fmt: skip
+    highest = [max((one for one in own if extensions.LEVELS.index(one) <= extensions.LEVELS.index(wanted)),
+                   key=extensions.LEVELS.index, default="") for wanted in levels]  # fmt: skip
     return not level or level in highest
 
 

@@ -185,16 +185,16 @@ def test_only_what_changed_is_compiled_again(family):
 
 @pytest.mark.exhaustive
 def test_changed_flags_compile_an_extension_again(family):
-    building = family / "backends" / "cpu" / "native" / "build.py"
-    building.write_text(building.read_text().replace("-march=x86-64-v3", "-mavx2"))
+    module = family / "backends" / "cpu" / "native" / "extensions.py"
+    module.write_text(module.read_text().replace("-march=x86-64-v3", "-mavx2"))
     stale = "stale: pointwise.c has changed since it was compiled"
     assert report(family / ".editable", TT_ISA="")[1] == stale
     assert "native kernels: compiled 1 of 4 extensions" in build_in_place(family)
 
 
 def test_an_instruction_set_that_the_compiler_does_not_know_is_left_out(family):
-    building = family / "backends" / "cpu" / "native" / "build.py"
-    building.write_text(building.read_text().replace("-march=x86-64-v4", "-march=no-such-processor"))
+    module = family / "backends" / "cpu" / "native" / "extensions.py"
+    module.write_text(module.read_text().replace("-march=x86-64-v4", "-march=no-such-processor"))
     assert "native kernels: compiled 0 of 3 extensions" in build_in_place(family)
     assert extensions(family) == {"_threads", "_pointwise_baseline", "_pointwise_avx2"}
     assert import_from(family / ".editable", LEVEL, TT_ISA="") == ["avx2 avx2 baseline avx2"]

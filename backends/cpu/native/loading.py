@@ -1,6 +1,6 @@
 """Decides whether the native kernels are used, and for which instruction set, and loads them.
 
-They are all used or none: `building` leaves a record of the sources from which each library was made, and where one
+They are all used or none: the build leaves a record of the sources from which each library was made, and where one
 has changed since or a library is missing, NumPy's kernels serve.  Each family was compiled for several instruction
 sets; the highest that this processor has is loaded, or the one that TT_ISA names.  Extensions are loaded when the CPU
 backend is.
@@ -16,7 +16,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from tt.backends.cpu.native.build import (
+from tt.backends.cpu.native.extensions import (
     LEVELS,
     RECORD,
     SOURCES,

@@ -14,8 +14,8 @@ import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import flat, overrides
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
-from tt.core.schema.int_range import of_any_width, refuse_wide_value
 from tt.core.schema.model import MISSING, Entries
+from tt.core.schema.number_ranges import of_any_width, refuse_wide_value
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.generator import Generator
 from tt.core.types.device import Device

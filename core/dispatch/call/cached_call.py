@@ -69,7 +69,7 @@ class CachedCall(MutatingCall):
         For LAYER: the cached call below, the layer's rule, and the bits that `call_below` clears.
     limit : float
         The largest magnitude of numbers that need not be compared with the range of the dtype; see
-        Note [Numbers in range] in `scalar_range`.
+        Note [Numbers in range] in `number_ranges`.
     rest : CachedCall or None
         Serves the calls that no kernel of `choices` accepts.
     """

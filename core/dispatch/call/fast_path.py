@@ -19,7 +19,7 @@ from tt.core.dispatch.call.argument_kinds import ABSENT, FALL_THROUGH
 from tt.core.dispatch.call.cached_call import EMPTY
 from tt.core.dispatch.call.call_cache import CallCache
 from tt.core.dispatch.call.signature_plan import SignaturePlan
-from tt.core.schema.scalar_range import refuse_out_of_range
+from tt.core.schema.number_ranges import refuse_out_of_range
 from tt.core.tensor import blank
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype

@@ -29,7 +29,7 @@ from tt.core.errors import (
     TTError,
     ValueRangeError,
 )
-from tt.core.schema.int_range import refuse_wide
+from tt.core.schema.number_ranges import refuse_wide
 from tt.core.tensor.backend import Backend
 from tt.core.tensor.base import TensorBase
 

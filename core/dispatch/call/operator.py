@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import Binder, make_binder
-from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.introspection import DescribedOverload
 from tt.core.dispatch.call.kernel_errors import method_escaped
 from tt.core.dispatch.call.parameters import make_plan
+from tt.core.dispatch.call.results import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.return_types import return_type
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.mutate.out import FILL_LISTS, call_with_out
@@ -392,7 +392,9 @@ class Operator:
 
     def _parameters_described(self) -> list[str]:
         """Return the parameters with their meanings, as docstrings list them; none if one is not known."""
-        from tt.core.schema.operator_texts import meaning  # which reads files: only for those who ask
+        from tt.core.schema.operator_texts import (
+            meaning,  # start-up: it brings the YAML parser, for those who ask
+        )
 
         lines = []
         for argument in self.arguments:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.call.packets import OpOverloadPacket
+from tt.core.dispatch.call.results import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.mutate.out import call_with_out
 from tt.core.dispatch.registry.registry import Operators, ops

@@ -9,7 +9,7 @@ from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import takes_variadic_sizes
 from tt.core.dispatch.call.signature_plan import SignaturePlan
 from tt.core.schema.model import MISSING, Argument, Type
-from tt.core.schema.scalar_range import range_places
+from tt.core.schema.number_ranges import range_places
 from tt.core.types.promotion import LAST_SHIFT, WORD
 
 if TYPE_CHECKING:

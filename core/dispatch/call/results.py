@@ -1,4 +1,4 @@
-"""Checks of a kernel's results at the first run of a cached call: their number, kinds and dtypes."""
+"""Results of calls: options of factories, and checks of a kernel's results at the first run of a cached call."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.kernel_call import KernelCall
     from tt.core.schema.model import Return
 
-__all__ = ["verify", "verify_one", "wrong_result"]
+__all__ = ["FACTORY_OPTIONS", "verify", "verify_one", "with_options", "wrong_result"]
 
 _NO_ARRAY: Final = (list, tuple, str, bytes, set, Mapping, Generator, TensorBase)
 _NUMBERS: Final = (bool, int, float, complex)
+FACTORY_OPTIONS: Final = ("requires_grad", "pin_memory")
+"""Options of every factory that are not in its schema, because they apply to the finished tensor."""
+
+
+def with_options(result: Any, options: Mapping[str, Any]) -> Any:
+    """Return the tensor that a factory made, as its options want it."""
+    if options.get("pin_memory"):
+        result = result.pin_memory()
+    if options.get("requires_grad"):
+        result.requires_grad_(True)
+    return result
 
 
 def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:

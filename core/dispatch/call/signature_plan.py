@@ -43,7 +43,7 @@ class SignaturePlan:
     looks_at_all : bool
         Whether some default promotes with the tensors.
     ranged : bool
-        Whether some number has to be in the range of the dtype; see Note [Numbers in range] in `scalar_range`.
+        Whether some number has to be in the range of the dtype; see Note [Numbers in range] in `number_ranges`.
     """
 
     __slots__ = (

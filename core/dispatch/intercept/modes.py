@@ -23,7 +23,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
-from tt.core.schema.scalar_range import refuse_out_of_range
+from tt.core.schema.number_ranges import refuse_out_of_range
 from tt.core.types.keys import PYTHON
 from tt.core.types.state import Stacked, without
 from tt.core.types.thread_state import THREAD

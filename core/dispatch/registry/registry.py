@@ -365,9 +365,8 @@ class Registry(DefinitionTable, RegistrationScopes):
 
     def _load_composites(self, home: str) -> None:
         """Register the core's composites of a family, after those that others registered before."""
-        from tt.core.composites.tables import table_of
-
-        table = table_of(home)  # not under the lock: imports have their own
+        # Not under the lock: imports have their own.
+        table: CompositeTable = object_named(f"{home}:composites")
         with self.lock:
             if home in self._families:
                 return

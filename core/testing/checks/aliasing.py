@@ -13,8 +13,8 @@ from tt.core.schema.model import Alias
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, is_strided, plain, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.results import returned
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.references import as_array
 
 __all__ = ["check_alias", "check_view", "overlap", "overlaps_itself", "probe_aliasing"]

@@ -11,9 +11,9 @@ from tt.core.tensor.generator import Generator, get_rng_state
 from tt.core.testing.checks.aliasing import overlap
 from tt.core.testing.checks.call import UNDEFINED, CheckedCall, map_tensors, plain, tensors_in, undefined
 from tt.core.testing.checks.case import SKIPPED, Case
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.mutation import declared
 from tt.core.testing.checks.values import compared, differences, unlike
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.references import as_array, cpu_reference
 
 __all__ = ["check_repeat", "check_seed", "probe_determinism", "same_seed"]

@@ -21,9 +21,9 @@ from tt.core.testing.checks.call import (
     undefined,
     values,
 )
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.ties import judged, outcome
 from tt.core.testing.checks.values import unlike
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.samples.base import has_dtype
 from tt.core.types.dtype import DTYPES, complex128, finfo, float64
 from tt.core.types.dtype import dtype as Dtype

@@ -11,7 +11,7 @@ from tt.core.meta import depends_on_data
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, is_strided, plain, tensors_in, to_meta
 from tt.core.testing.checks.case import Case
-from tt.core.testing.checks.log import Finding, Log
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.types.device import Device
 
 __all__ = ["check_meta", "differences_without_data", "probe_fake"]

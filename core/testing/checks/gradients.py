@@ -24,10 +24,10 @@ from tt.core.testing.checks.call import (
 )
 from tt.core.testing.checks.determinism import same_seed
 from tt.core.testing.checks.dtypes import converted, doubled
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.mutation import changed_unsaid, declared
 from tt.core.testing.checks.ties import distinct
 from tt.core.testing.checks.values import unlike
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
 from tt.core.testing.gradcheck.arrays import floating
 from tt.core.testing.gradcheck.problem import backward

@@ -10,8 +10,8 @@ import numpy as np
 
 from tt.core.testing.checks.call import Array, CheckedCall, is_strided, tensors_in, values, whole
 from tt.core.testing.checks.case import Case
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.results import wrong_results
+from tt.core.testing.findings.log import Finding, Log
 
 __all__ = [
     "Snapshot",

@@ -23,9 +23,9 @@ from tt.core.testing.checks.call import (
     unserved,
 )
 from tt.core.testing.checks.case import Case
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.ties import judged, outcome
 from tt.core.testing.checks.values import unlike
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.types.device import Device
 
 __all__ = ["check_device", "devices", "probe_device"]

@@ -8,7 +8,7 @@ from typing import Any
 from tt.core.schema.model import Return, Type
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, tensors_in
-from tt.core.testing.checks.log import Finding
+from tt.core.testing.findings.log import Finding
 
 __all__ = ["returned", "wrong_results"]
 

@@ -18,9 +18,9 @@ from tt.core.testing.checks.call import (
     tensors_in,
 )
 from tt.core.testing.checks.case import SKIPPED, Case
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.ties import outcome
 from tt.core.testing.checks.values import reference_of, same_with, takes
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.references import as_array
 
 __all__ = ["check_dim", "check_empty", "empties", "probe_empty", "resized", "sizes"]

@@ -20,9 +20,9 @@ from tt.core.testing.checks.call import (
     undefined,
 )
 from tt.core.testing.checks.case import SKIPPED, Case
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.ties import judged, outcome
 from tt.core.testing.checks.values import same_with, takes, unlike
+from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.references import as_array
 
 __all__ = ["check_layout", "layouts", "probe_layout"]

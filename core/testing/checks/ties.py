@@ -14,9 +14,9 @@ import numpy as np
 from tt.core.methods.creation import tensor as make
 from tt.core.testing.checks.call import Array, CheckedCall, copied, main_dtype, plain, tensors_in, values
 from tt.core.testing.checks.determinism import same_seed
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.mutation import declared
 from tt.core.testing.checks.values import unlike
+from tt.core.testing.findings.log import Finding, Log
 
 __all__ = ["distinct", "judged", "outcome"]
 

@@ -18,10 +18,10 @@ from tt.core.testing.checks.call import (
     tensors_in,
     undefined,
 )
-from tt.core.testing.checks.log import Finding, Log
 from tt.core.testing.checks.mutation import declared
 from tt.core.testing.checks.ties import judged
 from tt.core.testing.checks.values import unlike
+from tt.core.testing.findings.log import Finding, Log
 
 __all__ = ["probe_vmap"]
 

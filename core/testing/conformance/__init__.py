@@ -19,8 +19,8 @@ Every operator runs on its samples, and each call is checked in several ways, ea
 - laws: the promises of kind, tags, variants and rules of result hold.
 """
 
-from tt.core.testing.checks.report import Failure, Report
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.run import QUICK, Target, check_conformance, check_target, targets
+from tt.core.testing.findings.report import Failure, Report
 
 __all__ = ["CHECKS", "QUICK", "Failure", "Report", "Target", "check_conformance", "check_target", "targets"]

@@ -28,10 +28,10 @@ from tt.core.testing.checks.call import UNDEFINED, dense, map_tensors, tensors_i
 from tt.core.testing.checks.case import Case
 from tt.core.testing.checks.fake import check_meta
 from tt.core.testing.checks.mutation import Snapshot, check_inputs
-from tt.core.testing.checks.report import Report
 from tt.core.testing.checks.values import differences
 from tt.core.testing.compare import tolerances
 from tt.core.testing.conformance.report import failure
+from tt.core.testing.findings.report import Report
 from tt.core.testing.references import as_array, widened
 from tt.core.testing.samples import samples
 from tt.core.types.dtype import to_dtype

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ValueRangeError
 from tt.core.reports.coverage import coverage, family_of
-from tt.core.testing.checks.report import Report
 from tt.core.testing.conformance.layouts import check_layout
 from tt.core.testing.conformance.run import Target, check_target
+from tt.core.testing.findings.report import Report
 from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tt.core.testing.checks.call import CheckedCall
 from tt.core.testing.checks.case import Case
-from tt.core.testing.checks.report import Failure
+from tt.core.testing.findings.report import Failure
 from tt.core.testing.snippets import repeat, snippet
 
 __all__ = ["failure", "reproduce"]

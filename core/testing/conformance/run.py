@@ -14,9 +14,9 @@ from tt.core.reports.coverage.matrix import matching
 from tt.core.schema.classes import dtype_names
 from tt.core.startup import start
 from tt.core.testing.checks.case import SKIPPED, Case
-from tt.core.testing.checks.report import Failure, Report
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.report import failure
+from tt.core.testing.findings.report import Failure, Report
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype

@@ -14,12 +14,12 @@ from tt.core.testing.checks.determinism import probe_determinism, same_seed
 from tt.core.testing.checks.dtypes import dtypes, probe_dtype
 from tt.core.testing.checks.fake import probe_fake
 from tt.core.testing.checks.gradients import probe_gradients, probe_registration
-from tt.core.testing.checks.log import Finding, Log, Probe
 from tt.core.testing.checks.mutation import never_changed, probe_schema, probe_unchanged
 from tt.core.testing.checks.placement import devices, probe_device
 from tt.core.testing.checks.sizes import empties, probe_empty, sizes
 from tt.core.testing.checks.strides import layouts, probe_layout
 from tt.core.testing.checks.vmap import probe_vmap
+from tt.core.testing.findings.log import Finding, Log, Probe
 from tt.core.testing.opcheck.call import bind
 from tt.core.testing.opcheck.report import OpCheckFailure, OpCheckReport
 from tt.core.testing.opcheck.shrink import smallest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.testing.checks.faults import FAULTS
-from tt.core.testing.checks.report import Failure as OpCheckFailure
-from tt.core.testing.checks.report import Report
+from tt.core.testing.findings.faults import FAULTS
+from tt.core.testing.findings.report import Failure as OpCheckFailure
+from tt.core.testing.findings.report import Report
 
 __all__ = ["FAULTS", "OpCheckFailure", "OpCheckReport"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, tensors_in
-from tt.core.testing.checks.log import Finding
 from tt.core.testing.checks.sizes import resized
+from tt.core.testing.findings.log import Finding
 
 __all__ = ["smallest"]
 

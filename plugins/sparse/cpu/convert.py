@@ -1,10 +1,5 @@
 """Conversions between the layouts on the CPU.
 
-Note [Batches as block diagonals]
----------------------------------
-The matrices of a batch store equally many elements.  So a batch of B matrices is one matrix with the B matrices along
-its diagonal: `flatten` returns that, and `unflatten` cuts it apart again.  Every conversion handles a single matrix.
-
 Note [Memory of conversions]
 ----------------------------
 Index arrays are large: of ten million elements 80 MB each.  Conversions make no array that is not part of the result,
@@ -14,26 +9,24 @@ save one for the order where something is sorted, and share with their argument 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from tt.core.library import errors
 from tt.plugins.sparse.convert import Conversion
+from tt.plugins.sparse.cpu.batches import flatten, unflatten
 from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
+from tt.plugins.sparse.cpu.dense import dense_to_blocks, dense_to_compressed, dense_to_coo
 from tt.plugins.sparse.cpu.native import NATIVE, moves
 from tt.plugins.sparse.cpu.sorting import (
     SCIPY_DTYPES,
-    Array,
     bare_array,
     coalesce,
     compress,
     counts_soon,
+    in_scipy,
     major_of,
-    positions,
     rows_of_coordinates,
-    sums,
 )
 from tt.plugins.sparse.layouts import (
     HANDLES,
@@ -44,168 +37,15 @@ from tt.plugins.sparse.layouts import (
 )
 
 __all__ = [
-    "Array",
-    "coalesce",
     "compressed_to_coo",
-    "compressed_to_dense",
     "convert",
     "coo_to_blocks",
     "coo_to_compressed",
-    "coo_to_dense",
-    "dense_to_blocks",
-    "dense_to_compressed",
-    "dense_to_coo",
-    "flatten",
-    "in_scipy",
-    "major_of",
     "other_order",
-    "positions",
     "regrouped",
-    "rows_of_coordinates",
-    "sums",
-    "unflatten",
 ]
 
-# --- coordinates and dense arrays ----------------------------------------------------------------------------------
-
-
-def dense_to_coo(array: Array, sparse_dim: int) -> CooHandle:
-    """Return the elements (slices, where there are dense dimensions) of an array that are not zero."""
-    if sparse_dim == 0:
-        count = int(bool((array != 0).any()))
-        return CooHandle(
-            np.zeros((0, count), np.int64), array.reshape(1, *array.shape)[:count].copy(), array.shape, True
-        )
-    mask = array != 0
-    if sparse_dim < array.ndim:
-        mask = mask.any(axis=tuple(range(sparse_dim, array.ndim)))
-    flat = np.flatnonzero(mask)
-    values = np.ascontiguousarray(array).reshape(prod(array.shape[:sparse_dim]), *array.shape[sparse_dim:])[
-        flat
-    ]
-    indices = np.empty((sparse_dim, len(flat)), np.int64)
-    for dim in range(sparse_dim - 1, 0, -1):
-        np.divmod(flat, max(array.shape[dim], 1), out=(flat, indices[dim]))
-    indices[0] = flat
-    return CooHandle(indices, values, array.shape, coalesced=True)
-
-
-def coo_to_dense(handle: CooHandle, into: Array | None = None) -> Array:
-    """Return the tensor as an array, or add it to a contiguous one in place."""
-    dense = np.zeros(handle.shape, handle.dtype) if into is None else into
-    if not handle.nnz:
-        return dense
-    check_indices(handle)
-    if handle.sparse_dim == 0:
-        dense += sums(handle.values, np.zeros(1, np.int64))[0]
-        return dense
-    places = positions(handle)
-    if into is None and handle.coalesced:
-        _rows_of(dense, handle.sparse_dim)[places] = handle.values
-    elif dense.dtype.itemsize == 2 and dense.dtype.kind not in "iu":
-        whole = dense.astype(np.float32)
-        np.add.at(_rows_of(whole, handle.sparse_dim), places, handle.values.astype(np.float32))
-        dense[...] = whole.astype(dense.dtype)
-    else:
-        np.add.at(_rows_of(dense, handle.sparse_dim), places, handle.values)
-    return dense
-
-
-def _rows_of(dense: Array, sparse_dim: int) -> Array:
-    """Return a contiguous array with its sparse dimensions as one."""
-    return dense.reshape(prod(dense.shape[:sparse_dim]), *dense.shape[sparse_dim:])
-
-
-# --- batches -------------------------------------------------------------------------------------------------------
-
-
-def flatten(handle: Any) -> Any:
-    """Return a batch as one matrix; see Note [Batches as block diagonals]."""
-    batch = handle.batch_shape
-    if not batch:
-        return handle
-    count, nnz = prod(batch), handle.nnz
-    rows, columns = handle.matrix_shape
-    major, minor = handle.grid if handle.rows else handle.grid[::-1]
-    number = np.arange(count, dtype=handle.compressed.dtype)[:, None]
-    compressed = np.empty(count * major + 1, handle.compressed.dtype)
-    compressed[:-1] = (handle.compressed.reshape(count, major + 1)[:, :-1] + number * nnz).reshape(-1)
-    compressed[-1] = count * nnz
-    plain = (handle.plain.reshape(count, nnz) + number * minor).reshape(-1)
-    values = handle.values.reshape(count * nnz, *handle.values.shape[len(batch) + 1 :])
-    dense = handle.shape[len(batch) + 2 :]
-    return type(handle)(compressed, plain, values, (count * rows, count * columns, *dense))
-
-
-def unflatten(handle: Any, shape: Sequence[int], batch_ndim: int) -> Any:
-    """Return a matrix with matrices along its diagonal as a batch.
-
-    Parameters
-    ----------
-    handle : CompressedHandle
-        As `flatten` returns it.
-    shape : sequence of int
-        Of the whole.
-    batch_ndim : int
-        The number of its batch dimensions.
-
-    Raises
-    ------
-    LayoutError
-        When the matrices do not store equally many elements.
-    """
-    if not batch_ndim:
-        return handle
-    batch = tuple(shape[:batch_ndim])
-    count = prod(batch)
-    (high, wide), (rows, columns) = handle.blocksize, shape[batch_ndim : batch_ndim + 2]
-    grid = (rows // high, columns // wide)
-    major, minor = grid if handle.rows else grid[::-1]
-    starts = handle.compressed[::major] if major else np.zeros(count + 1, handle.compressed.dtype)
-    nnz = _same_count(np.diff(starts))
-    number = np.arange(count, dtype=handle.compressed.dtype)[:, None]
-    compressed = np.empty((count, major + 1), handle.compressed.dtype)
-    compressed[:, :-1] = handle.compressed[:-1].reshape(count, major) - number * nnz
-    compressed[:, -1] = nnz
-    plain = handle.plain.reshape(count, nnz) - number * minor
-    return type(handle)(
-        compressed.reshape(*batch, major + 1),
-        plain.reshape(*batch, nnz),
-        handle.values.reshape(*batch, nnz, *handle.values.shape[1:]),
-        shape,
-    )
-
-
-def _same_count(counts: Array) -> int:
-    """Return how many elements each matrix of a batch stores; refuse different numbers."""
-    nnz = int(counts[0]) if len(counts) else 0
-    different = np.flatnonzero(counts != nnz)
-    if len(different):
-        at = int(different[0])
-        raise errors.LayoutError(
-            f"Expect the same number of specified elements per batch: matrix 0 has {nnz}, matrix {at} has "
-            f"{counts[at]}\n  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
-        )
-    return nnz
-
-
 # --- single matrices -----------------------------------------------------------------------------------------------
-
-
-def in_scipy(handle: Any) -> Any:
-    """Return a single matrix as an array of scipy.sparse that shares its components.
-
-    The constructors of SciPy would copy indices that fit into int32.
-    """
-    import scipy.sparse  # takes longer to import than all of tt, and few programs need it
-
-    check_indices(handle)
-    if type(handle) is BsrHandle:
-        made = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
-        made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
-        return made
-    kind = scipy.sparse.csr_array if handle.rows else scipy.sparse.csc_array
-    return bare_array(kind, handle.shape, handle.values, handle.plain, handle.compressed)
 
 
 def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
@@ -317,103 +157,6 @@ def regrouped(handle: CsrHandle, kind: type[CompressedHandle], blocksize: Sequen
         )
         return blocks if kind is BsrHandle else other_order(blocks, kind)
     return coo_to_blocks(compressed_to_coo(handle), kind, blocksize)
-
-
-# --- dense arrays --------------------------------------------------------------------------------------------------
-
-
-def dense_to_compressed(array: Array, kind: type[CompressedHandle], dense_dim: int) -> Any:
-    """Return the elements of a (batch of) matrices that are not zero, by compressed rows or columns."""
-    end = array.ndim - dense_dim
-    batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
-    stack = array.reshape(prod(batch), rows, columns, *dense)
-    if not kind.rows:
-        stack = stack.swapaxes(1, 2)
-    major, minor = (rows, columns) if kind.rows else (columns, rows)
-    mask = stack != 0
-    if dense:
-        mask = mask.any(axis=tuple(range(3, stack.ndim)))
-    return _compressed(
-        kind,
-        mask,
-        np.ascontiguousarray(stack).reshape(prod(stack.shape[:3]), *dense),
-        array.shape,
-        batch,
-        (major, minor),
-    )
-
-
-def _compressed(
-    kind: type[CompressedHandle],
-    mask: Array,
-    flat_values: Array,
-    shape: tuple[int, ...],
-    batch: tuple[int, ...],
-    grid: tuple[int, int],
-) -> Any:
-    """Return the compressed tensor of the elements (or blocks) where a mask of shape (batch, major, minor) is true."""
-    major, minor = grid
-    count = prod(batch)
-    counts = np.count_nonzero(mask, axis=2)
-    nnz = _same_count(counts.sum(axis=1))
-    compressed = np.zeros((count, major + 1), np.int64)
-    np.cumsum(counts, axis=1, out=compressed[:, 1:])
-    places = np.flatnonzero(mask)
-    values = flat_values[places]
-    plain = np.remainder(places, max(minor, 1), out=places).reshape(*batch, nnz)
-    return kind(
-        compressed.reshape(*batch, major + 1), plain, values.reshape(*batch, nnz, *values.shape[1:]), shape
-    )
-
-
-def dense_to_blocks(
-    array: Array, kind: type[CompressedHandle], blocksize: Sequence[int], dense_dim: int
-) -> Any:
-    """Return the blocks of a (batch of) matrices that are not all zero, by compressed rows or columns."""
-    high, wide = blocksize
-    end = array.ndim - dense_dim
-    batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
-    grid = (rows // high, columns // wide)
-    blocks = array.reshape(prod(batch), grid[0], high, grid[1], wide, *dense).swapaxes(2, 3)
-    if not kind.rows:
-        blocks = blocks.swapaxes(1, 2)
-    mask = (blocks != 0).any(axis=tuple(range(3, blocks.ndim)))
-    flat = np.ascontiguousarray(blocks).reshape(prod(blocks.shape[:3]), high, wide, *dense)
-    return _compressed(kind, mask, flat, array.shape, batch, grid if kind.rows else grid[::-1])
-
-
-def compressed_to_dense(handle: Any) -> Array:
-    """Return a tensor of a compressed layout as an array."""
-    flat = flatten(handle)
-    count, (high, wide) = prod(handle.batch_shape), handle.blocksize
-    dense = handle.shape[handle.batch_ndim + 2 :]
-    rows, columns = handle.grid
-    if handle.rows and not handle.blocked and not handle.batch_shape and moves(handle):
-        check_ends(handle)
-        made: Array = NATIVE.to_dense(*handle.components.values(), columns)
-        return made
-    check_indices(handle)
-    row, column = major_of(flat), flat.plain
-    if not handle.rows:
-        row, column = column, row
-    if count != 1:
-        column = column % max(columns, 1)
-    if handle.blocked:
-        out = np.zeros((count * rows, high, columns, wide, *dense), handle.dtype)
-        out[row, :, column] = flat.values
-    elif (
-        not dense
-        and handle.rows
-        and handle.dtype.char in SCIPY_DTYPES
-        and count == 1
-        and not handle.batch_shape
-    ):
-        found: Array = in_scipy(handle).toarray()
-        return found
-    else:
-        out = np.zeros((count * rows, columns, *dense), handle.dtype)
-        out[row, column] = flat.values
-    return out.reshape(handle.shape)
 
 
 # --- any layout to any other ---------------------------------------------------------------------------------------

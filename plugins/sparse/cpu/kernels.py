@@ -6,8 +6,9 @@ from typing import Final
 
 from tt.core.library import KernelTable
 from tt.plugins.sparse.compute.tables import arithmetic_tables
-from tt.plugins.sparse.cpu.convert import coalesce, compressed_to_dense, coo_to_dense
+from tt.plugins.sparse.cpu.dense import compressed_to_dense, coo_to_dense
 from tt.plugins.sparse.cpu.library import LIBRARY
+from tt.plugins.sparse.cpu.sorting import coalesce
 from tt.plugins.sparse.layouts import COMPRESSED
 
 __all__ = ["tables"]

@@ -11,9 +11,10 @@ import numpy as np
 from tt.plugins.sparse.compute import products, reduction
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.convert import Conversion
-from tt.plugins.sparse.cpu import convert
 from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
+from tt.plugins.sparse.cpu.convert import convert
 from tt.plugins.sparse.cpu.native import NATIVE, serves, starts_of
+from tt.plugins.sparse.cpu.sorting import coalesce, in_scipy
 from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 
 __all__ = ["LIBRARY", "CpuLibrary"]
@@ -50,16 +51,16 @@ class CpuLibrary(ArrayLibrary):
 
     def coalesce(self, handle: CooHandle) -> CooHandle:
         """Return the same tensor with unique coordinates in row-major order."""
-        return convert.coalesce(handle)
+        return coalesce(handle)
 
     def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
         """Return a sparse tensor in another sparse layout."""
         blocks = None if blocksize is None else (int(blocksize[0]), int(blocksize[1]))
-        return convert.convert(handle, Conversion(layout, 2, blocks, handle.dense_dim))
+        return convert(handle, Conversion(layout, 2, blocks, handle.dense_dim))
 
     def matrix(self, handle: SparseHandle) -> Any:
         """Return a single CSR, CSC or BSR matrix as SciPy's."""
-        return convert.in_scipy(handle)
+        return in_scipy(handle)
 
     # --- products ------------------------------------------------------------------------------------------------
 

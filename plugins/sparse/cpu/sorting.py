@@ -18,7 +18,7 @@ import numpy as np
 from tt.core.library import errors
 from tt.plugins.sparse.cpu.bounds import check_indices
 from tt.plugins.sparse.cpu.native import NATIVE, rows_of, serves, sort_keys, starts_of
-from tt.plugins.sparse.layouts import CooHandle, CsrHandle
+from tt.plugins.sparse.layouts import BsrHandle, CooHandle, CsrHandle
 
 __all__ = [
     "SCIPY_DTYPES",
@@ -27,6 +27,7 @@ __all__ = [
     "coalesce",
     "compress",
     "counts_soon",
+    "in_scipy",
     "major_of",
     "positions",
     "rows_of_coordinates",
@@ -156,6 +157,22 @@ def _counted_rows(handle: CooHandle, index: Any) -> Any:
     made.coords, made.data = tuple(handle.indices.astype(index)), handle.values
     made.has_canonical_format = False
     return made.tocsr()
+
+
+def in_scipy(handle: Any) -> Any:
+    """Return a single matrix as an array of scipy.sparse that shares its components.
+
+    The constructors of SciPy would copy indices that fit into int32.
+    """
+    import scipy.sparse  # takes longer to import than all of tt, and few programs need it
+
+    check_indices(handle)
+    if type(handle) is BsrHandle:
+        made = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
+        made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
+        return made
+    kind = scipy.sparse.csr_array if handle.rows else scipy.sparse.csc_array
+    return bare_array(kind, handle.shape, handle.values, handle.plain, handle.compressed)
 
 
 def bare_array(kind: Any, shape: tuple[int, ...], data: Array, indices: Array, indptr: Array) -> Any:

@@ -1,16 +1,11 @@
-"""The accelerator: which plugin declares it, and programs where there is none."""
+"""The accelerator that a plugin declares."""
 
 from __future__ import annotations
 
-import contextlib
-
-import numpy as np
 import pytest
 
 import tt
-from tt.core.devices import accelerator
 from tt.core.host.manifest import Manifest
-from tt.core.library import REGISTRY
 from tt.errors import DeviceError, PluginError
 
 
@@ -45,24 +40,6 @@ def test_the_accelerator_is_what_a_plugin_declares(gadget, monkeypatch) -> None:
         assert not tt.accelerator.is_available() or tt.accelerator.current_accelerator(True).type != "gadget"
         with pytest.raises(DeviceError, match="device 'gadget' is not available: it is switched off"):
             tt.get_device_module("gadget").synchronize()
-
-
-def test_without_an_accelerator_programs_get_none_and_the_cpu(monkeypatch) -> None:
-    monkeypatch.setattr(accelerator, "_declared", list)
-    assert tt.accelerator.current_accelerator() is None
-    assert not tt.accelerator.is_available() and tt.accelerator.device_count() == 0
-    assert tt.get_device_module() is tt.cpu and tt.Stream().device == tt.device("cpu")
-    with pytest.raises(DeviceError, match="there is no accelerator: no installed plugin provides one"):
-        tt.accelerator.synchronize()
-
-
-def test_a_backend_that_declares_no_accelerator_is_never_chosen() -> None:
-    from tt.library import ArrayApiBackend
-
-    before = tt.accelerator.current_accelerator(), tt.get_device_module()
-    with contextlib.ExitStack() as stack:
-        stack.callback(REGISTRY.add_backend(ArrayApiBackend(np, "modest")).remove)
-        assert (tt.accelerator.current_accelerator(), tt.get_device_module()) == before
 
 
 def test_an_accelerator_is_one_of_the_devices_of_its_plugin() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 
 import pytest
 
 import tt
-from tests.core.methods.test_copying import Image, round_trip
+from tests.core.methods.memory.test_pickling import Image, round_trip
 
 # --- shape and memory ----------------------------------------------------------------------------------------------
 
@@ -182,3 +184,20 @@ def test_resize_as_takes_the_size_of_another_tensor():
     assert x.resize_as_(tt.zeros(2, 2)) is x and x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
     with pytest.raises(TypeError, match=r"resize_as_\(\): argument 'the_template' is a tensor, not tuple"):
         x.resize_as_((2, 2))
+
+
+def test_facts_of_devices_and_dtypes_that_do_not_exist_are_false():
+    x = tt.zeros(1)
+    names = ["is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_quantized", "is_vulkan", "is_xla", "is_xpu"]
+    assert [getattr(x, name) for name in names] == [False] * len(names)
+    assert not x.is_distributed() and x.const_data_ptr() == x.data_ptr()
+
+
+def test_weak_references_and_attributes():
+    x = tt.ones(2)
+    x.note = "kept"
+    reference = weakref.ref(x)
+    assert reference() is x and x.note == "kept"
+    del x
+    gc.collect()
+    assert reference() is None

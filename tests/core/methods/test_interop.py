@@ -76,3 +76,13 @@ def test_what_dlpack_cannot_share_is_refused():
         tt.ones(2, device="meta").__dlpack_device__()
     with pytest.raises(BufferError, match="stream"):
         tt.ones(2).__dlpack__(stream=1)
+
+
+@pytest.mark.parametrize("version", [None, "2021.12", "2023.12", "2024.12"])
+def test_the_array_namespace_of_every_version_is_the_same(version):
+    assert tt.ones(1).__array_namespace__(api_version=version) is tt.array_api
+
+
+def test_an_unknown_version_of_the_array_api_is_refused():
+    with pytest.raises(ValueError, match=r"version '2099\.12' .*\n  versions: 2021\.12, "):
+        tt.ones(1).__array_namespace__(api_version="2099.12")

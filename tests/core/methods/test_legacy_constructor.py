@@ -122,3 +122,16 @@ def test_an_instance_that_no_constructor_filled_raises_and_never_crashes() -> No
     ):  # fmt: skip
         with pytest.raises(AttributeError):
             use()
+
+
+def test_new_makes_tensors_of_the_same_dtype() -> None:
+    x = tt.zeros(1, dtype=tt.float64)
+    assert x.new([1, 2]).dtype == x.new(3).dtype == tt.float64
+    assert x.new(2, 3).shape == (2, 3) and x.new().shape == (0,)
+    assert x.new(x).data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("data", [2.5, tt.arange(2)])
+def test_new_takes_sizes_or_data_of_the_same_dtype(data: Any) -> None:
+    with pytest.raises(TypeError):
+        tt.zeros(1).new(data)

@@ -1,11 +1,10 @@
-"""The build of native kernels: extensions, flags, digests and the order of work."""
+"""The build of native kernels: the order of work, compiling in place, and what makes it fail."""
 
 from __future__ import annotations
 
 import errno
 import json
 import shutil
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,86 +12,19 @@ from pathlib import Path
 import pytest
 
 from tt.backends.cpu.native import build as building
-from tt.backends.cpu.native.build import FAMILY_LEVELS, LEVELS, NotBuiltError
+from tt.backends.cpu.native.build import NotBuiltError
 from tt.core.extension.compilers import compiler_problem
 
-SOURCES = ("pointwise.c", "scan.c", "sorting.c", "threads.c")
 
-
-@pytest.fixture
-def sources(tmp_path):
-    """A root with a few families, of which one includes a header, that another one, and that a template."""
-    folder = tmp_path / "backends" / "cpu" / "native"
-    (folder / "src").mkdir(parents=True)
-    (folder / "include").mkdir()
-    for name in SOURCES:
-        (folder / "src" / name).write_text(f"int {name[:-2]};\n", encoding="utf-8")
-    (folder / "src" / "scan.c").write_text('#include "lines.h"\n#include <math.h>\n', encoding="utf-8")
-    (folder / "include" / "lines.h").write_text(' # include "rows.h"\n', encoding="utf-8")
-    (folder / "include" / "rows.h").write_text('#include "fold.inc"\n', encoding="utf-8")
-    (folder / "src" / "fold.inc").write_text("int rows;\n", encoding="utf-8")
-    return tmp_path
-
-
-def modules(root: Path, machine: str = "x86_64") -> dict[str, Path]:
-    found = building.native_modules(
-        root, [f"backends/cpu/native/src/{name}" for name in (*SOURCES, "gone.c")], machine
+def test_what_takes_longest_is_compiled_first_and_refused_levels_are_left_out(tmp_path):
+    source = tmp_path / "src" / "scan.c"
+    source.parent.mkdir()
+    source.write_text("int scan;\n", encoding="utf-8")
+    assert building.expected_work("_scan_avx2", source) > building.expected_work("_scan_baseline", source)
+    left = building.without(
+        dict.fromkeys(["tt._scan_avx2", "tt._scan_avx512", "tt._threads"], source), ["avx512"]
     )
-    return {name.rpartition("._")[2]: path for name, path in found.items()}
-
-
-def test_a_family_is_an_extension_for_each_of_its_instruction_sets(sources):
-    assert list(modules(sources)) == [
-        *(f"pointwise_{level}" for level in LEVELS),
-        *(f"scan_{level}" for level in FAMILY_LEVELS["scan"]),
-        "sorting_baseline",
-        "threads",
-    ]
-
-
-def test_other_processors_have_the_baseline_alone(sources):
-    assert list(modules(sources, "aarch64")) == [
-        "pointwise_baseline",
-        "scan_baseline",
-        "sorting_baseline",
-        "threads",
-    ]
-
-
-def test_an_extension_is_made_of_all_that_its_source_includes(sources):
-    scan = modules(sources)["scan_avx2"]
-    assert [path.name for path in building.made_of(scan)] == ["scan.c", "lines.h", "rows.h", "fold.inc"]
-
-
-@pytest.mark.parametrize("changed", ["include/rows.h", "src/fold.inc"])
-def test_a_digest_changes_with_a_header_a_template_and_the_flags(sources, changed):
-    scan = modules(sources)["scan_avx2"]
-    name = "tt.backends.cpu.native._scan_"
-    before = {level: building.digest(name + level, scan) for level in ("baseline", "avx2")}
-    assert before["baseline"] != before["avx2"]
-    files = building.Files()
-    assert building.digest(name + "avx2", scan, files) == before["avx2"] and files.read(str(scan)) is not None
-    (scan.parent.parent / changed).write_text("int more_rows;\n", encoding="utf-8")
-    assert building.digest(name + "avx2", scan, files) == before["avx2"]  # as it was read before
-    assert building.digest(name + "avx2", scan) != before["avx2"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="its compiler takes other flags")
-def test_flags_name_the_instruction_set():
-    flags = {level: building.flags_of(f"tt.backends.cpu.native._activation_{level}") for level in LEVELS}
-    assert all(f"-DTT_LEVEL={level}" in flags[level] for level in LEVELS)
-    assert "-march=x86-64-v3" in flags["avx2"] and "-march=x86-64-v4" in flags["avx512"]
-    assert "-mprefer-vector-width=512" in flags["avx512"]
-    assert not [flag for flag in building.flags_of("tt.backends.cpu.native._threads") if "TT_LEVEL" in flag]
-
-
-def test_what_takes_longest_is_compiled_first_and_refused_levels_are_left_out(sources):
-    found = modules(sources)
-    assert building.expected_work("_scan_avx2", found["scan_avx2"]) > building.expected_work(
-        "_scan_baseline", found["scan_baseline"]
-    )
-    left = building.without({f"tt._{name}": path for name, path in found.items()}, ["avx512"])
-    assert "tt._pointwise_avx512" not in left and len(left) == len(found) - 1
+    assert list(left) == ["tt._scan_avx2", "tt._threads"]
 
 
 # --- compiling in place ---
@@ -227,13 +159,6 @@ def test_only_disks_without_space_are_full(tmp_path, monkeypatch):
     assert building.full_disk(tmp_path) == f"the disk of {tmp_path} is full"
 
 
-@pytest.mark.parametrize("text", [None, "{"])
-def test_a_record_that_cannot_be_read_counts_as_none(tmp_path, text):
-    if text is not None:
-        (tmp_path / building.RECORD).write_text(text, encoding="utf-8")
-    assert building.read_record(tmp_path) == {}
-
-
 def test_the_command_compiles_a_checkout_and_refuses_other_places(checkout, monkeypatch, capsys):
     monkeypatch.setattr(building, "__file__", str(checkout.folder / "build.py"))
     assert building.main() == 2
@@ -251,9 +176,3 @@ def test_the_command_compiles_a_checkout_and_refuses_other_places(checkout, monk
     assert building.main() == 1
     output, said = capsys.readouterr()
     assert output == "" and said.startswith("native kernels: compiling threads.c failed: ")
-
-
-def test_names_are_included_by_lines_that_begin_so():
-    text = b'#include "a.h"\n  # include  "b.inc"\n// #include "c.h"\nx; #include "d.h"\n#include <e.h>\n'
-    assert building.included_names(text + b'\t#\tinclude\t"f.h"') == ["a.h", "b.inc", "f.h"]
-    assert building.included_names(b"") == []

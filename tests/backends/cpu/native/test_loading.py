@@ -10,7 +10,7 @@ import pytest
 
 from tests.processes import printed_by
 from tt.backends.cpu.native import loading
-from tt.backends.cpu.native.build import LEVELS, digest, level_of, library_of, source_of
+from tt.backends.cpu.native.extensions import LEVELS, digest, level_of, library_of, source_of
 from tt.backends.cpu.native.loading import Levels, choose, chosen_modules, examine, levels, status
 from tt.errors import ConfigurationError
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tt.backends.cpu.native import build as building
+from tt.backends.cpu.native import extensions
 from tt.core.extension.compilers import compiler_problem
 
-FOLDER = Path(building.__file__).resolve().parent
+FOLDER = Path(extensions.__file__).resolve().parent
 SOURCES = sorted([*(FOLDER / "src").iterdir(), *(FOLDER / "include").iterdir()])
 MOST_CONTINUED_LINES = 3
 
@@ -71,7 +71,7 @@ def test_every_exemption_is_needed():
 
 
 def test_every_template_and_header_is_part_of_an_extension():
-    used = {file for source in (FOLDER / "src").glob("*.c") for file in building.made_of(source)}
+    used = {file for source in (FOLDER / "src").glob("*.c") for file in extensions.made_of(source)}
     assert [path.name for path in SOURCES if path not in used] == []
 
 
@@ -97,7 +97,7 @@ def compile_alone(text: str, into: Path, *flags: str) -> Path:
     source.write_text(text, encoding="utf-8")
     folders = [
         word
-        for folder in building.include_folders(FOLDER / "src" / "x.c")
+        for folder in extensions.include_folders(FOLDER / "src" / "x.c")
         for word in ("-iquote", str(folder))
     ]
     command = [

@@ -9,7 +9,7 @@ from tests.core.testing.checks.planted import faults_of
 from tests.core.testing.opcheck.made import Made
 from tt.core.testing.checks.call import tensors_in
 from tt.core.testing.checks.dtypes import converted, doubled, dtypes
-from tt.core.testing.checks.log import Log
+from tt.core.testing.findings.log import Log
 from tt.core.testing.opcheck.call import bind
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 import tt
 from tests.core.testing.checks.planted import faults_of, found_with
-from tt.core.testing.checks.log import Log
 from tt.core.testing.checks.sizes import empties, resized, sizes
 from tt.core.testing.conformance import check_conformance
+from tt.core.testing.findings.log import Log
 from tt.core.testing.opcheck.call import bind
 
 

@@ -1,4 +1,4 @@
-"""Members that give a tensor other memory, another size, or values of a Python function; and constructors by method.
+"""Members that give a tensor other memory, another size, or values of a Python function.
 
 Most are older than the operators that do the same; programs and libraries still call them.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 from tt.core.dispatch.registry.registry import ops
@@ -15,20 +14,20 @@ from tt.core.errors import (
     ArgumentError,
     DtypeError,
     GradientError,
-    LayoutError,
     ShapeError,
     UnsupportedError,
     ValueRangeError,
     describe,
 )
 from tt.core.methods import creation
-from tt.core.methods.copying import storage_tensor
-from tt.core.methods.host_access import requires_gradient
+from tt.core.methods.as_subclass import is_wrapper
+from tt.core.methods.memory.host_access import detached, requires_gradient
+from tt.core.methods.memory.host_storage import storage_tensor
+from tt.core.methods.memory.pickling import set_state
 from tt.core.tensor.backend import contiguous_strides
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
-from tt.core.tensor.tensor import Tensor
-from tt.core.types.device import to_device
+from tt.core.tensor.tensor import Tensor, slots_of
 from tt.core.types.size import Size
 
 __all__ = ["REPLACING_MEMBERS"]
@@ -171,75 +170,6 @@ def _reshaped(self: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
     return found
 
 
-def dim_order(self: Tensor, *, ambiguity_check: bool | Sequence[Any] = False) -> tuple[int, ...]:
-    """Return the dimensions in the order of their strides, the largest first.
-
-    Parameters
-    ----------
-    ambiguity_check : bool, or list of memory_format
-        True refuses a tensor that lies in memory in several orders at once, such as one with a dimension of one
-        element; with a list, one that has exactly one of these formats is not refused.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.zeros(2, 3, 4).dim_order(), tt.zeros(2, 3, 5, 7).to(memory_format=tt.channels_last).dim_order()
-    ((0, 1, 2), (0, 2, 3, 1))
-    """
-    if self.layout.name != "strided":
-        raise LayoutError(f"dim_order(): a tensor of layout {self.layout} has no order\n  try: x.to_dense()")
-    if ambiguity_check is not False:
-        _check_one_order(self, ambiguity_check)
-    contiguous = self.is_contiguous()
-    last = self.ndim == 4 and self.is_contiguous(memory_format="channels_last")
-    if contiguous and not last:
-        return tuple(range(self.ndim))
-    if last and not contiguous:
-        return 0, 2, 3, 1
-    order = list(reversed(range(self.ndim)))  # the innermost first
-    for moving in range(1, self.ndim):
-        place = moving
-        for position in reversed(range(moving)):
-            step = _compare(self, order[position], order[place])
-            if step < 0:
-                break
-            if step > 0:
-                order[position], order[place] = order[place], order[position]
-                place = position
-    if ambiguity_check and any(_compare(self, inner, outer) != -1 for inner, outer in pairwise(order)):
-        raise _several_orders(self)
-    return tuple(reversed(order))
-
-
-def _compare(self: Tensor, a: int, b: int) -> int:
-    """Return 1 if the dimension a is outside of b, -1 if it is inside, and 0 if the strides do not decide."""
-    first, second = self.stride(a), self.stride(b)
-    if not first or not second:
-        return 0
-    if first == second:
-        return int(self.shape[a] > self.shape[b])
-    return 1 if first > second else -1
-
-
-def _check_one_order(self: Tensor, wanted: bool | Sequence[Any]) -> None:
-    if wanted is not True and not isinstance(wanted, list):
-        raise TypeError(
-            f"dim_order(): ambiguity_check is a bool or a list of memory formats, not {describe(wanted)}"
-        )
-    loose = 1 in self.shape or any(a == b for a, b in pairwise(self.stride()))
-    formats = wanted if isinstance(wanted, list) else []
-    matching = sum(bool(self.is_contiguous(memory_format=format_)) for format_ in formats)
-    if loose and matching != 1:
-        raise _several_orders(self)
-
-
-def _several_orders(self: Tensor) -> ValueRangeError:
-    return ValueRangeError(
-        f"dim_order(): a tensor of shape {list(self.shape)} and strides {list(self.stride())} has several orders of "
-        "dimensions"
-    )
-
-
 # --- values of Python functions ------------------------------------------------------------------------------------
 
 
@@ -300,65 +230,48 @@ def _filled(self: Tensor, name: str, function: Callable[..., Any], *others: Tens
     return filled
 
 
-# --- constructors by method ----------------------------------------------------------------------------------------
+# --- data ------------------------------------------------------------------------------------------------------------
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """Return a tensor of this one's dtype and device: of the given sizes, or with the given data.
+def _get_data(self: Tensor) -> Tensor:
+    """The same memory without history, and with a version of its own: autograd does not see changes through it.
 
-    The older form of `new_empty` and `new_tensor`.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.zeros(2, dtype=tt.int64).new([1, 2]), tt.zeros(1).new(2, 0).shape
-    (tensor([1, 2]), tt.Size([2, 0]))
+    Assigning a tensor makes this one use its memory.
     """
-    from tt.core.methods.legacy_constructor import construct_as  # which imports what this module serves
-
-    return construct_as("new", args, self.dtype, self.device if device is None else to_device(device))
-
-
-def is_distributed(self: Tensor) -> bool:
-    """Return False, as PyTorch does for every tensor."""
-    return False
+    new = detached(self)
+    new._root = None
+    storage = new._storage
+    if type(storage) is Storage:
+        new._storage = Storage(storage.owner, storage.backend)
+    return new
 
 
-def const_data_ptr(self: Tensor) -> int:
-    """Return the address of the first element, for reading only; 0 where there is none."""
-    return int(self.data_ptr())
-
-
-def _elsewhere(device: str) -> property:
-    return property(
-        lambda self: self.device.type == device, doc=f"Whether the tensor is on a {device} device."
-    )
-
-
-def storage_type(self: Tensor) -> Any:
-    """Return the class of `storage()`."""
-    from tt.core.methods.typed_storage import TypedStorage  # seldom asked
-
-    return TypedStorage
+def _set_data(self: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"data must be set to a Tensor, not {type(value).__name__}")
+    if value.layout != self.layout or value.device.type != self.device.type:
+        raise DtypeError(
+            f"data of a {self.layout} tensor on {self.device} cannot be set to a {value.layout} tensor on "
+            f"{value.device}"
+        )
+    if requires_gradient(self) and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise DtypeError(
+            f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
+        )
+    shared = detached(value)
+    self._set_data(shared._handle, shared._spec)
+    self._storage, self._root = shared._storage, None
+    if is_wrapper(shared):
+        set_state(self, {**slots_of(shared), **shared.__dict__})
 
 
 REPLACING_MEMBERS: dict[str, Any] = {
     "set_": set_,
+    "data": property(_get_data, _set_data),
     "resize_as_": resize_as_,
     "resize": resize,
     "resize_as": resize_as,
-    "dim_order": dim_order,
     "apply_": apply_,
     "map_": map_,
     "map2_": map2_,
-    "new": new,
-    "is_distributed": is_distributed,
-    "const_data_ptr": const_data_ptr,
-    "storage_type": storage_type,
-    **{
-        f"is_{device}": _elsewhere(device)
-        for device in ("ipu", "maia", "mps", "mtia", "vulkan", "xla", "xpu")
-    },
-    "is_mkldnn": property(lambda self: False, doc="False: the layout of MKL-DNN does not exist."),
-    "is_quantized": property(lambda self: False, doc="False: quantised dtypes do not exist."),
 }

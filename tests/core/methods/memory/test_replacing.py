@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 import tt
@@ -39,10 +37,6 @@ def test_set_takes_a_place_in_a_storage_or_in_the_memory_of_a_tensor():
         (lambda: tt.zeros(1).map_(tt.arange(1), max), RuntimeError),
         (lambda: tt.zeros(1).map_(1, max), TypeError),
         (lambda: tt.zeros(1).resize_as_([1]), TypeError),
-        (lambda: tt.zeros(1).new(2.5), TypeError),
-        (lambda: tt.zeros(1).new(tt.arange(2)), TypeError),
-        (lambda: tt.zeros(1, 2).dim_order(ambiguity_check=True), RuntimeError),
-        (lambda: tt.zeros(1, 2).dim_order(ambiguity_check=3), TypeError),
     ],
 )
 def test_what_cannot_be_replaced_is_refused(change, error):
@@ -65,40 +59,15 @@ def test_older_resizing_warns_and_keeps_the_number_of_elements():
     assert tt.arange(4).resize_as_(tt.zeros(2, 2)).tolist() == [[0, 1], [2, 3]]
 
 
-def test_new_makes_tensors_of_the_same_dtype():
-    x = tt.zeros(1, dtype=tt.float64)
-    assert x.new([1, 2]).dtype == x.new(3).dtype == tt.float64
-    assert x.new(2, 3).shape == (2, 3) and x.new().shape == (0,)
-    assert x.new(x).data_ptr() == x.data_ptr()
-
-
-def test_facts_of_devices_and_dtypes_that_do_not_exist_are_false():
-    x = tt.zeros(1)
-    names = ["is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_quantized", "is_vulkan", "is_xla", "is_xpu"]
-    assert [getattr(x, name) for name in names] == [False] * len(names)
-    assert not x.is_distributed() and x.const_data_ptr() == x.data_ptr()
-
-
-@pytest.mark.torch
-def test_orders_of_dimensions_are_those_of_pytorch():
-    import torch
-
-    formats = [(tt.contiguous_format, torch.contiguous_format), (tt.channels_last, torch.channels_last)]
-    for shape in itertools.product((1, 2, 3), repeat=4):
-        for order in itertools.permutations(range(4)):
-            ours, theirs = tt.empty(shape).permute(order), torch.empty(shape).permute(order)
-            assert ours.dim_order() == theirs.dim_order()
-            for check, same in ((True, True), *(([a], [b]) for a, b in formats)):
-                assert refused(ours, check) == refused(theirs, same), (shape, order, check)
-    for order in itertools.permutations(range(3)):
-        ours, theirs = (m.empty(2, 3, 4).permute(order)[:, None].expand(-1, 5, -1, -1) for m in (tt, torch))
-        assert ours.dim_order() == theirs.dim_order()
-
-
-def refused(x, check):
-    """Return whether a check of the order of dimensions raises."""
-    try:
-        x.dim_order(ambiguity_check=check)
-    except RuntimeError:
-        return True
-    return False
+def test_data_is_the_same_memory_unseen_by_autograd():
+    x = tt.ones(2, requires_grad=True)
+    y = x * x
+    x.data.add_(1)
+    assert x.tolist() == [2.0, 2.0] and x._version == 0 and not x.data.requires_grad
+    y.sum().backward()
+    x.data = tt.tensor([5.0, 6.0, 7.0])
+    assert x.tolist() == [5.0, 6.0, 7.0] and x.requires_grad
+    with pytest.raises(TypeError, match="data must be set to a Tensor"):
+        x.data = [1]
+    with pytest.raises(RuntimeError, match="must be floating point or complex"):
+        x.data = tt.tensor([1])

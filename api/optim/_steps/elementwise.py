@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import tt
-from tt.optim import _arithmetic
-from tt.optim._options import Options, State, expect_rate, in_numbers, is_set, to_number
+from tt.optim._steps import arithmetic
+from tt.optim._steps.options import Options, State, expect_rate, in_numbers, is_set, to_number
 from tt.optim.optimizer import Closure, Optimizer
 
 NATIVE_DTYPES: Final = (tt.float32, tt.float64)  # what fused steps compute without rounding in between
@@ -330,7 +330,7 @@ class Elementwise(Optimizer):
         yield from buckets.values()
 
     def _one_by_one(self, options: Options, params: list[Any], grads: list[Any], states: list[State]) -> None:
-        m = _arithmetic.loop()
+        m = arithmetic.loop()
         for places in self._agreeing(params, states):
             scalars = self._scalars_of(options, [states[i] for i in places])
             for i in places:
@@ -338,7 +338,7 @@ class Elementwise(Optimizer):
             self._advance(options, [states[i] for i in places])
 
     def _with_lists(self, options: Options, params: list[Any], grads: list[Any], states: list[State]) -> None:
-        m = _arithmetic.foreach()
+        m = arithmetic.foreach()
         for places in self._agreeing(params, states, apart=True):
             scalars = self._scalars_of(options, [states[i] for i in places])
             real = [_as_real(params[i], grads[i], states[i]) for i in places]
@@ -372,7 +372,7 @@ class Elementwise(Optimizer):
         recorded = bool(group.get("differentiable"))
         if recorded and (group.get("foreach") or group.get("fused")):
             raise AssertionError("foreach and fused steps don't support autograd: foreach=False, fused=False")
-        m = _arithmetic.differentiable() if recorded else _arithmetic.tensor_scalars()
+        m = arithmetic.differentiable() if recorded else arithmetic.tensor_scalars()
         for param, grad, state in zip(params, grads, states, strict=True):
             if group.get("capturable"):
                 _expect_capturable(param, state)

@@ -10,14 +10,14 @@ def reason(name: str) -> str:
 
     Examples
     --------
-    >>> from tt._reasons import reason
+    >>> from tt._names.reasons import reason
     >>> print(reason("nn.functional.boolean_dispatch"))
     TorchScript and its internals do not exist
       instead: the function or module itself, which runs as Python
     >>> reason("nn.functional.relu")
     ''
     """
-    from tt._left_out import left_out  # here: only errors need the table
+    from tt._names.left_out import left_out  # here: only errors need the table
 
     row = left_out(name)
     return "" if row is None else f"{row.reason}\n  instead: {row.instead}"

@@ -155,7 +155,7 @@ def left_out(name: str) -> LeftOut | None:
 
     Examples
     --------
-    >>> from tt._left_out import left_out
+    >>> from tt._names.left_out import left_out
     >>> left_out("fx.Graph.nodes").instead
     'tt.trace_calls, which shows the operators of a program'
     >>> left_out("matmul") is None

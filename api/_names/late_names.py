@@ -29,7 +29,7 @@ def late_names(
 
     Examples
     --------
-    >>> from tt._late_names import late_names
+    >>> from tt._names.late_names import late_names
     >>> getattr_, dir_ = late_names("tt.nn.modules", {".linear": "Linear Bilinear"})
     >>> getattr_("Linear").__module__
     'tt.nn.modules.linear'

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tt._late_names import late_names
+from tt._names.late_names import late_names
 
 PACKAGES = ("tt.nn", "tt.nn.modules", "tt.optim")
 

@@ -17,12 +17,11 @@ import numpy as np
 
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
-from tt.core.errors import DeviceError, GradientError
-from tt.core.methods.copying import as_kind, is_wrapper
-from tt.core.methods.host_access import detached, requires_gradient
-from tt.core.tensor.shared_memory import SharedMemory, count_message
-from tt.core.tensor.sharing import is_host_memory, share_storage, storage_over
-from tt.core.tensor.storage import Storage
+from tt.core.errors import GradientError
+from tt.core.methods.as_subclass import as_kind, is_wrapper
+from tt.core.methods.memory.host_access import detached, requires_gradient
+from tt.core.tensor.shared_memory import SharedMemory
+from tt.core.tensor.sharing import share_storage
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
@@ -106,50 +105,6 @@ def is_shared(self: Tensor) -> bool:
 
 
 SHARING_MEMBERS: Final[dict[str, Any]] = {"share_memory_": share_memory_, "is_shared": is_shared}
-
-
-# --- storages ------------------------------------------------------------------------------------------------------
-
-
-def _host(storage: Storage, name: str) -> Storage:
-    if not is_host_memory(storage):
-        raise DeviceError(f"{name}: only storages of the CPU have memory of the host, not {storage!r}")
-    return storage
-
-
-def share_memory_of_storage(storage: Storage, strategy: str | None = None) -> SharedMemory:
-    """Move a storage with all its tensors to shared memory."""
-    return share_storage(_host(storage, "share_memory_()"), None, strategy)
-
-
-def share_fd(storage: Storage) -> tuple[int, int]:
-    """Return descriptor and size of a storage, which is shared then; the descriptor stays the storage's."""
-    memory = share_memory_of_storage(storage, "file_descriptor")
-    if memory.fd < 0:
-        raise DeviceError("_share_fd_cpu_(): this memory has a name, not a descriptor")
-    return memory.fd, memory.nbytes
-
-
-def share_filename(storage: Storage) -> tuple[bytes, bytes, int]:
-    """Return manager (none), name and size of a storage, which is shared then; the name counts as a message."""
-    memory = share_memory_of_storage(storage, "file_system")
-    if not memory.name:
-        raise DeviceError("_share_filename_cpu_(): this memory has a descriptor, not a name")
-    if not count_message(memory):
-        # Inherited by a fork from a process that has given it up: other processes cannot find it any more.
-        memory = share_storage(storage, None, "file_system", again=True)
-        count_message(memory)
-    return b"", memory.name.encode(), memory.nbytes
-
-
-def storage_of_fd(fd: int, nbytes: int) -> Storage:
-    """Return the storage behind a descriptor, which is this process's from then on."""
-    return storage_over(SharedMemory.from_fd(fd, nbytes), REGISTRY.backend("cpu"))
-
-
-def storage_of_filename(name: bytes, nbytes: int) -> Storage:
-    """Return the storage behind the name of a file."""
-    return storage_over(SharedMemory.from_name(name.decode(), nbytes), REGISTRY.backend("cpu"))
 
 
 # --- messages ------------------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.devices.accelerator import current_accelerator
+from tt.core.dispatch.registry.accelerators import current_accelerator
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DeviceError
-from tt.core.methods.host_access import values_are_hidden
+from tt.core.methods.memory.host_access import values_are_hidden
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import to_device
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from tt.core.testing.checks.faults import FAULTS
+from tt.core.testing.findings.faults import FAULTS
 
 __all__ = ["Failure", "Report"]
 

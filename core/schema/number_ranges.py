@@ -1,8 +1,9 @@
-"""Numbers that are converted to the dtype of the tensors before the computation have to be in its range.
+"""The ranges of numbers in a call: of `int`, which has 64 bits in a schema and any number in Python, and of dtypes.
 
 Note [Numbers in range]
 -----------------------
-PyTorch refuses such a number (`value cannot be converted to type float without overflow`); NumPy makes it infinite,
+A number that is converted to the dtype of the tensors before the computation has to be in its range.  PyTorch refuses
+it otherwise (`value cannot be converted to type float without overflow`); NumPy makes it infinite,
 or wraps it.  ops.yaml lists them under `in_range` (the range of the result's dtype) and `in_compute_range` (float32
 for half precision, in which these operators compute).  `OpOverload.fast_path` compares the largest magnitude with
 `CachedCall.limit`, and comes here where it is above.
@@ -17,12 +18,12 @@ from functools import cache
 from typing import Any, Final
 
 from tt.core.errors import NumberRangeError
-from tt.core.schema.model import OpDefinition
+from tt.core.schema.model import OpDefinition, Signature
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype, result_type
 
-__all__ = ["SMALL", "range_places", "refuse_out_of_range"]
+__all__ = ["SMALL", "of_any_width", "range_places", "refuse_out_of_range", "refuse_wide", "refuse_wide_value"]
 
 SMALL: Final = 127.0
 """A magnitude that every dtype has."""
@@ -34,6 +35,48 @@ _LARGEST: Final[Mapping[str, float]] = {
     "float32": _FLOAT,
     "complex64": _FLOAT,
 }
+
+_LIMIT: Final = 2**63
+
+# --- integers -----------------------------------------------------------------------------------------------------
+
+
+def refuse_wide(definition: OpDefinition, args: Sequence[Any]) -> None:
+    """Refuse an argument of the type `int` that 64 bits do not hold.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(3, device="meta").roll(2**63)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    tt.core.errors.NumberRangeError: roll(): shifts=9223372036854775808 is not a 64-bit integer ...
+    """
+    for position in _places(definition.signature):
+        value = args[position] if position < len(args) else None
+        refuse_wide_value(definition.signature.name, definition.signature.arguments[position].name, value)
+
+
+def refuse_wide_value(operator: str, argument: str, value: Any) -> None:
+    """Refuse an integer or a sequence with an integer that 64 bits do not hold."""
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, int) and not -_LIMIT <= item < _LIMIT:
+            raise NumberRangeError(
+                f"{operator}(): {argument}={item} is not a 64-bit integer (from -2**63 to 2**63 - 1)"
+            )
+
+
+def of_any_width(signature: Signature) -> bool:
+    """Return whether the integers of an operator are bounds of values, which uint64 makes larger."""
+    return signature.namespace == "tt" and signature.name in ("randint", "randint_like", "random")
+
+
+@cache
+def _places(signature: Signature) -> tuple[int, ...]:
+    return tuple(i for i, a in enumerate(signature.arguments) if a.type.base == "int")
+
+
+# --- numbers of dtypes ---------------------------------------------------------------------------------------------
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Members of `Tensor` about its memory: values on the host, copies, pickles, shared and page-locked memory."""
