@@ -29,7 +29,7 @@ _PRECISIONS: Final = ("highest", "high", "medium")
 
 
 class _Settings:
-    """What the functions below remember."""
+    """The state of the functions below."""
 
     filling: Any = None
     precision = "highest"

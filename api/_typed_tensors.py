@@ -102,7 +102,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     Raises
     ------
     TypeError
-        If it is no such type.
+        If it is not such a type.
 
     Examples
     --------
@@ -124,6 +124,6 @@ def set_default_tensor_type(t: Any, /) -> None:
     if not kind.dtype.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, not {kind}")
     if kind.is_cuda and not tt.cuda.is_available():
-        raise TypeError(f"type {kind} not available: there is no CUDA device")
+        raise TypeError(f"type {kind} not available: no CUDA device was found")
     tt.set_default_dtype(kind.dtype)
     tt.set_default_device(None if kind._device == "cpu" else kind._device)

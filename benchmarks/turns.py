@@ -159,7 +159,7 @@ class Worker:
 
 
 def _serve(library: str, connection: Connection) -> None:
-    """Do what is asked until the connection is closed."""
+    """Answer requests until the connection is closed."""
     here = Here(library)
     while True:
         try:

@@ -49,7 +49,7 @@ def list(
         Whether its code may be run: True trusts it from now on, False asks each time, and "check" asks unless it was
         trusted before.
     verbose : bool
-        Whether a message says what is downloaded.
+        Whether to print a message for each download.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _imported(folder: Path) -> Iterator[ModuleType]:
         raise FileNotFoundError(f"{folder} holds no {HUBCONF}")
     spec = importlib.util.spec_from_file_location("hubconf", file)
     if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"{file} is no Python program")
+        raise FileNotFoundError(f"{file} is not a Python program")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(folder))
     try:

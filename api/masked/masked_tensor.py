@@ -144,7 +144,7 @@ class MaskedTensor(tt.Tensor):
         return self._mask
 
     def to_tensor(self, value: Any) -> tt.Tensor:
-        """Return a plain tensor with a number in the place of masked elements.
+        """Return a plain tensor with a number instead of masked elements.
 
         Examples
         --------

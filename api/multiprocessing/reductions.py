@@ -166,7 +166,7 @@ def keep_incoming(incoming: Incoming) -> None:
 
 
 def reduce_storage(storage: Any) -> tuple[Any, ...]:
-    """Return how a storage is pickled for another process: as what is shared, not as bytes."""
+    """Pickle a storage for another process: as a handle of its shared memory, not as bytes."""
     collecting = _local.collecting
     kind = get_sharing_strategy()
     try:

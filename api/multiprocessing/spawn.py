@@ -258,7 +258,7 @@ def start_processes(
     TypeError
         If `fn` cannot be called.
     ValueError
-        If there is no such start method, or `nprocs` is negative.
+        If the start method does not exist, or `nprocs` is negative.
 
     Examples
     --------

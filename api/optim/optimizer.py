@@ -125,7 +125,7 @@ class Optimizer:
     TypeError
         If `params` is a tensor, a set, or holds something else than tensors.
     ValueError
-        If there are no parameters, a parameter is in two groups or is not a leaf, or only some have names.
+        If `params` is empty, a parameter is in two groups or is not a leaf, or only some have names.
 
     Examples
     --------

@@ -87,7 +87,7 @@ def default_restore_location(storage: LoadedStorage, location: str) -> LoadedSto
     Raises
     ------
     DeviceError
-        If there is no such device here.
+        If the device does not exist on this machine.
 
     Examples
     --------

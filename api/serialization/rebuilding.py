@@ -229,7 +229,7 @@ class Rebuilder:
         self._check(
             all(isinstance(part, tt.Tensor) and part.layout is tt.strided for part in (values, offsets))
             and (lengths is None or isinstance(lengths, tt.Tensor)) and type(ragged) is int,
-            "a part of a nested tensor is no tensor",
+            "a part of a nested tensor is not a tensor",
         )  # fmt: skip
         new = tt.nested.nested_tensor_from_jagged(values, offsets, lengths, jagged_dim=ragged)
         return self._finished(new, parts.get("requires_grad"), None)

@@ -25,7 +25,7 @@ def lp_pool(count: int) -> Callable[..., Any]:
 
     def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
         if not norm_type:
-            raise ValueRangeError(f"lp_pool{count}d(): norm_type must not be 0, there is no such root")
+            raise ValueRangeError(f"lp_pool{count}d(): norm_type must not be 0, as the root would not exist")
         average = getattr(ops, f"avg_pool{count}d")
         mean = average(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
         total = ops.mul(

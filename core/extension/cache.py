@@ -67,7 +67,7 @@ class Store:
         self.folder, self.name = folder, name
 
     def find(self, key: str) -> Path | None:
-        """Return the library of a key, or None if there is no valid one."""
+        """Return the library of a key, or None if no valid one exists."""
         manifest = self._manifest(key)
         if manifest is None:
             return None

@@ -31,7 +31,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     Raises
     ------
     DeviceError
-        If there is no such device.
+        If the device does not exist.
     """
     place = Device("cuda") if device is None else to_device(device)
     if place.type != "cuda":

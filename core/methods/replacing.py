@@ -244,7 +244,7 @@ def _several_orders(self: Tensor) -> ValueRangeError:
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by what a function of it returns; slow, and on the CPU only.
+    """Replace each element by a function of it; slow, and on the CPU only.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by what a function of it and of an element of another tensor returns.
+    """Replace each element by a function of it and of an element of another tensor.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replace each element by what a function of it and of elements of two other tensors returns.
+    """Replace each element by a function of it and of elements of two other tensors.
 
     Examples
     --------

@@ -71,7 +71,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 def _share_components(self: Tensor) -> None:
-    """Share what a tensor is made of, and make it of that."""
+    """Share the components of a tensor, and rebuild it from them."""
     parts = component_tensors(self)
     if not parts or is_shared(self):
         return
@@ -200,7 +200,7 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def rebuild_shared(kind: Any, handed_over: Any, dtype: Any, device: str, requires_grad: bool) -> Tensor:
-    """Return a tensor over what the backend of a sender handed over."""
+    """Return a tensor over memory that the sender's backend shared."""
     where: Device = to_device(device)
     backend = REGISTRY.backend(where.type)
     backend.require_available()

@@ -40,7 +40,7 @@ def refresh(digest: str, *, missing: bool) -> State:
     began = time.perf_counter()
     found = load([source_path()])
     if digest:
-        what = "there is no snapshot of ops.yaml" if missing else "ops.yaml or its loader has changed"
+        what = "ops.yaml has no snapshot" if missing else "ops.yaml or its loader has changed"
         try:
             write(SNAPSHOT_PATH, render(found, digest))
             forget_bytecode()

@@ -116,7 +116,7 @@ def rnn_layer_backward(
     *,
     op: str,
 ) -> tuple[Shape, ...]:
-    """The gradients of input, states, weights and biases; without elements where there is no such argument."""
+    """The gradients of input, states, weights and biases; without elements for an absent argument."""
     shapes = rnn_layer(input, hx, cx, w_ih, w_hh, None, None, w_hr, batch_sizes, mode, op=op)
     for name, value, shape in (
         ("grad", grad, shapes[0]), ("h_grad", h_grad, shapes[1]), ("c_grad", c_grad, shapes[2]),

@@ -271,9 +271,9 @@ class Backend(DeviceInterface):
     # --- other processes -------------------------------------------------------------------------------------------
 
     def share(self, handle: Any) -> Any:
-        """Return what another process needs to use the memory of a handle, or None: a copy travels by way of the host.
+        """Return a description by which another process uses a handle's memory; None sends a copy through the host.
 
-        What is returned can be pickled, and keeps the memory in this process until the other has taken it.
+        It can be pickled, and keeps the memory in this process until the other has opened it.
         """
         return None
 

@@ -94,7 +94,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     Raises
     ------
     AssertionError, ValueError
-        If there is no such strategy.
+        If the strategy is unknown.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 class _Mapping:
-    """Mapped memory with its file, given back when this object dies.
+    """Mapped memory with its file, released when this object dies.
 
-    It is no part of `SharedMemory`, to which there are weak references: Python calls `__del__` before it clears them,
+    It is not part of `SharedMemory`, which is weakly referenced: Python calls `__del__` before it clears them,
     so another thread could find memory that is unmapped already.
     """
 

@@ -69,7 +69,7 @@ class Book(dict[str, Page]):
     """All pages by their path from the root of the repository."""
 
     def __missing__(self, name: str) -> Page:
-        raise AssertionError(f"there is no page {name}")
+        raise AssertionError(f"page {name} does not exist")
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ def _origin(error: Exception) -> tuple[str, bool]:
         return "", True
     while at.tb_next is not None:
         at = at.tb_next
-    code = at.tb_frame.f_code.co_code  # empty in compiled modules, which raise what they mean to
+    code = at.tb_frame.f_code.co_code  # empty in compiled modules, which raise only on purpose
     stated = not 0 <= at.tb_lasti < len(code) or code[at.tb_lasti] == _RAISE
     return at.tb_frame.f_globals.get("__name__", ""), stated
 

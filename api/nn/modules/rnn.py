@@ -220,7 +220,7 @@ class RNNBase(Module):
     # --- running -----------------------------------------------------------------------------------------------
 
     def _check_kinds(self, input: Any, hx: State) -> None:
-        """Raise unless the input is a tensor or a packed sequence, and the states are what the layer takes."""
+        """Raise unless the input is a tensor or a packed sequence, and the states fit the layer."""
         if not isinstance(input, (tt.Tensor, PackedSequence)):
             raise ArgumentError(
                 type(self).__name__,

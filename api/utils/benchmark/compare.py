@@ -28,7 +28,7 @@ class Compare:
     Parameters
     ----------
     results : list of Measurement
-        What is shown; measurements of one task are put together.
+        The measurements to show; those of one task are merged.
 
     Examples
     --------

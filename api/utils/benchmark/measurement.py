@@ -1,4 +1,4 @@
-"""What was measured: the times of a statement, and what they say."""
+"""Measurements: the times of a statement, and statistics of them."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def trim_sigfig(x: float, n: int) -> float:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What is measured.
+    """The description of a measured statement.
 
     Attributes
     ----------
     stmt, setup, global_setup : str
         The statement, and what runs before it.
     label, sub_label, description, env : str or None
-        What it is called: the table, the row, the column, and where it ran.
+        Its names in the table, the row and the column, and where it ran.
     num_threads : int
         How many threads kernels use.
 
@@ -199,7 +199,7 @@ class Measurement:
         return not self.meets_confidence()
 
     def meets_confidence(self, threshold: float = WARN_ABOVE) -> bool:
-        """Return whether the quartiles are no further apart than a part of the median."""
+        """Return whether the quartiles are at most a fraction of the median apart."""
         return len(self.raw_times) < 4 or self.iqr / max(self.median, 1e-12) < threshold
 
     @property

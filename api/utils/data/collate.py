@@ -107,7 +107,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
     Raises
     ------
     ArgumentError
-        If there is no function for an element.
+        If no function handles an element.
     ShapeError
         If sequences have different lengths.
 

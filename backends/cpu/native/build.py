@@ -156,7 +156,7 @@ class Files:
         self._places: dict[tuple[str, str], str | None] = {}
 
     def read(self, path: str) -> tuple[bytes, list[str]] | None:
-        """Return the content of a file and the names that it includes, or None where there is no file."""
+        """Return the content of a file and the names that it includes, or None if the file does not exist."""
         if path not in self._read:
             self._read[path] = None
             with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
@@ -288,7 +288,7 @@ def compile_native(
         When there is nothing to compile, no compiler, or the compiler refuses a source.
     """
     if not modules:
-        raise NotBuiltError("there are no native kernels")
+        raise NotBuiltError("no native kernels are listed")
     try:
         import numpy as np
         import setuptools  # noqa: F401  # before distutils, which it brings along

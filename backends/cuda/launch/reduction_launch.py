@@ -148,7 +148,7 @@ class ReductionPlan:
     kernel : str
         The kernel and its arguments, in which `{}` is the operation.
     grid : int
-        The blocks; 0 where there are no results.
+        The blocks; 0 without results.
     walk : bytes
         The struct Walk of walks.cuh.
     parts : int

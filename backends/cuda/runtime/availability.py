@@ -54,7 +54,7 @@ def find_driver() -> Driver:
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
-        return Driver(problem=f"there is no NVIDIA driver ({_LIBRARY} was not found)")
+        return Driver(problem=f"no NVIDIA driver is installed ({_LIBRARY} was not found)")
     version, count = ctypes.c_int(), ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))
     code = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))

@@ -109,7 +109,7 @@ class ResolveContext:
     key : CallKey
         The combination.
     args : tuple
-        The arguments of its first call, for messages; empty where there is no call.
+        The arguments of its first call, for messages; empty without a call.
     resolution : Resolution
         The record.
     """

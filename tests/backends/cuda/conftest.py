@@ -27,7 +27,7 @@ def shim_folder(request):
 def host_engine(shim_folder):
     """The engine that runs kernels on the host."""
     if host_compiler() is None:
-        pytest.skip("there is no C++ compiler")
+        pytest.skip("needs a C++ compiler")
     return HostEngine(shim_folder, sanitize=bool(os.environ.get(SANITIZE)))
 
 

@@ -115,7 +115,7 @@ def composite(case: Case) -> Iterator[str]:
     """Look for a composite, and for kernels that the schema does not allow."""
     name = case.definition.name
     if REGISTRY.composite(name) is None:
-        yield "there is no composite"
+        yield "it has no composite"
     for registration in REGISTRY.kernels_of(name, case.device_type, ("strided",)):
         yield f"a kernel is registered: {registration}"
 

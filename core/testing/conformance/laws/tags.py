@@ -176,7 +176,7 @@ TAG_LAWS: Final[dict[str, Law]] = {
     "nondifferentiable": Law("No result requires a gradient, whatever the arguments do.", nondifferentiable),
     "same_dtype": Law("Arguments of `promote` with different dtypes are refused.", same_dtype),
     "metadata_inplace": Law("The in-place form leaves the tensor in its memory.", metadata_inplace),
-    "inplace_only": Law("Tensors have the in-place method, and there is no other public name.", inplace_only),
+    "inplace_only": Law("Tensors have the in-place method, which is the only public name.", inplace_only),
     "exact_out": Law(
         "out= of another dtype is refused, and so is another tensor in the memory of an argument.",
         exact_out,

@@ -19,7 +19,7 @@ from tt.nn.modules.failing_layer import _origin
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore"),  # torch warns of what it is given by its own database
+    pytest.mark.filterwarnings("ignore"),  # torch warns of inputs from its own database
 ]
 
 WITHOUT_INPUT = {
