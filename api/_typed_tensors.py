@@ -28,7 +28,7 @@ NAMES = {
 
 
 class TensorType(type):
-    """The class of `tt.FloatTensor` and its like: `isinstance` looks at dtype, device and layout of a tensor."""
+    """The class of `tt.FloatTensor` and similar types: `isinstance` checks dtype, device and layout of a tensor."""
 
     dtype: Any
     is_cuda: bool
@@ -63,7 +63,7 @@ def of_device(device: str) -> dict[str, TensorType]:
         kind = getattr(tt, dtype)
         doc = (
             f"Makes tensors of {kind} on the device {device}: of sizes, `{name}(2)`, or data, `{name}([1])`.\n\n"
-            f"    `isinstance(x, {module}.{name})` tells whether a tensor is one; `x.dtype` says it, too.\n    "
+            f"    `isinstance(x, {module}.{name})` tests for it; so does `x.dtype`.\n    "
         )
         members = {
             "__module__": module,

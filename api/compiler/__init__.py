@@ -99,7 +99,7 @@ def compile(
     Raises
     ------
     UnsupportedError
-        Unless `disable` is True: a program that asks for compilation should know that it does not get it.
+        Unless `disable` is True, because a program that requests compilation does not get it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Entry points of `hubconf.py`: listed, described and called; repositories are fetched and asked about."""
+"""Entry points of `hubconf.py`: listing, describing and calling them; repositories are fetched after asking."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def list(
     Raises
     ------
     UntrustedSourceError
-        If the answer is no, or no one can be asked.
+        If the user declines, or cannot be asked.
     """
     folder = _fetched(github, force_reload, skip_validation, trust_repo, verbose, "list")
     with _imported(folder) as module:

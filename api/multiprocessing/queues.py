@@ -37,7 +37,7 @@ class Queue(_Queue):
 
 
 class JoinableQueue(_JoinableQueue):
-    """A queue that knows when everything was done; see `multiprocessing.JoinableQueue`."""
+    """A queue that tracks when all items are processed; see `multiprocessing.JoinableQueue`."""
 
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
         super().__init__(maxsize, ctx=ctx)

@@ -126,7 +126,7 @@ class Segment:
 
 
 class Lease:
-    """What arrays over a segment depend on."""
+    """A lease of a segment, which arrays over the segment keep alive."""
 
     __slots__ = ("__array_interface__", "__weakref__", "segment")
 

@@ -149,7 +149,7 @@ class ProcessContext:
         timeout : float, optional
             Seconds to wait; by default until one ends.
         grace_period : float, optional
-            Seconds that the others have to end after they have been told to; then they are killed.
+            Seconds that the others have to end after being terminated; then they are killed.
 
         Returns
         -------

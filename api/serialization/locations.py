@@ -1,4 +1,4 @@
-"""Where loaded memory goes: `map_location` in all its forms, and the packages that know other devices."""
+"""Devices of loaded memory: `map_location` in all its forms, and packages that handle other devices."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def extreme(sizes: Any, dim: int, largest: bool, keepdim: bool) -> Any:
 
 
 def converted(op: str, A: Any, dtype: Any) -> Any:
-    """Return the matrix in the dtype in which its norm shall be computed."""
+    """Return the matrix in the dtype in which to compute its norm."""
     if is_integral(dtype) or (A.dtype.is_complex and not dtype.is_complex) or (
         dtype.is_complex and not A.dtype.is_complex
     ) or dtype.to_real().itemsize < A.dtype.to_real().itemsize:  # fmt: skip

@@ -186,7 +186,7 @@ def _starts(sample: Any, size: int, width: int, out: int) -> Any:
 
 
 def only_values(op: str) -> Callable[..., Any]:
-    """Return the composite of an operator that returns the indices only if it is asked to."""
+    """Return the composite of an operator that returns the indices only on request."""
 
     def pool(input: Any, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Any) -> Any:
         both = getattr(ops, f"{op}_with_indices")(input, kernel, size, ratio, return_indices, samples)

@@ -120,7 +120,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return how many devices the accelerator has; 0 where there is none."""
+    """Return the number of devices of the accelerator; 0 without one."""
     found = current_accelerator(check_available=True)
     backend = None if found is None else _backend(found.type)
     return 0 if backend is None else backend.device_count()

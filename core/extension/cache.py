@@ -1,4 +1,4 @@
-"""Where compiled extensions are kept, so that the same source is compiled once on a machine.
+"""The cache of compiled extensions, so that the same source is compiled once on a machine.
 
 Note [The cache of extensions]
 ------------------------------

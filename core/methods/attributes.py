@@ -161,7 +161,7 @@ def untyped_storage(self: Tensor) -> Storage:
 
 
 def data_ptr(self: Tensor) -> int:
-    """Return the address of the first element; 0 where there is none."""
+    """Return the address of the first element; 0 if there is none."""
     return int(self._spec.backend.data_ptr(self._handle)) if numel(self) else 0
 
 

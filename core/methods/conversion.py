@@ -26,7 +26,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Return the tensor on a CUDA device (the current one by default); itself, if it is there already.
 
-    With `non_blocking` a copy from page-locked memory (`pin_memory`) goes on while the call returns.
+    With `non_blocking` a copy from page-locked memory (`pin_memory`) may still run when the call returns.
 
     Raises
     ------

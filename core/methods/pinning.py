@@ -24,7 +24,7 @@ def _pinning_backend(device: Any) -> Any:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Return the tensor in page-locked memory of the host, from which the accelerator copies while the host goes on.
+    """Return the tensor in page-locked memory of the host, from which the accelerator copies while the host continues.
 
     Parameters
     ----------

@@ -325,7 +325,7 @@ def is_distributed(self: Tensor) -> bool:
 
 
 def const_data_ptr(self: Tensor) -> int:
-    """Return the address of the first element, for reading only; 0 where there is none."""
+    """Return the address of the first element, for reading only; 0 if there is none."""
     return int(self.data_ptr())
 
 

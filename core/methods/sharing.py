@@ -4,7 +4,7 @@ Note [Tensors between processes]
 --------------------------------
 A tensor in memory of the host travels as a place in its storage, as in any pickle (Note [Views in a pickle]); the
 storage is moved to shared memory first, and `tt.multiprocessing` sends its descriptor or name.  A tensor of another
-device travels as what its backend hands over (`Backend.share`), or as a copy by way of the host.  A tensor that is made
+device travels as what its backend hands over (`Backend.share`), or as a copy through the host.  A tensor that is made
 of others (a sparse one) travels as these.
 """
 

@@ -28,7 +28,7 @@ def refresh(digest: str, *, missing: bool) -> State:
     Parameters
     ----------
     digest : str
-        Digest of the sources, taken before they are read; empty where nothing shall be written.
+        Digest of the sources, taken before they are read; empty if nothing is to be written.
     missing : bool
         There was no snapshot.
 
@@ -60,7 +60,7 @@ def refresh(digest: str, *, missing: bool) -> State:
 
 
 def make_snapshot() -> None:
-    """Write the snapshot, if it is not there as it shall be."""
+    """Write the snapshot, if it is missing or out of date."""
     now = digest()
     write(SNAPSHOT_PATH, render(load([source_path()]), now))
 
@@ -85,7 +85,7 @@ def make_stubs() -> str:
 
 
 def say(message: str) -> None:
-    """Print one line to the standard error, where there is one."""
+    """Print one line to the standard error, if there is one."""
     if sys.stderr is not None:
         print(f"tt: {message}", file=sys.stderr)
 

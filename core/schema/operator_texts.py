@@ -1,7 +1,7 @@
-"""What documentation says about operators besides ops.yaml: formulas, the meanings of parameters, related operators.
+"""Documentation of operators that ops.yaml does not have: formulas, the meanings of parameters, related operators.
 
 The texts are YAML files in `core/schema/texts`, one for each family, and `common.yaml` with the meanings of parameters
-by their names.  They are read when documentation is asked for, never by `import tt`.
+by their names.  They are read when documentation is needed, never by `import tt`.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ rule = RuleTable()
 Shape = tuple[int, ...]
 
 GATES: Final = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
-"""How many gates the weights of each mode have."""
+"""The number of gates in the weights of each mode."""
 
 SAVED: Final = {"lstm": 5, "gru": 4, "tanh": 0, "relu": 0}
-"""How many vectors of the hidden size each mode saves for the gradients."""
+"""The number of vectors of the hidden size that each mode saves for the gradients."""
 
 
 def expect(op: str, name: str, value: Any, shape: Shape) -> None:

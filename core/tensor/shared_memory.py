@@ -236,7 +236,7 @@ class SharedMemory:
         try:
             os.ftruncate(fd, nbytes + _HEADER)
             if sys.platform == "linux":
-                # Memory is taken now: where there is too little, a later write would kill the process.
+                # Memory is taken now: if there is too little, a later write would kill the process.
                 os.posix_fallocate(fd, 0, nbytes + _HEADER)
             os.pwrite(fd, (1).to_bytes(8, sys.byteorder), 0)
             new = cls(fd, nbytes, name)
@@ -388,7 +388,7 @@ def release_all() -> None:
 
 
 class _Family:
-    """What `multiprocessing` keeps to call `_finalize` in a child, which forgets the finalizers of its parent."""
+    """The object by which `multiprocessing` calls `_finalize` in a child, which forgets its parent's finalizers."""
 
 
 _family: Final = _Family()

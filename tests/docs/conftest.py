@@ -34,7 +34,7 @@ class Page:
         return "\n".join([*FENCE.findall(self.text), *CODE.findall(self.prose)])
 
     def mentions(self, name: str) -> bool:
-        """Tell whether a name is set as code."""
+        """Return whether a name is set as code."""
         return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", self.code) is not None
 
     @property

@@ -28,7 +28,7 @@ def permuted(tensor: tt.Tensor, permutation: tt.Tensor, dim: int = 1) -> tt.Tens
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: the parameters of all layers and directions, and checks of the input.
+    """The base of RNN, LSTM and GRU: the parameters of all layers and directions, and checks of the input.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ def _is(kind: type, *values: Any) -> bool:
 
 
 class Timer:
-    """Measures how long a statement takes, with `tt` imported for it and one thread unless asked for more.
+    """Measures how long a statement takes, with `tt` imported for it and one thread unless more are requested.
 
     Parameters
     ----------

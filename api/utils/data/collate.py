@@ -220,7 +220,7 @@ default_collate_fn_map: CollateMap = {
     str: collate_str_fn,
     bytes: collate_str_fn,
 }
-"""What `default_collate` does with elements of each type.  Entries that are added extend it."""
+"""The function with which `default_collate` handles elements of each type.  Add entries to extend it."""
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

@@ -36,7 +36,7 @@ class _Mapping:
 
 
 class _Opened:
-    """What uses a segment of another process.
+    """An open segment of another process.
 
     There are weak references to it, so it has no `__del__`: Python calls that before it clears them, and another thread
     could find a segment that is closed already.
@@ -60,7 +60,7 @@ class _Received:
 
 
 class SentMemory:
-    """What this process has sent to others, and has received.
+    """The memory that this process has sent to others, and received.
 
     Parameters
     ----------

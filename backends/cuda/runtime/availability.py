@@ -80,7 +80,7 @@ def installed_cupy() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def cupy_version() -> str:
-    """Return the version of the only CuPy that is installed, or "" where there is none or several."""
+    """Return the version of the only CuPy that is installed, or "" if there is none or several."""
     packages = installed_cupy()
     found = [d.version for d in distributions() if str(d.metadata["Name"]).lower() in packages]
     return found[0] if len(packages) == 1 and found else ""

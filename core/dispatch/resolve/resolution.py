@@ -16,7 +16,7 @@ __all__ = ["CallKey", "Candidate", "Resolution", "ResolveContext"]
 
 
 class CallKey(NamedTuple):
-    """What calls have in common that one cached call serves.
+    """The properties that all calls of one cached call share.
 
     Attributes
     ----------

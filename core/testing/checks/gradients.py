@@ -37,7 +37,7 @@ from tt.core.types.keys import KEYS
 __all__ = ["probe_gradients", "probe_registration"]
 
 LARGE = 400
-"""How many entries of Jacobians are compared one by one; beyond, they are compared along random directions."""
+"""The largest Jacobian that is compared entry by entry; larger ones are compared along random directions."""
 TOO_LARGE = 100_000
 """With more elements than this, finite differences are too coarse a comparison, and too slow."""
 
@@ -165,7 +165,7 @@ def probe_gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 
 _AT_TIES = ("gradient_wrong", "second_gradient_wrong")
-"""What finite differences find wrongly where a function of several values, as the largest, has a kink."""
+"""Faults that finite differences report wrongly at kinks of functions of several values, such as the largest."""
 
 
 def _only_once(unsaid: Finding, log: Log) -> Iterator[Finding]:

@@ -70,7 +70,7 @@ __all__ = [
 
 
 def dense_to_coo(array: Array, sparse_dim: int) -> CooHandle:
-    """Return the elements (slices, where there are dense dimensions) of an array that are not zero."""
+    """Return the elements (slices, if there are dense dimensions) of an array that are not zero."""
     if sparse_dim == 0:
         count = int(bool((array != 0).any()))
         return CooHandle(
@@ -209,7 +209,7 @@ def in_scipy(handle: Any) -> Any:
 
 
 def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
-    """Return a single matrix with columns compressed instead of rows, or the other way round."""
+    """Return a single matrix with columns compressed instead of rows, or vice versa."""
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     if moves(handle):
         check_ends(handle)

@@ -77,7 +77,7 @@ def nvrtc():
 
 @pytest.fixture(autouse=True)
 def _gpu(request):
-    """Skip what needs a GPU where there is none, with the reason."""
+    """Skip what needs a GPU if there is none, with the reason."""
     if request.node.get_closest_marker("gpu") is not None:
         from tt.backends.cuda.runtime.availability import reason
 

@@ -1,4 +1,4 @@
-"""The accelerator: which plugin declares it, and programs where there is none."""
+"""The accelerator: which plugin declares it, and programs without one."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def run(
 
 
 def overlapping(found: Any) -> bool:
-    """Tell whether some step is a view whose elements coincide, which PyTorch does not always allow to change."""
+    """Return whether some step is a view whose elements coincide, which PyTorch does not always allow to change."""
     return any(
         sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 < int(np.prod(shape, dtype=int))
         for shape, strides, _ in found

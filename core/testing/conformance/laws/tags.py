@@ -140,7 +140,7 @@ def out_decides(case: Case) -> Iterator[str]:
     case.call(case.sample.args, out=wide)
     expected = case.run_bound({**case.bound, "dtype": float64})
     for message in differences(wide, as_array(expected)):
-        yield f"out= of float64 gives something else than dtype=float64: {message}"
+        yield f"out= of float64 gives something other than dtype=float64: {message}"
 
 
 def pass_through(case: Case) -> Iterator[str]:

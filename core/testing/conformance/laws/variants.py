@@ -29,7 +29,7 @@ def function(case: Case) -> Iterator[str]:
         if not case.random and definition.name not in UNDEFINED:
             result = found(*case.sample.args, **case.sample.kwargs)
             for message in differences(result, as_array(case.result)):
-                yield f"tt.{name} gives something else than the operator: {message}"
+                yield f"tt.{name} gives something other than the operator: {message}"
 
 
 def method(case: Case) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Every class of modules, called with something else than it takes: the error is tt's, and names the layer."""
+"""Every class of modules, called with something other than it takes: the error is tt's, and names the layer."""
 
 from __future__ import annotations
 

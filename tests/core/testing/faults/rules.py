@@ -96,7 +96,7 @@ def one_result(d: OpDefinition) -> bool:
 
 
 def owns_result(d: OpDefinition) -> bool:
-    """Tell whether the result has memory of its own; of composites the schema says so."""
+    """Return whether the result has memory of its own; of composites the schema says so."""
     return d.kind not in ("view", "composite") and not d.signature.returns[0].alias
 
 

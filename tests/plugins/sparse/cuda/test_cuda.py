@@ -1,4 +1,4 @@
-"""The kernels of sparse tensors on CUDA: with NumPy and SciPy in CuPy's place, and on a device where there is one."""
+"""The kernels of sparse tensors on CUDA: with NumPy and SciPy in CuPy's place, and on a device if there is one."""
 
 from __future__ import annotations
 
