@@ -312,7 +312,7 @@ class HotModules:
 
     def __init__(self, root: Path, hot: dict[str, Path], scratch: Path, pool: Executor) -> None:
         if not hot:
-            raise NotCompiledError("there are no hot modules")
+            raise NotCompiledError("no hot modules are listed")
         try:
             import Cython
             import setuptools  # noqa: F401

@@ -14,13 +14,13 @@ _swap = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Set whether `Module.to` and its like make new parameters; off, they change the data of the present ones."""
+    """Set whether `Module.to` and similar methods make new parameters instead of changing the data of the old ones."""
     global _overwrite
     _overwrite = value
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """Return whether `Module.to` and its like make new parameters."""
+    """Return whether `Module.to` and similar methods make new parameters."""
     return _overwrite
 
 

@@ -1,4 +1,4 @@
-"""Control flow as functions, and the functions of symbolic numbers on plain ones: programs are no graphs."""
+"""Control flow as functions, and functions of symbolic numbers on plain ones: programs are not captured as graphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Iterable[Any] = ()) -> Any:
-    """Return what one of two functions returns: the first where a condition holds.
+    """Call the first of two functions if a condition holds, otherwise the second, and return its result.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Iterable[Any] = ()) -
     true_fn, false_fn : callable
         The functions; both take the operands.
     operands : tuple or list
-        What is given to the function.
+        The arguments of the function.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Iterable[Any] = ()) -
 
 
 def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Call a function again and again, with what it returned, as long as a condition holds.
+    """Call a function repeatedly, each time with its last results, while a condition holds.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _PRECISIONS: Final = ("highest", "high", "medium")
 
 
 class _Settings:
-    """What the functions below remember."""
+    """The state of the functions below."""
 
     filling: Any = None
     precision = "highest"
@@ -49,9 +49,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     Parameters
     ----------
     mode : bool
-        Whether it shall be so.
+        Whether to require it.
     warn_only : bool
-        Whether operators without such a way warn and go on.
+        Whether operators without a deterministic algorithm warn and continue.
 
     Raises
     ------
@@ -89,12 +89,12 @@ def _fill_or_not() -> None:
 
 
 def fills_uninitialized_memory() -> bool:
-    """Return whether `tt.empty` and its like fill their memory while deterministic algorithms are required."""
+    """Return whether `tt.empty` and similar factories fill their memory while deterministic algorithms are required."""
     return DETERMINISM.fill
 
 
 def set_fills_uninitialized_memory(mode: bool) -> None:
-    """Set whether `tt.empty` and its like fill their memory while deterministic algorithms are required."""
+    """Set whether `tt.empty` and similar factories fill their memory while deterministic algorithms are required."""
     if not isinstance(mode, bool):
         raise ArgumentError("fill_uninitialized_memory", f"is True or False, not {mode!r}")
     DETERMINISM.fill = mode

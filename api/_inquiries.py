@@ -1,4 +1,4 @@
-"""Functions of `tt` that are methods of tensors, too: what a tensor is, and what it holds."""
+"""Functions of `tt` that test and describe a tensor, and are also methods."""
 
 from __future__ import annotations
 

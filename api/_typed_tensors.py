@@ -28,7 +28,7 @@ NAMES = {
 
 
 class TensorType(type):
-    """The class of `tt.FloatTensor` and its like: `isinstance` looks at dtype, device and layout of a tensor."""
+    """The class of `tt.FloatTensor` and similar types: `isinstance` checks dtype, device and layout of a tensor."""
 
     dtype: Any
     is_cuda: bool
@@ -63,7 +63,7 @@ def of_device(device: str) -> dict[str, TensorType]:
         kind = getattr(tt, dtype)
         doc = (
             f"Makes tensors of {kind} on the device {device}: of sizes, `{name}(2)`, or data, `{name}([1])`.\n\n"
-            f"    `isinstance(x, {module}.{name})` tells whether a tensor is one; `x.dtype` says it, too.\n    "
+            f"    `isinstance(x, {module}.{name})` tests for it; so does `x.dtype`.\n    "
         )
         members = {
             "__module__": module,
@@ -102,7 +102,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     Raises
     ------
     TypeError
-        If it is no such type.
+        If it is not such a type.
 
     Examples
     --------
@@ -124,6 +124,6 @@ def set_default_tensor_type(t: Any, /) -> None:
     if not kind.dtype.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, not {kind}")
     if kind.is_cuda and not tt.cuda.is_available():
-        raise TypeError(f"type {kind} not available: there is no CUDA device")
+        raise TypeError(f"type {kind} not available: no CUDA device was found")
     tt.set_default_dtype(kind.dtype)
     tt.set_default_device(None if kind._device == "cpu" else kind._device)

@@ -1,4 +1,4 @@
-"""`tt.hann_window` and its like: the older names of windows, periodic by default; `tt.signal.windows` has more."""
+"""`tt.hann_window` and others: the older names of windows, periodic by default; `tt.signal.windows` has more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window"
 def _made(
     name: str, shape: str, window_length: int, periodic: bool, options: dict[str, Any], **values: Any
 ) -> Any:
-    """Return a window of `tt.signal.windows` in the dtype that was asked for."""
+    """Return a window of `tt.signal.windows` in the requested dtype."""
     layout = options.pop("layout", None)
     if layout is not None and layout != tt.strided:
         raise UnsupportedError(f"{name}() makes strided tensors, not {layout}")

@@ -66,7 +66,7 @@ class SobolEngine:
         n : int
             How many.
         out : Tensor, optional
-            What they are written to; it is given their size.
+            The tensor to write the points to, which is resized.
         dtype : dtype, optional
             The default dtype by default.
         """
@@ -77,7 +77,9 @@ class SobolEngine:
         import warnings
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about numbers of points that are no power of two
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # about numbers of points that are not a power of two
             points = self._engine.random(n) if n else tt.empty(0, self.dimension).numpy()
         self.num_generated += n
         made = tt.from_numpy(points).to(tt.get_default_dtype() if dtype is None else dtype)
@@ -94,7 +96,7 @@ class SobolEngine:
         total = self.num_generated + 2**m
         if total & (total - 1):
             raise ValueRangeError(
-                f"draw_base2(): {self.num_generated} points were drawn, and {total} are no power of two\n"
+                f"draw_base2(): {self.num_generated} points were drawn, and {total} is not a power of two\n"
                 "  try: engine.reset(), or draw()"
             )
         return self.draw(2**m, out=out, dtype=dtype)

@@ -28,7 +28,7 @@ __all__ = [
 def fork_rng(
     devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda"
 ) -> Generating[None]:
-    """Leave the default generators as they are: what a block of code draws does not count.
+    """Restore the default generators at the end of a block.
 
     Parameters
     ----------

@@ -10,10 +10,10 @@ import tt
 __all__ = ["Device", "FileLike", "Number", "Storage"]
 
 Number: TypeAlias = int | float | bool
-"""What stands for a number in a signature."""
+"""A number in a signature."""
 Device: TypeAlias = tt.device | str | int | None
-"""What stands for a device in a signature."""
+"""A device in a signature."""
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
-"""What stands for a file: its name, or an open one."""
+"""A file in a signature: its name, or an open file."""
 Storage: TypeAlias = Any
-"""What stands for a storage, `tt.UntypedStorage` or `tt.TypedStorage`."""
+"""A storage in a signature, `tt.UntypedStorage` or `tt.TypedStorage`."""

@@ -1,4 +1,4 @@
-"""tt.version: the version of tt, and of what it was built for."""
+"""tt.version: the versions of tt and of the libraries that it was built for."""
 
 from __future__ import annotations
 

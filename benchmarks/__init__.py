@@ -1,1 +1,1 @@
-"""How fast tt is, as a ratio to NumPy and to PyTorch measured in the same run: `python -m benchmarks.run`."""
+"""The speed of tt as a ratio to NumPy and PyTorch, measured in the same run: `python -m benchmarks.run`."""

@@ -1,4 +1,4 @@
-"""How the ratios of two reports differ, and which differences are more than noise.
+"""Comparison of the ratios of two reports: the differences, and which of them exceed noise.
 
 Note [Regressions]
 ------------------

@@ -1,4 +1,4 @@
-"""How costs grow: with installed operators, with the size of a graph, and with the size of tensors.
+"""Growth of costs with installed operators, with the size of a graph, and with the size of tensors.
 
 A call must cost the same however many operators, plugins and devices are installed; a backward pass must cost the same
 per node however many nodes there are; and the throughput of large tensors is compared with the machine's memory and

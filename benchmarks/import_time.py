@@ -1,4 +1,4 @@
-"""How long `import tt` takes beyond `import numpy`, and which modules of plugins it imports."""
+"""The time of `import tt` beyond `import numpy`, and the plugin modules that it imports."""
 
 from __future__ import annotations
 

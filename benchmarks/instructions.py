@@ -202,7 +202,7 @@ def compare(found: dict[str, float], committed: dict[str, Any], here: dict[str, 
 
 
 def table(counts: Sequence[Count], committed: dict[str, Any] | None) -> str:
-    """Return the counts as a table, with the committed figures where there are any."""
+    """Return the counts as a table, with the committed figures if there are any."""
     width = max(len("instructions"), *(len(count.case) for count in counts))
     lines = [f"{'instructions':{width}}  a call  committed  change"]
     for count in counts:

@@ -32,7 +32,7 @@ LEVELS: Final = {
 """The variables of each level: of tt, of NumPy's OpenBLAS, and of PyTorch's own kernels, oneDNN and MKL."""
 
 NUMPY: Final = {"baseline": ("X86_V3", "X86_V4", "AVX"), "avx2": ("X86_V4", "AVX512")}
-"""How the names of NumPy's features begin that a level does not have."""
+"""Prefixes of the NumPy features that a level lacks."""
 
 XLA: Final = {"baseline": "SSE4_2", "avx2": "AVX2", "avx512": "AVX512"}
 

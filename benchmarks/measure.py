@@ -17,7 +17,7 @@ Note [Noise]
 ------------
 How far a median of ratios is from what another run would find is estimated from the rounds themselves: from their
 spread about it (the median deviation, which a few interrupted rounds do not move), divided by the root of their
-number.  Rounds are added until that is below two in a hundred, at most three times as many as were asked for.
+number.  Rounds are added until that is below two in a hundred, at most three times as many as requested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much memory tensors and graphs take: `python -m benchmarks.memory [LIBRARY]` measures one library.
+"""Memory of tensors and graphs: `python -m benchmarks.memory [LIBRARY]` measures one library.
 
 Each figure is the growth of the process's resident memory, read from the system: what Python's own counters do not see
 is in it.  A fresh interpreter for each library and figure.

@@ -174,7 +174,7 @@ def missing_level(level: str) -> str:
     from tt.backends.cpu.native import loading
 
     found = loading.levels()
-    return "" if level in found.usable else found.missing.get(level, "there are no native kernels")
+    return "" if level in found.usable else found.missing.get(level, "no native kernels were built")
 
 
 def measured(

@@ -1,4 +1,4 @@
-"""How much memory a large sparse matrix takes: `python -m benchmarks.sparse_memory`.
+"""Memory of a large sparse matrix: `python -m benchmarks.sparse_memory`.
 
 A matrix of a million rows and columns with ten million elements takes 128 MB by compressed rows.  Each step is one
 operator on it; shown is the most memory that the process has had so far, as the system counts it, and the time.

@@ -1,4 +1,4 @@
-"""Who runs a case: this process, or one that each library has for itself.
+"""Processes that run a case: this one, or one for each library.
 
 Note [A process of its own]
 ---------------------------
@@ -33,7 +33,7 @@ class StatementError(Exception):
 
 
 class Runner(Protocol):
-    """What runs the statements of one library."""
+    """A runner for the statements of one library."""
 
     def once(self, case: Case, built_in: bool) -> list[np.ndarray[Any, Any]]:
         """Return the value of a case's statement, or raise `StatementError`."""
@@ -159,7 +159,7 @@ class Worker:
 
 
 def _serve(library: str, connection: Connection) -> None:
-    """Do what is asked until the connection is closed."""
+    """Answer requests until the connection is closed."""
     here = Here(library)
     while True:
         try:

@@ -30,7 +30,7 @@ def object_named(reference: str) -> Any:
     Raises
     ------
     ImportError, AttributeError
-        When there is no such module, or it has no such attribute.
+        When the module or the attribute does not exist.
 
     Examples
     --------

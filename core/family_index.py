@@ -1,4 +1,4 @@
-"""Which module of a package has something for which operators, so that an operator's first call imports only these.
+"""The modules of a package that each operator needs, so that its first call imports only these.
 
 Families of composites and formulas are modules that fill a table when they are imported.  The index of a package is
 made by importing all of them, and written where Python keeps the package's compiled modules; later processes read it.

@@ -8,7 +8,7 @@ first, and afterwards released in both processes, so that the child sees nothing
 cannot be taken, so the fork waits until no other thread imports for tt.
 
 A thread may hold one lock and want an outer one, or hold a lock for any time.  So after 20 ms everything is released
-and taken again, and after five seconds (`PATIENCE`) the fork goes on; the child makes new locks for those that could
+and taken again, and after five seconds (`PATIENCE`) the fork continues; the child makes new locks for those that could
 not be taken.  Locks are reentrant: the thread that forks may hold some itself, for example in the hook of a plugin.
 """
 

@@ -140,7 +140,7 @@ def changed_paths(since: str) -> frozenset[str]:
     """Return the files of tests that a change since a commit concerns.
 
     Those are the changed files themselves and, for a module `core/shapes/joining.py`, the files
-    `tests/core/shapes/test_joining.py` and `tests/core/shapes/test_*_joining.py`; none where there are more than
+    `tests/core/shapes/test_joining.py` and `tests/core/shapes/test_*_joining.py`; none if there are more than
     MOST_CHANGED.
 
     Raises

@@ -16,7 +16,7 @@ _NAMES: Final = (
 
 
 class Info:
-    """What `__array_namespace_info__` returns."""
+    """The result of `__array_namespace_info__`."""
 
     def capabilities(self) -> dict[str, Any]:
         """Return the supported features.

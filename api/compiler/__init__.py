@@ -72,7 +72,7 @@ def reset() -> None:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Do nothing: there are no compiled graphs."""
+    """Do nothing, because tt compiles no graphs."""
 
 
 def compile(
@@ -85,7 +85,7 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """Return the function or module itself with `disable=True`; raise UnsupportedError else: there is no compiler yet.
+    """Return the function or module itself with `disable=True`; otherwise raise, because tt has no compiler yet.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def compile(
     disable : bool
         Whether nothing is to be compiled.
     fullgraph, dynamic, backend, mode, options : optional
-        As in PyTorch; nothing reads them, as long as there is no compiler.
+        As in PyTorch; ignored until tt has a compiler.
 
     Raises
     ------
     UnsupportedError
-        Unless `disable` is True: a program that asks for compilation should know that it does not get it.
+        Unless `disable` is True, because a program that requests compilation does not get it.
 
     Examples
     --------

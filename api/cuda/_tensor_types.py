@@ -1,4 +1,4 @@
-"""`tt.cuda.FloatTensor` and its like: see `tt._typed_tensors`."""
+"""`tt.cuda.FloatTensor` and similar types: see `tt._typed_tensors`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What constraints are made of: the base class, constraints that depend on parameters, and constraints of parts."""
+"""Parts of constraints: the base class, constraints that depend on parameters, and constraints of parts."""
 
 from __future__ import annotations
 

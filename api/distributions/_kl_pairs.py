@@ -1,6 +1,6 @@
 """Divergences between distributions of different families.
 
-With the entropy of p, what is left is the mean of log q, which for most q needs one or two moments of p: for a normal
+Besides the entropy of p, only the mean of log q is needed, which for most q takes one or two moments of p: for a normal
 q mean and variance, for an exponential one the mean, for a gamma one also the mean of the logarithm, and so on. So one
 function for each q serves all p; it is infinite where p has values outside of q's support.
 """

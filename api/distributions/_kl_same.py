@@ -46,7 +46,7 @@ def _exponential_family(p: Any, q: Any) -> Any:
     """Return the Bregman divergence of the log normaliser, whose gradient autograd gives."""
     if type(p) is not type(q):
         raise tt.errors.UnsupportedError(
-            f"there is no formula for the divergence of {type(p).__name__} from {type(q).__name__}, and that of "
+            f"no formula is known for the divergence of {type(p).__name__} from {type(q).__name__}, and that of "
             "exponential families needs two of one class"
         )
     params, of_p, gradients = normalizer_with_gradients(p)

@@ -57,7 +57,7 @@ class ConstraintRegistry:
         Raises
         ------
         TypeError
-            If the first argument is no constraint.
+            If the first argument is not a constraint.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class ConstraintRegistry:
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise tt.errors.UnsupportedError(
-                f"there is no transform to the constraint {constraint!r} ({type(constraint).__name__}); "
+                f"no transform is registered to the constraint {constraint!r} ({type(constraint).__name__}); "
                 "register one with biject_to.register or transform_to.register"
             )
         return factory(constraint)

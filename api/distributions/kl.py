@@ -94,7 +94,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> tt.Tensor:
     Raises
     ------
     NotImplementedError
-        If there is no formula for these classes.
+        If no formula is known for these classes.
 
     Examples
     --------

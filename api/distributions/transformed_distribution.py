@@ -98,7 +98,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self) -> Any:
-        """Whether samples have gradients: whether those of the base have."""
+        """Whether samples have gradients, as those of the base do."""
         return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:

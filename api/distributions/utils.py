@@ -22,7 +22,7 @@ def broadcast_all(*values: Any) -> tuple[tt.Tensor, ...]:
     Parameters
     ----------
     *values : Tensor or float
-        What a distribution is given as parameters.
+        The parameters of a distribution.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def tril_matrix_to_vec(mat: tt.Tensor, diag: int = 0) -> tt.Tensor:
     Raises
     ------
     ValueError
-        If there is no such diagonal.
+        If the diagonal does not exist.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def stack_module_state(
     Raises
     ------
     RuntimeError
-        If there is no module, or they do not go together.
+        If the list is empty, or the modules do not go together.
 
     Examples
     --------

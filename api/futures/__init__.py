@@ -98,7 +98,7 @@ class Future(Generic[T]):
         return cast(T, self._value)
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """Return a future of what a function returns for this one, called when this one is done.
+        """Return a future for the result of a function, which is called with this one when it is done.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Future(Generic[T]):
         return found
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
-        """Call a function with this future when it is done; what it raises is only logged.
+        """Call a function with this future when it is done; an exception in it is only logged.
 
         Functions are called in the order in which they were added, by the thread that sets the value.
 

@@ -1,7 +1,7 @@
 """tt.hub: models of GitHub repositories and of local folders, through the `hubconf.py` that they hold.
 
-A `hubconf.py` is a Python program: using a repository runs its code.  So a repository that was never trusted is asked
-about first, and nothing is run where no one can be asked.
+A `hubconf.py` is a Python program: using a repository runs its code.  So tt asks the
+user about a repository that was never trusted, and runs nothing without a terminal to ask on.
 """
 
 from __future__ import annotations

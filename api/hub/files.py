@@ -59,7 +59,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
 
 def opened(url: str) -> IO[bytes]:
-    """Return what is at an address, as a file; a token in `GITHUB_TOKEN` is sent to GitHub only."""
+    """Open an address as a file; a token in `GITHUB_TOKEN` is sent to GitHub only."""
     request = Request(url, headers={"User-Agent": f"tt/{tt.__version__}"})
     host = urlparse(url).hostname or ""
     token = os.environ.get("GITHUB_TOKEN")
@@ -132,7 +132,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> dict[str, Any]:
-    """Return what a file on the web holds; it is downloaded once.
+    """Load a file from the web, which is downloaded once.
 
     Parameters
     ----------

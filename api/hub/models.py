@@ -1,4 +1,4 @@
-"""Entry points of `hubconf.py`: listed, described and called; repositories are fetched and asked about."""
+"""Entry points of `hubconf.py`: listing, describing and calling them; repositories are fetched after asking."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def list(
         Whether its code may be run: True trusts it from now on, False asks each time, and "check" asks unless it was
         trusted before.
     verbose : bool
-        Whether a message says what is downloaded.
+        Whether to print a message for each download.
 
     Raises
     ------
     UntrustedSourceError
-        If the answer is no, or no one can be asked.
+        If the user declines, or cannot be asked.
     """
     folder = _fetched(github, force_reload, skip_validation, trust_repo, verbose, "list")
     with _imported(folder) as module:
@@ -129,7 +129,7 @@ def _imported(folder: Path) -> Iterator[ModuleType]:
         raise FileNotFoundError(f"{folder} holds no {HUBCONF}")
     spec = importlib.util.spec_from_file_location("hubconf", file)
     if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"{file} is no Python program")
+        raise FileNotFoundError(f"{file} is not a Python program")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(folder))
     try:

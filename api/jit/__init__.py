@@ -81,10 +81,10 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError: there is no TorchScript."""
+    """Raise UnsupportedError, because tt has no TorchScript."""
     raise UnsupportedError("jit.script(): tt has no TorchScript: call the function or module itself")
 
 
 def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError: there is no TorchScript."""
+    """Raise UnsupportedError, because tt has no TorchScript."""
     raise UnsupportedError("jit.trace(): tt has no TorchScript: call the function or module itself")

@@ -1,4 +1,4 @@
-"""What the functions of tt do to masked tensors, by their names."""
+"""The implementations of tt's functions for masked tensors, by name."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def _pointwise() -> frozenset[str]:
 
 
 def handler_of(full: str, func: Handler) -> Handler | None:
-    """Return what a function of tt does to masked tensors, by its full name; None if it is not for them."""
+    """Return the implementation of a function of tt for masked tensors, by its full name, or None."""
     path = full.removesuffix(".__get__").removeprefix("tt.")
     name = path.rpartition(".")[2]
     if path in SPECIAL or name in SPECIAL:

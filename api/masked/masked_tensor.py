@@ -1,4 +1,4 @@
-"""MaskedTensor: data, and a mask that tells which of its elements count."""
+"""MaskedTensor: data with a mask of the elements that count."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class MaskedTensor(tt.Tensor):
         return self._mask
 
     def to_tensor(self, value: Any) -> tt.Tensor:
-        """Return a plain tensor with a number in the place of masked elements.
+        """Return a plain tensor with a number instead of masked elements.
 
         Examples
         --------
@@ -232,7 +232,7 @@ class MaskedTensor(tt.Tensor):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the data is the result of no recorded operation."""
+        """Whether no recorded operation made the data."""
         return bool(self._data.is_leaf)
 
     @property

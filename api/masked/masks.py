@@ -38,14 +38,14 @@ def filled(op: str, input: Any, mask: Any, value: Any) -> Any:
 
 
 def smallest(dtype: Any) -> Any:
-    """Return the number that is no larger than any other of a dtype."""
+    """Return the smallest number of a dtype."""
     if dtype is tt.bool:
         return False
     return -inf if dtype.is_floating_point else tt.iinfo(dtype).min
 
 
 def largest(dtype: Any) -> Any:
-    """Return the number that is no smaller than any other of a dtype."""
+    """Return the largest number of a dtype."""
     if dtype is tt.bool:
         return True
     return inf if dtype.is_floating_point else tt.iinfo(dtype).max

@@ -28,7 +28,7 @@ _BODY: Final = b"B"
 _FILES_AT_ONCE: Final = 128
 _SMALL: Final = 16384
 _LENGTH: Final = struct.Struct("!i")
-"""How `multiprocessing` writes the length of a message."""
+"""The format in which `multiprocessing` writes the length of a message."""
 
 _PATIENCE: Final = 10.0
 """Seconds that a sender waits while too many descriptors of this user are on their way."""

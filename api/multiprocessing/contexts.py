@@ -15,7 +15,7 @@ __all__ = ["ForkContext", "ForkServerContext", "SpawnContext", "get_context"]
 
 
 class _Sharing:
-    """What the contexts have in common."""
+    """The members that all contexts share."""
 
     def Queue(self, maxsize: int = 0) -> Queue:
         """Return a queue; see `multiprocessing.Queue`."""
@@ -76,7 +76,7 @@ def get_context(method: str | None = None) -> Any:
     Raises
     ------
     ValueError
-        If there is no such way.
+        If the start method does not exist.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Queues whose messages carry the descriptors of shared memory.
 
-`put` pickles at once: what is changed later does not change what was sent, and what cannot be sent raises there, not in
-a thread that only prints.
+`put` pickles at once: later changes do not affect the message, and an object that cannot be sent raises there, not in a
+thread that only prints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Queue(_Queue):
 
 
 class JoinableQueue(_JoinableQueue):
-    """A queue that knows when everything was done; see `multiprocessing.JoinableQueue`."""
+    """A queue that tracks when all items are processed; see `multiprocessing.JoinableQueue`."""
 
     def __init__(self, maxsize: int = 0, *, ctx: Any) -> None:
         super().__init__(maxsize, ctx=ctx)

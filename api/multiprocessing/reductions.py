@@ -1,4 +1,4 @@
-"""How tensors and storages are pickled for other processes, and the messages that carry their descriptors.
+"""Pickling of tensors and storages for other processes, and the messages that carry their descriptors.
 
 Note [Descriptors in messages]
 ------------------------------
@@ -26,7 +26,7 @@ __all__ = ["Incoming", "Message", "init_reductions", "pack", "unpack"]
 
 
 class _Local(threading.local):
-    """What this thread packs, sends and has received."""
+    """The descriptors that this thread packs, sends and has received."""
 
     collecting: Message | None = None
     outgoing: Message | None = None
@@ -166,7 +166,7 @@ def keep_incoming(incoming: Incoming) -> None:
 
 
 def reduce_storage(storage: Any) -> tuple[Any, ...]:
-    """Return how a storage is pickled for another process: as what is shared, not as bytes."""
+    """Pickle a storage for another process: as a handle of its shared memory, not as bytes."""
     collecting = _local.collecting
     kind = get_sharing_strategy()
     try:

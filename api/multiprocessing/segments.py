@@ -126,7 +126,7 @@ class Segment:
 
 
 class Lease:
-    """What arrays over a segment depend on."""
+    """A lease of a segment, which arrays over the segment keep alive."""
 
     __slots__ = ("__array_interface__", "__weakref__", "segment")
 
@@ -140,8 +140,8 @@ class Lease:
 class Ended(weakref.ref[Lease]):
     """The end of a lease.
 
-    What is called then is a method of C and no `__del__`: an interrupt in a finalizer of Python would be printed and
-    forgotten, and the program would go on.
+    The callback is a method in C, not a `__del__`: an interrupt in a Python finalizer would be printed and
+    forgotten, and the program would continue.
     """
 
     __slots__ = ("fork", "number")

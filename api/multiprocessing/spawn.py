@@ -149,7 +149,7 @@ class ProcessContext:
         timeout : float, optional
             Seconds to wait; by default until one ends.
         grace_period : float, optional
-            Seconds that the others have to end after they have been told to; then they are killed.
+            Seconds that the others have to end after being terminated; then they are killed.
 
         Returns
         -------
@@ -258,7 +258,7 @@ def start_processes(
     TypeError
         If `fn` cannot be called.
     ValueError
-        If there is no such start method, or `nprocs` is negative.
+        If the start method does not exist, or `nprocs` is negative.
 
     Examples
     --------

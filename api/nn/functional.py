@@ -324,7 +324,7 @@ def multi_head_attention_forward(
         from tt.errors import ValueRangeError
 
         raise ValueRangeError(
-            f"{_MHA}(): is_causal is a hint that attn_mask is causal, and there is no attn_mask"
+            f"{_MHA}(): is_causal is a hint that attn_mask is causal, so it needs an attn_mask"
         )
     if not batched:
         query, key, value = (ops.unsqueeze(t, 1) for t in (query, key, value))

@@ -123,9 +123,9 @@ class Optimizer:
     Raises
     ------
     TypeError
-        If `params` is a tensor, a set, or holds something else than tensors.
+        If `params` is a tensor, a set, or holds something other than tensors.
     ValueError
-        If there are no parameters, a parameter is in two groups or is not a leaf, or only some have names.
+        If `params` is empty, a parameter is in two groups or is not a leaf, or only some have names.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which classes and functions a file may use when it is loaded with `weights_only=True`."""
+"""The classes and functions that a file may use when it is loaded with `weights_only=True`."""
 
 from __future__ import annotations
 

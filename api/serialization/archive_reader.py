@@ -31,7 +31,7 @@ _END64 = struct.Struct("<4sQHHIIQQQQ")
 
 @dataclass(slots=True)
 class Record:
-    """Where a record lies: `header` and `offset` are positions of its header and of its data."""
+    """The location of a record: `header` and `offset` are the positions of its header and of its data."""
 
     name: str
     header: int

@@ -21,7 +21,7 @@ _PIECE = 1 << 24
 
 
 class Sink(Protocol):
-    """What an archive is written to."""
+    """The target of an archive."""
 
     def write(self, data: Any, /) -> Any:
         """Write bytes."""

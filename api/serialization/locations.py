@@ -1,4 +1,4 @@
-"""Where loaded memory goes: `map_location` in all its forms, and the packages that know other devices."""
+"""Devices of loaded memory: `map_location` in all its forms, and packages that handle other devices."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def default_restore_location(storage: LoadedStorage, location: str) -> LoadedSto
     Raises
     ------
     DeviceError
-        If there is no such device here.
+        If the device does not exist on this machine.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Names in files: PyTorch's names of tt's objects, and back.
 
-Files name classes and functions.  Where PyTorch has the like, tt writes PyTorch's name, so that each library reads
-what the other wrote.
+Files name classes and functions.  If PyTorch has a counterpart, tt writes PyTorch's name, so that each library reads
+the other's files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What saving and loading are set to: byte order, checksums, mappings, and whether data is written and read at all."""
+"""Settings of saving and loading: byte order, checksums, mappings, and whether data is written and read."""
 
 from __future__ import annotations
 

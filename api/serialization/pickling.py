@@ -89,7 +89,7 @@ def host_bytes(memory: Memory) -> np.ndarray[Any, Any]:
 
 
 class StorageReference:
-    """What stands for a storage while objects are pickled: the pickler writes its id."""
+    """A placeholder for a storage while objects are pickled: the pickler writes its id."""
 
     __slots__ = ("id",)
 
@@ -306,7 +306,7 @@ def reduced(obj: Any, table: StorageTable) -> Any:
 
 
 class _TensorPickler:
-    """What both picklers share: how objects of tt are written, and the ids of storages."""
+    """The base of both picklers: writing objects of tt, and the ids of storages."""
 
     table: StorageTable
 

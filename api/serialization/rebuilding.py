@@ -229,7 +229,7 @@ class Rebuilder:
         self._check(
             all(isinstance(part, tt.Tensor) and part.layout is tt.strided for part in (values, offsets))
             and (lengths is None or isinstance(lengths, tt.Tensor)) and type(ragged) is int,
-            "a part of a nested tensor is no tensor",
+            "a part of a nested tensor is not a tensor",
         )  # fmt: skip
         new = tt.nested.nested_tensor_from_jagged(values, offsets, lengths, jagged_dim=ragged)
         return self._finished(new, parts.get("requires_grad"), None)
@@ -255,7 +255,7 @@ class Rebuilder:
         device: Any,
         requires_grad: Any,
     ) -> Any:
-        """Return a tensor of a class that answers all operators itself."""
+        """Return a tensor of a class that handles all operators itself."""
         self._check(isinstance(kind, type) and issubclass(kind, tt.Tensor), "the class of a tensor is none")
         return tt.Tensor._make_wrapper_subclass(
             kind,
@@ -309,7 +309,7 @@ class Rebuilder:
                 isinstance(pairs, list | tuple)
                 and all(type(p) in (list, tuple) and len(p) == 2 for p in pairs)
             ),
-            "an OrderedDict is made of something else than pairs",
+            "an OrderedDict is made of something other than pairs",
         )
         return OrderedDict(
             checked_keys(self._path, pairs if isinstance(pairs, dict) else dict_of(self._path, pairs))
@@ -368,7 +368,7 @@ def _nested(*args: Any) -> Any:
 
 
 class Ignored:
-    """What PyTorch's compiler noted of a tensor: it says nothing of its data."""
+    """Notes of PyTorch's compiler about a tensor, which do not affect its data."""
 
 
 def _ignored(*args: Any) -> Ignored:

@@ -61,7 +61,7 @@ class LoadedStorage:
 
     @property
     def device(self) -> Any:
-        """Where the memory is."""
+        """The device of the memory."""
         return self.bytes.device
 
     def nbytes(self) -> int:

@@ -1,6 +1,6 @@
 """An interpreter of pickles that runs allowed functions only.
 
-It knows the instructions that data needs, of protocols 2 to 5, and looks every class and function up in a table.
+It supports the instructions that data needs, of protocols 2 to 5, and looks up every class and function in a table.
 Memory is taken only for the pickle's own contents, and nothing here recurses, so a hostile pickle can neither
 exhaust memory nor the stack.
 """

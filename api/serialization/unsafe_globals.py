@@ -1,4 +1,4 @@
-"""Which classes and functions a file would need that are not allowed."""
+"""Finds the classes and functions that a file needs but that are not allowed."""
 
 from __future__ import annotations
 

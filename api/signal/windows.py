@@ -164,7 +164,7 @@ def kaiser(
         return _short(M, dtype, device, requires_grad)
     bound = tt.tensor(float(beta), dtype=dtype, device=device)
     step = 2 * beta / (M - 1 if sym else M)
-    # Rounding must not take the last sample beyond the bound, where there is no root.
+    # Rounding must not take the last sample beyond the bound, where the root does not exist.
     k = tt.linspace(-beta, min(beta, -beta + (M - 1) * step), M, dtype=dtype, device=device)
     return _made(tt.i0(tt.sqrt(bound * bound - k**2)) / tt.i0(bound), requires_grad)
 

@@ -1,7 +1,7 @@
-"""tt.utils.deterministic: what belongs to `tt.use_deterministic_algorithms`.
+"""tt.utils.deterministic: a setting of `tt.use_deterministic_algorithms`.
 
-`fill_uninitialized_memory` is an attribute that can be set: whether `tt.empty` and its like fill their memory while
-deterministic algorithms are required.
+The attribute `fill_uninitialized_memory` can be set: it decides whether `tt.empty` and similar factories fill their
+memory while deterministic algorithms are required.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ __all__ = ["swap_tensors"]
 
 
 def swap_tensors(t1: tt.Tensor, t2: tt.Tensor) -> None:
-    """Exchange two tensors: each reference to the first sees the second, and the other way round.
+    """Exchange two tensors: each reference to the first then refers to the second, and vice versa.
 
     Data, dtype, shape, gradient, `requires_grad`, class and attributes change places.
 

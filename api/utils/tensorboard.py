@@ -146,7 +146,7 @@ class SummaryWriter:
 
         flat = _array(values).astype(np.float64).reshape(-1)
         if not flat.size:
-            raise ValueRangeError("add_histogram(): there are no values")
+            raise ValueRangeError("add_histogram(): the histogram has no values")
         counts, edges = np.histogram(
             flat, bins="doane" if isinstance(bins, str) and bins == "tensorflow" else bins
         )
@@ -189,7 +189,7 @@ class SummaryWriter:
             dataformats
         ):
             raise ValueRangeError(
-                f"add_image(): an array of shape {pixels.shape} is no image of the format {dataformats}"
+                f"add_image(): an array of shape {pixels.shape} is not an image of the format {dataformats}"
             )
         order = [dataformats.upper().index(d) for d in ("HWC" if len(dataformats) == 3 else "HW")]
         pixels = pixels.transpose(order)

@@ -98,7 +98,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, V], Generic[V]):
     def __contains__(self, key: object) -> bool:
         try:
             return WeakIdRef(key) in self.data
-        except TypeError:  # an object without weak references is no key
+        except TypeError:  # an object without weak references cannot be a key
             return False
 
     def copy(self) -> WeakIdKeyDictionary[V]:

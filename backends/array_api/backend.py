@@ -61,7 +61,7 @@ class ArrayApiBackend(Backend):
 
     Examples
     --------
-    A plugin hands over the backend and its kernels:
+    A plugin registers the backend and its kernels:
 
     >>> from tt.core.library import hookimpl
     >>> @hookimpl

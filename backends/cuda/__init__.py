@@ -41,7 +41,7 @@ __all__ = [
 
 
 def is_built() -> bool:
-    """Return whether tt can use CUDA devices where there are any: whether CuPy is installed.
+    """Return whether tt could use a CUDA device: whether CuPy is installed.
 
     Examples
     --------

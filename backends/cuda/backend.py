@@ -410,7 +410,7 @@ class CudaBackend(Backend):
 
     @cached_property
     def sent(self) -> SentMemory:
-        """What other processes use of this one's memory."""
+        """The memory of this process that others use."""
         return SentMemory(self.memory)
 
     def share(self, handle: StridedHandle) -> Any:

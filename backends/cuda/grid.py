@@ -22,7 +22,7 @@ __all__ = ["PROGRAM", "kernel_names", "tables"]
 PROGRAM: Final = Program("grid.cuh")
 
 ENOUGH: Final = 1 << 18
-"""Threads that keep a GPU busy; channels are only divided among threads where there are fewer points."""
+"""Threads that keep a GPU busy; channels are only divided among threads if there are fewer points."""
 
 HOW: Final = ("interpolation_mode", "padding_mode", "align_corners")
 

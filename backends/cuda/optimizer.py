@@ -58,7 +58,7 @@ _ADAGRAD: Final = (
 
 _BY_RULE: Final = ("self", "grads", "first", "second", "third", "rule", "numbers", "maximize")
 RULES: Final = {"adamax": 2, "nadam": 2, "radam": 2, "adadelta": 2, "rmsprop": 1, "rprop": 2, "asgd": 1}
-"""How many states each rule has at least."""
+"""The least number of states of each rule."""
 _NUMBERS: Final = {"adamax": 4, "nadam": 6, "radam": 5, "adadelta": 3, "rmsprop": 4, "rprop": 4, "asgd": 3}
 
 

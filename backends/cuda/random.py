@@ -226,7 +226,7 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
 
 
 def _by_functions(table: KernelTable, drawing: Drawing) -> None:
-    """Add what is computed in double precision, whatever the dtype."""
+    """Add the numbers that are computed in double precision, whatever the dtype."""
 
     def draw(self: StridedHandle, generator: Any, kernel: str, *numbers: float) -> StridedHandle:
         out, count = drawing.mover.empty(self.shape, self.dtype), prod(self.shape)

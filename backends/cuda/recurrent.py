@@ -2,8 +2,8 @@
 
 One product with the input serves all steps; then each step is a product with the state and one kernel for all gates.
 
-See Note [Recurrent layers] in `tt.core.shapes.recurrent` for the layout of rows and of what is saved.  Half types are
-computed in float32, as on the CPU: a state that were rounded after each step would lose digits with their number.
+See Note [Recurrent layers] in `tt.core.shapes.recurrent` for the layout of rows and of saved values.  Half types are
+computed in float32, as on the CPU: a state that is rounded after each step would lose digits at each of them.
 """
 
 from __future__ import annotations

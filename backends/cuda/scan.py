@@ -139,7 +139,7 @@ def _plan(
     chunk, parts = count, 1
     columns = inner >= 8 and abs(inner_stride) < abs(step)
     if columns:
-        # A thread walks along a line; lines are cut where there are too few to keep the GPU busy.
+        # A thread walks along a line; lines are cut if there are too few to keep the GPU busy.
         chunk = -(-count // max(1, min(tuning.blocks * threads // lines, count // 64)))
         parts = -(-count // chunk)
         kernel, tasks = f"scan_columns<{{0}}, {{1}}, {threads}>", -(-lines * parts // threads)

@@ -68,7 +68,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 
 
 def _ordered(dtype: np.dtype[Any]) -> bool:
-    """Return whether sums shall be made in a fixed order; those of integers are the same in any."""
+    """Return whether sums must be made in a fixed order; those of integers are the same in any."""
     return DETERMINISM.required and dtype.kind in "fc"
 
 

@@ -1,4 +1,4 @@
-"""Where elements are not zero: counted by blocks, added up, and written, with one wait for how many there are."""
+"""Positions of nonzero elements: counted by blocks, added up and written, with one wait for their number."""
 
 from __future__ import annotations
 

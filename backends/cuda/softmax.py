@@ -37,7 +37,7 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
 
 
 class Along(NamedTuple):
-    """Where lines along a dimension are, and what goes over them.
+    """The lines along a dimension, and the kernel that processes them.
 
     Attributes
     ----------

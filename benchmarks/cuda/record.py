@@ -65,7 +65,7 @@ def digests(folder: Path = SOURCES) -> dict[str, str]:
 
 
 def read(file: Path = FILE) -> dict[str, Verified]:
-    """Return the record; empty where there is none."""
+    """Return the record; empty if there is none."""
     if not file.exists():
         return {}
     return {name: Verified(**entry) for name, entry in json.loads(file.read_text(encoding="utf-8")).items()}

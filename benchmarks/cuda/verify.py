@@ -245,7 +245,7 @@ def known_outcomes(folder: Path, facts: dict[str, str]) -> dict[str, Outcome]:
 def verified(
     parts: Sequence[Part], folder: Path, facts: dict[str, str], *, again: bool
 ) -> dict[str, Outcome]:
-    """Run parts and keep what came out after each, so that an interrupted run goes on where it was."""
+    """Run parts and keep what came out after each, so that an interrupted run continues where it stopped."""
     from tt.cli.output import progress
 
     known = known_outcomes(folder, facts)

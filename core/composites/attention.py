@@ -95,7 +95,7 @@ def _fused(query: Any, mask: Any, dropout_p: float) -> bool:
     hint = "enable another one: tt.nn.attention.sdpa_kernel([..., SDPBackend.MATH])"
     if enabled:
         raise UnsupportedError(
-            f"scaled_dot_product_attention(): No available kernel: what is enabled has no {reason}\n  try: {hint}"
+            f"scaled_dot_product_attention(): No available kernel: no enabled one supports {reason}\n  try: {hint}"
         )
     raise UnsupportedError(
         f"scaled_dot_product_attention(): No viable backend was found for {query.device.type}: math and "

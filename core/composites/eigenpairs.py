@@ -90,7 +90,7 @@ class _Search:
         self.fparams, self.bparams = {"tol": tol}, {"largest": largest}
         self.ivars, self.fvars = {"istep": 0, "converged_count": 0}, dict[str, float]()
         self.bvars, self.tvars = {"force_stop": False}, dict[str, Any]()
-        # Norms of the matrices, as what they do to random vectors.
+        # Norms of the matrices, estimated by their effect on random vectors.
         size = ops.linalg_vector_norm(X)
         self.tvars["A_norm"] = ops.div.default(ops.linalg_vector_norm(ops.matmul(A, X)), size)
         self.tvars["B_norm"] = ops.div.default(ops.linalg_vector_norm(self.times_b(X)), size)

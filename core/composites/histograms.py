@@ -211,7 +211,7 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
         low = bool(python_value(ops.le(norm, 0)))
         norm = ops.clamp(norm, 0)
     if low:
-        warnings.warn("cov(): there are no degrees of freedom left", UserWarning, stacklevel=2)
+        warnings.warn("cov(): no degrees of freedom are left", UserWarning, stacklevel=2)
     x = ops.sub(x, mean)
     other = x if weights is None else ops.mul(x, weights)
     product = ops.mm(as_type(x, other.dtype), ops.conj(ops.t(other)))

@@ -90,7 +90,7 @@ def extreme(sizes: Any, dim: int, largest: bool, keepdim: bool) -> Any:
 
 
 def converted(op: str, A: Any, dtype: Any) -> Any:
-    """Return the matrix in the dtype in which its norm shall be computed."""
+    """Return the matrix in the dtype in which to compute its norm."""
     if is_integral(dtype) or (A.dtype.is_complex and not dtype.is_complex) or (
         dtype.is_complex and not A.dtype.is_complex
     ) or dtype.to_real().itemsize < A.dtype.to_real().itemsize:  # fmt: skip
@@ -118,7 +118,7 @@ def linalg_cond(A: Any, p: Any) -> Any:
         return ops.zeros(batch, dtype=A.dtype.to_real(), device=A.device)
     inverse, info = ops.linalg_inv_ex(A)
     singular = ops.ne(info, 0)
-    # Zeros keep the norms finite: where there is no inverse the product of norms is not used.
+    # Zeros keep the norms finite; for a singular matrix the product of norms is not used.
     inverse = ops.where.default(ops.unsqueeze(ops.unsqueeze(singular, -1), -1), 0, inverse)
     found = ops.mul(ops.linalg_norm(A, p, (-2, -1)), ops.linalg_norm(inverse, p, (-2, -1)))
     return ops.where.default(singular, inf, found)
@@ -296,9 +296,7 @@ def vander(x: Any, N: int | None, increasing: bool) -> Any:
     if count < 0:
         raise ValueRangeError(f"vander(): N must be non-negative, got {count}")
     if count >= 2**20:
-        ops.empty(
-            (x.shape[0], count), dtype=x.dtype, device=x.device
-        )  # raises at once where there is no memory
+        ops.empty((x.shape[0], count), dtype=x.dtype, device=x.device)  # raises at once if memory is short
     result = powers_of(x, count)
     return result if increasing else ops.flip(result, (1,))
 

@@ -43,7 +43,7 @@ def _values(name: str, x: Any, n: Any, second: Callable[[Any], Any], step: Step)
 
 
 def _highest(n: Any) -> float:
-    """Return the largest degree that is a number; 0 where there is none, or where degrees are not known."""
+    """Return the largest degree that is a number; 0 if there is none, or if the degrees are unknown."""
     found = python_value(ops.amax(ops.where(ops.eq(n, n), n, number(0, n)))) if n.numel() else None
     return max(found or 0, 0)
 

@@ -112,7 +112,7 @@ def _width(slope: Any, curvature: Any) -> Any:
 
 
 def _decay(exponent: Any) -> Any:
-    """Return exp of what is not positive, but for rounding."""
+    """Return exp of numbers that are not positive, except for rounding."""
     return ops.exp(ops.clamp(exponent, None, 0))
 
 

@@ -72,7 +72,7 @@ def _sizes(
 
 @dataclass
 class Taps:
-    """Where the new elements of a dimension come from.
+    """The sources of the new elements of a dimension.
 
     Attributes
     ----------

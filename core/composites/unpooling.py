@@ -25,7 +25,7 @@ def lp_pool(count: int) -> Callable[..., Any]:
 
     def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
         if not norm_type:
-            raise ValueRangeError(f"lp_pool{count}d(): norm_type must not be 0, there is no such root")
+            raise ValueRangeError(f"lp_pool{count}d(): norm_type must not be 0, as the root would not exist")
         average = getattr(ops, f"avg_pool{count}d")
         mean = average(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
         total = ops.mul(
@@ -186,7 +186,7 @@ def _starts(sample: Any, size: int, width: int, out: int) -> Any:
 
 
 def only_values(op: str) -> Callable[..., Any]:
-    """Return the composite of an operator that returns the indices only if it is asked to."""
+    """Return the composite of an operator that returns the indices only on request."""
 
     def pool(input: Any, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Any) -> Any:
         both = getattr(ops, f"{op}_with_indices")(input, kernel, size, ratio, return_indices, samples)

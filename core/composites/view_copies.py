@@ -1,4 +1,4 @@
-"""Composites of the copying forms of views, one for each that ops.yaml asks for (`variants: [copy]`)."""
+"""Composites of the copying forms of views, one for each that ops.yaml lists (`variants: [copy]`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was added to a custom operator, and how it is undone."""
+"""Additions to a custom operator, and undoing them."""
 
 from __future__ import annotations
 

@@ -354,7 +354,7 @@ class CustomOp(DescribedOverload, Additions):
         Parameters
         ----------
         backward : callable
-            `backward(ctx, *gradients)` returns one gradient for each argument, None where there is none.
+            `backward(ctx, *gradients)` returns one gradient for each argument, None if there is none.
         setup_context : callable, optional
             `setup_context(ctx, inputs, output)` saves what `backward` needs; of an operator with keyword-only
             arguments it may be `setup_context(ctx, inputs, keyword_only_inputs, output)`.

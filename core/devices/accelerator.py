@@ -41,11 +41,11 @@ def _accelerator(device: Device | str | int | None = None) -> tuple[DeviceInterf
     Raises
     ------
     DeviceError
-        When there is no accelerator, or the device is of another type or does not exist.
+        When no accelerator is installed, or the device is of another type or does not exist.
     """
     accelerator = current_accelerator()
     if accelerator is None:
-        raise DeviceError("there is no accelerator: no installed plugin provides one\n  see: tt plugins list")
+        raise DeviceError("no accelerator is installed: no plugin provides one\n  see: tt plugins list")
     if isinstance(device, int) and not isinstance(device, bool):
         wanted = Device(accelerator.type, device)
     else:
@@ -71,7 +71,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return how many devices the accelerator has; 0 where there is none."""
+    """Return the number of devices of the accelerator; 0 without one."""
     found = current_accelerator(check_available=True)
     backend = None if found is None else usable_backend(found.type)
     return 0 if backend is None else backend.device_count()
@@ -83,7 +83,7 @@ def current_device_index() -> int:
     Raises
     ------
     DeviceError
-        Here and in the functions below: when there is no accelerator, or no such device.
+        Here and in the functions below: when no accelerator is installed, or the device does not exist.
     """
     return _accelerator()[0].current_device()
 

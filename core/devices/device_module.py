@@ -321,7 +321,7 @@ def get_device_module(device: Device | str | None = None) -> Any:
     Parameters
     ----------
     device : Device or str, optional
-        By default the accelerator, or the CPU where there is none.
+        By default the accelerator, or the CPU if there is none.
 
     Raises
     ------

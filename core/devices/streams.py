@@ -26,7 +26,7 @@ def resolve_device(device: Device | str | int | None) -> tuple[DeviceInterface, 
     Parameters
     ----------
     device : Device, str, int, optional
-        A number is an index of the current accelerator; None means the accelerator, or the CPU where there is none.
+        A number is an index of the current accelerator; None means the accelerator, or the CPU if there is none.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Stream(Block):
     Parameters
     ----------
     device : Device, str or int, optional
-        By default the accelerator, or the CPU where there is none.
+        By default the accelerator, or the CPU if there is none.
     priority : int
         Lower numbers go first, if the device supports priorities.
 
@@ -159,13 +159,13 @@ class Event:
     Parameters
     ----------
     device : Device, str or int, optional
-        By default the accelerator, or the CPU where there is none.
+        By default the accelerator, or the CPU if there is none.
     enable_timing : bool
         Whether `elapsed_time` will be used.
     blocking : bool
         Whether the host sleeps while it waits.
     interprocess : bool
-        Whether other processes shall wait for the event, too, which they get by `ipc_handle`.
+        Whether other processes can wait for the event too, which they get by `ipc_handle`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Every exception that tt raises on purpose, and the text of its message.
 
 Each class carries its facts as attributes, is a `TTError`, and is also the built-in exception that a caller of a
-PyTorch program would catch (`RuntimeError`, `IndexError`, ...).  A message says what was asked, what was found, the
+PyTorch program would catch (`RuntimeError`, `IndexError`, ...).  A message gives the request, the finding, the
 nearest candidates and what to do.  The modules hold them by topic; all are imported from here.
 """
 

@@ -27,7 +27,7 @@ class DeviceMismatchError(DeviceError):
 
 
 class OutOfMemoryError(DeviceError, MemoryError):
-    """A device that has not as much memory as is asked for, also after everything unused was given back."""
+    """A device that lacks the requested memory, even after all unused memory was freed."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class OutOfMemoryError(DeviceError, MemoryError):
 
 
 class HostMemoryError(TTError, RuntimeError, MemoryError):
-    """Memory of the host that there is not; `asked` is the number of bytes of the results, where it is known."""
+    """Missing memory of the host; `asked` is the size of the results in bytes, if known."""
 
     def __init__(self, op: str, asked: int | None, reason: str) -> None:
         self.op, self.asked, self.reason = op, asked, reason

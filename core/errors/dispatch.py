@@ -10,7 +10,7 @@ from tt.core.errors.base import TTError, _members, _restored, _set
 
 
 class NoOverrideError(TTError, TypeError):
-    """All classes and modes that could have answered a call returned NotImplemented.
+    """All classes and modes that could have handled a call returned NotImplemented.
 
     Attributes
     ----------
@@ -19,9 +19,9 @@ class NoOverrideError(TTError, TypeError):
     protocol : str
         "__tt_function__" or "__tt_dispatch__".
     types : tuple of str
-        The classes that were asked, in order.
+        The classes that were tried, in order.
     mode : str or None
-        The mode that was asked before them.
+        The mode that was tried before them.
     """
 
     def __init__(self, function: str, protocol: str, types: Sequence[str], mode: str | None = None) -> None:

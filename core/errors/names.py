@@ -58,7 +58,7 @@ class UnknownOpError(TTError, AttributeError):
         reason: str | Callable[[], str] = "",
     ) -> None:
         self.op, self.owner = op, owner
-        # Both are looked for when they are asked for, since `hasattr` asks for neither.
+        # Both are looked for on demand, since `hasattr` asks for neither.
         self._names = candidates if callable(candidates) else tuple(candidates)
         self._reason = reason
         super().__init__(op)

@@ -16,7 +16,7 @@ class DuplicateRegistrationError(TTError, ValueError):
         first: str,
         second: str,
         *,
-        hint: str = "override=True, if the second shall replace the first",
+        hint: str = "override=True, if the second is to replace the first",
     ) -> None:
         self.what, self.first, self.second = what, first, second
         super().__init__(

@@ -135,7 +135,7 @@ def build(plan: BuildPlan, folder: Path, *, verbose: bool = False) -> Path:
     Raises
     ------
     NoCompilerError
-        If there is no compiler; also for a library in the cache, since its compiler cannot be compared.
+        If no compiler is found; also for a library in the cache, since its compiler cannot be compared.
     CompileError
         With the compiler's errors at the user's lines, or because the disk is full.
     """

@@ -1,4 +1,4 @@
-"""Where compiled extensions are kept, so that the same source is compiled once on a machine.
+"""The cache of compiled extensions, so that the same source is compiled once on a machine.
 
 Note [The cache of extensions]
 ------------------------------
@@ -74,7 +74,7 @@ class Store:
         self.folder, self.name = folder, name
 
     def find(self, key: str) -> Path | None:
-        """Return the library of a key, or None if there is no valid one."""
+        """Return the library of a key, or None if no valid one exists."""
         manifest = self._manifest(key)
         if manifest is None:
             return None

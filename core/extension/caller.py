@@ -159,7 +159,7 @@ class _Described:
 
     @property
     def address(self) -> int:
-        """Where the struct lies."""
+        """The address of the struct."""
         return ctypes.addressof(self.struct)
 
 

@@ -28,7 +28,7 @@ _NO_LIBRARY: Final = re.compile(
     r"(?:cannot find|unable to find library|library not found for) (?P<library>-l\S+)"
 )
 _FULL: Final = ("No space left on device", "Disk quota exceeded")
-"""What compilers and linkers print, in English."""
+"""Patterns of the messages of compilers and linkers, in English."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,9 @@ def load_inline(
     CompileError
         When the source does not compile or link, with the lines of the source.
     NoCompilerError
-        If there is no compiler.
+        If no compiler is found.
     DeviceError
-        If `with_cuda` is true and there is no CUDA device.
+        If `with_cuda` is true and no CUDA device is found.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class Extension:
     launched : dict
         Name of a `__global__` function of CUDA -> what launches it.
     library : Path or None
-        Where the compiled code lies; None where there is only code for devices.
+        Where the compiled code lies; None if there is only code for devices.
     loaded_by : str
         The module that loaded it.
     """

@@ -78,7 +78,7 @@ class Operator:
         if result and result not in words:
             raise UnknownNameError("rule for the dtype of results", result, words)
         if first.elementwise and not first.parameters:
-            raise ArgumentError(name, f"{first} takes no numbers, so there are no elements to lift it over")
+            raise ArgumentError(name, f"{first} takes no numbers, so it cannot be lifted over elements")
         for other in overloads[1:]:
             if [p.type.kind for p in other.parameters] != [p.type.kind for p in first.parameters]:
                 raise ArgumentError(

@@ -97,7 +97,9 @@ def configuration_file(environ: Mapping[str, str]) -> str | None:
     if named is not None:
         if named and not os.path.isfile(named):
             raise ConfigurationError(
-                "TT_CONFIG", f"there is no file {named!r}", hint="an empty TT_CONFIG, to use no file at all"
+                "TT_CONFIG",
+                f"the file {named!r} does not exist",
+                hint="an empty TT_CONFIG, to use no file at all",
             )
         return named or None
     file = os.path.join(_user_folder(environ), "tt", "config.toml")

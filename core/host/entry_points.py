@@ -1,8 +1,8 @@
 """Entry points of the installed plugins, read without `importlib.metadata`.
 
-`importlib.metadata` imports the packages of e-mail and archives, which takes longer than everything else that a first
-tensor needs from the standard library.  What it finds in folders is found here, too; for anything else (archives on the
-path, finders of others) `found_in_folders` returns None, and the host asks `importlib.metadata`.
+`importlib.metadata` imports the standard library's packages for e-mail and archives, which takes longer than importing
+everything else that a first tensor needs from it.  This module finds the same entry points in folders; for anything
+else (archives on the path, finders of others) `found_in_folders` returns None, and the host uses `importlib.metadata`.
 """
 
 from __future__ import annotations

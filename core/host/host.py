@@ -3,7 +3,7 @@
 Stage 1 (`load`, at the first tensor or operator) finds the entry points of the group `tt.plugins`, imports
 their light modules one at a time and reads their manifests.  Stage 2 (`activate`) calls a plugin's
 `tt_register` hook when one of the names that it declares is used for the first time.  A plugin that breaks in
-either stage is put aside with its traceback; everything else goes on.  pluggy calls the hooks here and
+either stage is put aside with its traceback; everything else continues.  pluggy calls the hooks here and
 nowhere else: no dispatched call passes through it.
 """
 
@@ -149,7 +149,7 @@ class Host:
                 setattr(owner, name, MissingMember(owner, name, partial(self._target_of_member, name)))
 
     def _has_member(self, name: str) -> bool:
-        """Tell whether tensors have a member; looks, and resolves nothing."""
+        """Return whether tensors have a member; looks, and resolves nothing."""
         found = getattr_static(self._class(), name, MissingMember)
         return found is not MissingMember and not isinstance(found, MissingMember)
 
@@ -218,7 +218,7 @@ class Host:
     # --- declarations -----------------------------------------------------------------------------------
 
     def declares(self, kind: Declares, name: str) -> bool:
-        """Tell whether a plugin that can be used declares a name."""
+        """Return whether a plugin that can be used declares a name."""
         self.load()
         return (kind, name) in self._claims
 
@@ -249,7 +249,7 @@ class Host:
         Raises
         ------
         UnknownNameError
-            With the nearest names and the plugins that could not be asked.
+            With the nearest names and the plugins that could not be read.
         PluginConflictError
             When several plugins declare it and nothing says which is meant.
         PluginError, PluginFailedError, PluginMissingError

@@ -29,7 +29,7 @@ Name = tuple[Declares, str]
 
 
 class Claims:
-    """Who declares which names, and who has them.
+    """The plugins that declare each name, and the one that owns it.
 
     Parameters
     ----------
@@ -152,16 +152,16 @@ class PluginScope:
         self._extends = frozenset(() if manifest is None else manifest.extends)
 
     def declares(self, kind: str, name: str) -> bool:
-        """Tell whether the manifest declares a name."""
+        """Return whether the manifest declares a name."""
         return (kind, name) in self._declared
 
     def holds(self, kind: str, name: str) -> bool:
-        """Tell whether the name stands for the plugin."""
+        """Return whether the name stands for the plugin."""
         declared = next((d for d in self._declared if d == (kind, name)), None)
         return declared is not None and self._claims.owner(declared) is self._plugin
 
     def extends(self, device: str) -> bool:
-        """Tell whether the manifest announces kernels for a device of another plugin."""
+        """Return whether the manifest announces kernels for a device of another plugin."""
         return device in self._extends or OTHERS in self._extends
 
     def lost(self, kind: str, name: str) -> str:

@@ -24,7 +24,7 @@ BROKEN: Final = (Exception, SystemExit)
 
 
 class KnownPlugin(NamedTuple):
-    """A plugin that tt knows by name, and the package to install for it."""
+    """A plugin that tt recognises by name, and the package to install for it."""
 
     plugin: str
     install: str
@@ -54,10 +54,10 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
         )
     },
 }  # fmt: skip
-"""Who brings what, for the message that a name is known but its plugin is not there."""
+"""The plugins that provide known names, for the message that such a plugin is not installed."""
 
 KNOWN_PARTS: Final[Mapping[str, str]] = {"gradient": "autograd", "batching rule": "transform"}
-"""Which layers of those plugins take which parts of operators, for the same message."""
+"""The parts of operators that layers of those plugins take, for the same message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Plugin:
 
     @property
     def own(self) -> bool:
-        """Whether tt itself brings it."""
+        """Whether it is one of tt's own."""
         return self.entry.value.startswith("tt.")
 
     @property
@@ -131,13 +131,13 @@ class Plugin:
 
     @property
     def failed(self) -> bool:
-        """Whether it broke."""
+        """Whether it failed."""
         return self.state == "failed"
 
     # Reading the metadata of a package takes a millisecond, and every preference asks for the names.
     @cached_property
     def distribution(self) -> str:
-        """The installed package; where there is none, the name of the module."""
+        """The installed package; if there is none, the name of the module."""
         return (
             self.entry.dist.name
             if self.entry.dist is not None

@@ -17,7 +17,7 @@ __all__ = ["PLUGIN_CODE", "PluginCode"]
 
 
 class PluginCode(threading.local):
-    """Which plugin's code each thread runs at present."""
+    """The plugin whose code each thread is running."""
 
     def __init__(self) -> None:
         self._running: list[tuple[Plugin, PluginRegistry | None]] = []
@@ -53,7 +53,7 @@ class PluginCode(threading.local):
         Raises
         ------
         PluginError
-            While the manifest of a plugin is read, or it is asked for something else than to register.
+            While the manifest of a plugin is read, or it is asked for something other than to register.
         """
         if not self._running:
             return None

@@ -12,7 +12,7 @@ __all__ = ["cannot_prefer", "failed_to_load", "refuse_known", "unknown_name"]
 
 
 def refuse_known(kind: Declares, name: str, plugins: Iterable[Plugin]) -> None:
-    """Raise when tt knows which plugin would bring an undeclared name.
+    """Raise when tt can name the plugin that would provide an undeclared name.
 
     Raises
     ------
@@ -41,11 +41,11 @@ def refuse_known(kind: Declares, name: str, plugins: Iterable[Plugin]) -> None:
 def unknown_name(
     kind: Declares, name: str, candidates: Iterable[str], plugins: Iterable[Plugin]
 ) -> UnknownNameError:
-    """Return the error for an undeclared name, with the plugins that could not be asked."""
+    """Return the error for an undeclared name, with the plugins that could not be read."""
     aside = [
         f"{p.name} ({p.state}: {first_line(p.reason)})" for p in plugins if p.state in ("failed", "blocked")
     ]
-    note = f"plugins that could not be asked: {', '.join(aside)}; see: tt plugins list" if aside else ""
+    note = f"plugins that could not be read: {', '.join(aside)}; see: tt plugins list" if aside else ""
     return UnknownNameError(kind, name, candidates, note=note)
 
 

@@ -128,7 +128,7 @@ def prefer(
 
     See Also
     --------
-    set_preference : the same for good.
+    set_preference : the same permanently.
 
     Examples
     --------

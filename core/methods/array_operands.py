@@ -62,4 +62,4 @@ def array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: boo
 
 
 WRAPPING_MEMBERS: Final[dict[str, Any]] = {"__array_wrap__": array_wrap}
-"""What NumPy calls with the results of its functions."""
+"""The method that NumPy calls with the results of its functions."""

@@ -57,7 +57,7 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
 
 
 def is_wrapper(tensor: Any) -> bool:
-    """Return whether a tensor has no data of its own, because its class answers all operators."""
+    """Return whether a tensor has no data of its own, because its class handles all operators."""
     return bool(tensor._spec.keys & PYTHON)
 
 

@@ -165,12 +165,12 @@ def untyped_storage(self: Tensor) -> Storage:
 
 
 def data_ptr(self: Tensor) -> int:
-    """Return the address of the first element; 0 where there is none."""
+    """Return the address of the first element; 0 if there is none."""
     return int(self._spec.backend.data_ptr(self._handle)) if numel(self) else 0
 
 
 def const_data_ptr(self: Tensor) -> int:
-    """Return the address of the first element, for reading only; 0 where there is none."""
+    """Return the address of the first element, for reading only; 0 if there is none."""
     return int(self.data_ptr())
 
 

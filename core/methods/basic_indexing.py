@@ -62,7 +62,7 @@ def getitem(self: Tensor, index: Any, /) -> Any:
 
 
 def fast_path(tensor: Tensor, index: Any) -> Any:
-    """Return the view, or FALL_THROUGH for an index that has something else than integers and slices in it."""
+    """Return the view, or FALL_THROUGH for an index that has something other than integers and slices in it."""
     kind = type(index)
     if kind is int:
         return ops.select.of_one((tensor, 0, index)) if tensor._handle.ndim else FALL_THROUGH

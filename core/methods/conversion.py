@@ -26,12 +26,12 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Return the tensor on a CUDA device (the current one by default); itself, if it is there already.
 
-    With `non_blocking` a copy from page-locked memory (`pin_memory`) goes on while the call returns.
+    With `non_blocking` a copy from page-locked memory (`pin_memory`) may still run when the call returns.
 
     Raises
     ------
     DeviceError
-        If there is no such device.
+        If the device does not exist.
     """
     place = Device("cuda") if device is None else to_device(device)
     if place.type != "cuda":

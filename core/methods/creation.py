@@ -101,7 +101,7 @@ def tensor(
     requires_grad : bool
         Whether autograd records operations on the tensor.
     pin_memory : bool
-        Whether the tensor, on the CPU, shall be in page-locked memory; see `Tensor.pin_memory`.
+        Whether to put the CPU tensor in page-locked memory; see `Tensor.pin_memory`.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def from_dlpack(
     ext_tensor : object with `__dlpack__` and `__dlpack_device__`
         The array.
     device : Device or str, optional
-        Where the tensor shall be; by default where the data is.
+        The device of the tensor; by default that of the data.
     copy : bool, optional
         True always copies, False never does, None only if it must.
 

@@ -353,4 +353,4 @@ def dlpack(
 
 
 EXPORT_MEMBERS: Final[dict[str, Any]] = {"__dlpack__": dlpack, "__dlpack_device__": dlpack_device}
-"""What other libraries call to share the memory of a tensor."""
+"""Members that other libraries call to share the memory of a tensor."""

@@ -59,7 +59,7 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
 
 
 def construct_as(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
-    """Return what a constructor of one dtype and device makes: `tt.LongTensor(2, 3)`, `x.new([1, 2])`.
+    """Make a tensor as a constructor of one dtype and device does: `tt.LongTensor(2, 3)`, `x.new([1, 2])`.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Nested data: shape, dtype and values of numbers, sequences, arrays and tensors inside one another.
 
 The data is flattened one level at a time, so that the work for each element is done by C loops; only data with
-something else than Python numbers in it is looked at element by element.
+something other than Python numbers in it is looked at element by element.
 """
 
 from __future__ import annotations

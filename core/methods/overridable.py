@@ -1,4 +1,4 @@
-"""Which functions `__tt_function__` can override, and their names: the lists of `tt.overrides`."""
+"""The functions that `__tt_function__` can override, and their names: the lists of `tt.overrides`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class SeenMember:
             return member.__get__(None, owner) if hasattr(type(member), "__get__") else member
         if hasattr(type(member), "__set__"):
             return _through(member.__get__, instance)
-        if self.name in instance.__dict__:  # as where there is only a method: an attribute hides it
+        if self.name in instance.__dict__:  # as for a method: an attribute hides it
             return instance.__dict__[self.name]
         if not instance._keys & FUNCTION:
             return member.__get__(instance, owner)

@@ -41,7 +41,7 @@ class TypedStorage:
 
     @property
     def device(self) -> Device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._elements.device
 
     def untyped(self) -> Storage:

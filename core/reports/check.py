@@ -202,7 +202,7 @@ def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:
     count = sum(definition.core for definition in definitions)
     if count > MAX_CORE:
         yield Problem(
-            "core set", "core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}"
+            "core set", "core", f"{count} operators are core; a new backend may need at most {MAX_CORE}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The page of one operator, in Markdown: what it does, how it is called, and what serves it."""
+"""The page of one operator, in Markdown: its description, its signature, and the backends that implement it."""
 
 from __future__ import annotations
 

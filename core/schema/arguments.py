@@ -59,7 +59,7 @@ class Type:
 
     @property
     def is_tensor(self) -> bool:
-        """Whether tensors are taken: `Tensor`, `Tensor|Scalar` and lists of tensors."""
+        """Whether it takes tensors: `Tensor`, `Tensor|Scalar` and lists of tensors."""
         return self.base == "Tensor"
 
     @property

@@ -15,9 +15,9 @@ from tt.core.schema.model import OpDefinition, Type
 __all__ = ["MAX_CORE", "MAX_POSITIONS", "SchemaProblem", "check_definitions"]
 
 MAX_CORE: Final = 100
-"""How many operators a new backend must implement at most."""
+"""The largest number of operators that a new backend must implement."""
 MAX_POSITIONS: Final = 6
-"""How many tensor arguments may stand outside `promote`: each has four bits of its own in a level-2 key."""
+"""The largest number of tensor arguments outside `promote`: each has four bits of its own in a level-2 key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def check_definitions(
     count = sum(definition.core for definition in found)
     if count > MAX_CORE:
         problems.append(
-            SchemaProblem("core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}")
+            SchemaProblem("core", f"{count} operators are core; a new backend may need at most {MAX_CORE}")
         )
     return problems
 

@@ -41,7 +41,7 @@ def copy_form(view: OpDefinition) -> OpDefinition:
 
 
 def _doc(name: str, doc: str) -> str:
-    """Return a sentence that says what is copied, without a look at the view's page."""
+    """Return a sentence that describes the copy without reference to the view's page."""
     what = doc.strip().rstrip(".")
     return f"Returns a copy of the view that {name} returns ({what[:1].lower()}{what[1:]})."
 

@@ -17,7 +17,7 @@ INTEGER = re.compile(r"[+-]?\d+")
 DIGITS: Final = 300
 """The most digits of a number: more do not fit into a float, and many more Python does not read."""
 DEEPEST: Final = 20
-"""How often types and defaults may be nested."""
+"""The largest nesting depth of types and defaults."""
 COMPLEX = re.compile(r"\([+-]?[\dinfae.+-]+j\)|[+-]?[\d.]+(?:[eE][+-]?\d+)?j")
 STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 

@@ -29,7 +29,7 @@ def refresh(digest: str, *, missing: bool) -> State:
     Parameters
     ----------
     digest : str
-        Digest of the sources, taken before they are read; empty where nothing shall be written.
+        Digest of the sources, taken before they are read; empty if nothing is to be written.
     missing : bool
         There was no snapshot.
 
@@ -41,7 +41,7 @@ def refresh(digest: str, *, missing: bool) -> State:
     began = time.perf_counter()
     found = load([source_path()])
     if digest:
-        what = "there is no snapshot of ops.yaml" if missing else "ops.yaml or its loader has changed"
+        what = "ops.yaml has no snapshot" if missing else "ops.yaml or its loader has changed"
         try:
             write(SNAPSHOT_PATH, render(found, digest))
             forget_bytecode()
@@ -61,7 +61,7 @@ def refresh(digest: str, *, missing: bool) -> State:
 
 
 def make_snapshot() -> None:
-    """Write the snapshot, if it is not there as it shall be."""
+    """Write the snapshot, if it is missing or out of date."""
     now = digest()
     write(SNAPSHOT_PATH, render(load([source_path()]), now))
 
@@ -94,7 +94,7 @@ def make_stubs() -> str:
 
 
 def say(message: str) -> None:
-    """Print one line to the standard error, where there is one."""
+    """Print one line to the standard error, if there is one."""
     if sys.stderr is not None:
         print(f"tt: {message}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""What ops.yaml says, as frozen dataclasses.
+"""The content of ops.yaml, as frozen dataclasses.
 
 Printing a signature gives back the text that was parsed; `grammar` refuses any other spelling.
 """
@@ -236,12 +236,12 @@ class OpDefinition:
 
     @property
     def has_function(self) -> bool:
-        """Whether there is a public function."""
+        """Whether it has a public function."""
         return "function" in self.variants
 
     @property
     def has_method(self) -> bool:
-        """Whether there is a method."""
+        """Whether it has a method."""
         return "method" in self.variants
 
     @property
@@ -251,7 +251,7 @@ class OpDefinition:
 
     @property
     def has_inplace(self) -> bool:
-        """Whether there is an in-place form."""
+        """Whether it has an in-place form."""
         return "inplace" in self.variants
 
     @property

@@ -1,7 +1,7 @@
-"""What documentation says about operators besides ops.yaml: formulas, the meanings of parameters, related operators.
+"""Documentation of operators that ops.yaml does not have: formulas, the meanings of parameters, related operators.
 
 The texts are YAML files in `core/schema/texts`, one for each family, and `common.yaml` with the meanings of parameters
-by their names.  They are read when documentation is asked for, never by `import tt`.
+by their names.  They are read when documentation is needed, never by `import tt`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHARED: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class OperatorText:
-    """What the files say about an overload.
+    """The text of the files about an overload.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def _add(known: dict[str, Any], fields: Mapping[str, Any]) -> None:
 
 
 def operator_text(definition: OpDefinition) -> OperatorText:
-    """Return what the files say about an overload: the entry of its operator, then its own.
+    """Return the text of the files about an overload: the entry of its operator, then its own.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def operator_text(definition: OpDefinition) -> OperatorText:
 
 
 def meaning(definition: OpDefinition, argument: Argument) -> str:
-    """Return what a parameter means, or an empty text: of an internal operator, or of a plugin's.
+    """Return the meaning of a parameter; empty for an internal operator, or a plugin's.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def source_path() -> str:
 
 
 class Definitions(Mapping[str, OpDefinition]):
-    """The operators by qualified name, in the order of ops.yaml; each is made when it is first asked for."""
+    """The operators by qualified name, in the order of ops.yaml; each is made when it is first requested."""
 
     def __init__(
         self, records: Mapping[str, tuple[Any, ...]], types: tuple[Any, ...], aliases: tuple[Any, ...]

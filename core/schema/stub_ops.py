@@ -78,7 +78,7 @@ def _groups(found: Iterable[OpDefinition]) -> dict[str, list[OpDefinition]]:
 
 
 def _operator(name: str, overloads: list[OpDefinition], form: str) -> list[str]:
-    """Return the class of an operator, and of each of its overloads where there are several."""
+    """Return the class of an operator, and of each of its overloads if there are several."""
     if len(overloads) == 1:
         return [f"class {name}(_Overload):", *_calls(overloads, form)]
     lines, members = [], []

@@ -101,7 +101,7 @@ def methods_stub() -> str:
         lines += [f"class {name}(NamedTuple):", *(f"    {field}: Tensor" for field in fields), ""]
     lines += [
         "class TensorMethods(TensorBase):",
-        '    """What `Tensor` has from ops.yaml and from plugins."""',
+        '    """Members of `Tensor` from ops.yaml and from plugins."""',
     ]
     lines += ["    # --- members that are not operators ---", by_hand.rstrip("\n")]
     for name, member in members.items():
@@ -255,7 +255,7 @@ def _exists(path: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the stubs that are not as they shall be; the arguments are those after the command's name: none."""
+    """Write the stubs that are out of date; the arguments are those after the command's name: none."""
     if arguments:
         print("usage: python -m tt.core.schema.stubs", file=sys.stderr)
         return 2

@@ -58,7 +58,7 @@ def expect_places(op: str, self: Described, dim: int, index: Described) -> None:
 
 
 def expect_index_fits(op: str, self: Described, dim: int, index: Described, name: str = "self") -> None:
-    """Raise unless the index is no larger than the tensor apart from `dim`."""
+    """Raise if the index is larger than the tensor in a dimension other than `dim`."""
     at = wrap_dim(op, dim, self.ndim)
     if (self.ndim or 1) != (index.ndim or 1):
         raise ShapeError(

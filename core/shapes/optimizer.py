@@ -35,7 +35,7 @@ def fused_step(
 
 
 FUSED_RULES: Final = {"adamax": 4, "nadam": 6, "radam": 5, "adadelta": 3, "rmsprop": 4, "rprop": 4, "asgd": 3}
-"""How many numbers a rule has, besides the two factors of the parameters."""
+"""The number of numbers that a rule takes in addition to the two factors of the parameters."""
 
 FUSED_STATES: Final = {
     "adamax": 2,
@@ -46,7 +46,7 @@ FUSED_STATES: Final = {
     "rprop": 2,
     "asgd": 1,
 }
-"""How many lists of states a rule cannot do without."""
+"""The number of lists of states that a rule requires."""
 
 
 @rule("fused_rule")

@@ -29,10 +29,10 @@ rule = RuleTable()
 Shape = tuple[int, ...]
 
 GATES: Final = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
-"""How many gates the weights of each mode have."""
+"""The number of gates in the weights of each mode."""
 
 SAVED: Final = {"lstm": 5, "gru": 4, "tanh": 0, "relu": 0}
-"""How many vectors of the hidden size each mode saves for the gradients."""
+"""The number of vectors of the hidden size that each mode saves for the gradients."""
 
 
 def expect(op: str, name: str, value: Any, shape: Shape) -> None:
@@ -116,7 +116,7 @@ def rnn_layer_backward(
     *,
     op: str,
 ) -> tuple[Shape, ...]:
-    """The gradients of input, states, weights and biases; without elements where there is no such argument."""
+    """The gradients of input, states, weights and biases; without elements for an absent argument."""
     shapes = rnn_layer(input, hx, cx, w_ih, w_hh, None, None, w_hr, batch_sizes, mode, op=op)
     for name, value, shape in (
         ("grad", grad, shapes[0]), ("h_grad", h_grad, shapes[1]), ("c_grad", c_grad, shapes[2]),

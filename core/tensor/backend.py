@@ -208,9 +208,9 @@ class Backend(DeviceInterface):
         raise NotImplementedError(f"{type(self).__name__}.clone")
 
     def copy_to(self, handle: Any, device: Device, *, non_blocking: bool = False) -> Any:
-        """Return a copy on a device of this backend; by way of the host unless overridden.
+        """Return a copy on a device of this backend; through the host unless overridden.
 
-        With `non_blocking` the copy may go on while the call returns, where the device can do that.
+        With `non_blocking` the copy may still run when the call returns, where the device can do that.
         """
         return self.from_numpy(self.to_numpy(handle), device)
 
@@ -271,9 +271,9 @@ class Backend(DeviceInterface):
     # --- other processes -------------------------------------------------------------------------------------------
 
     def share(self, handle: Any) -> Any:
-        """Return what another process needs to use the memory of a handle, or None: a copy travels by way of the host.
+        """Return a description by which another process uses a handle's memory; None sends a copy through the host.
 
-        What is returned can be pickled, and keeps the memory in this process until the other has taken it.
+        It can be pickled, and keeps the memory in this process until the other has opened it.
         """
         return None
 
@@ -363,7 +363,7 @@ class Backend(DeviceInterface):
         return 0
 
     def data_ptr(self, handle: Any) -> int:
-        """Return the address of the first element, or 0 where there is none."""
+        """Return the address of the first element, or 0 if there is none."""
         return 0
 
     def is_writable(self, handle: Any) -> bool:

@@ -124,17 +124,17 @@ class TensorBase:
 
     @property
     def device(self) -> Device:
-        """Where the data is."""
+        """The device of the data."""
         return self._spec.device
 
     @property
     def layout(self) -> Layout:
-        """How the data is laid out."""
+        """The layout of the data."""
         return self._spec.layout
 
     @property
     def _version(self) -> int:
-        """How often the memory was changed in place."""
+        """The number of in-place changes of the memory."""
         storage = self._storage
         return 0 if storage is None else storage.version
 

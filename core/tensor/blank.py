@@ -1,4 +1,4 @@
-"""What Python cannot say to C: instances without a constructor, and how long an integer is.
+"""Operations that Python cannot express for C: instances without a constructor, and the length of an integer.
 
 `Tensor` has a constructor for users, and the dispatcher makes tensors without calling it.
 

@@ -74,7 +74,7 @@ class DeviceInterface(Protocol):
     device_type : str
         For instance "cpu".
     numbered : bool
-        Whether tensors show the index of their device ("cuda:0") even where there is only one.
+        Whether tensors show the index of their device ("cuda:0") even if there is only one.
     """
 
     device_type: str = ""
@@ -272,7 +272,7 @@ class DeviceInterface(Protocol):
         return 1.0
 
     def pinned_memory(self, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
-        """Return an array of the host in page-locked memory, which the device copies while the host goes on.
+        """Return an array of the host in page-locked memory, which the device copies while the host continues.
 
         Raises
         ------

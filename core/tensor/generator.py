@@ -161,7 +161,7 @@ class Generator:
             self._seed, self._offset = int(data[0]), int(data[1])
 
     def clone_state(self) -> Generator:
-        """Return a generator that goes on from the same place."""
+        """Return a generator that continues from the same place."""
         new = Generator(self.device)
         new._seed, new._offset = self._seed, self._offset
         return new

@@ -95,7 +95,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     Raises
     ------
     AssertionError, ValueError
-        If there is no such strategy.
+        If the strategy is unknown.
 
     Examples
     --------
@@ -116,9 +116,9 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 class _Mapping:
-    """Mapped memory with its file, given back when this object dies.
+    """Mapped memory with its file, released when this object dies.
 
-    It is no part of `SharedMemory`, to which there are weak references: Python calls `__del__` before it clears them,
+    It is not part of `SharedMemory`, which is weakly referenced: Python calls `__del__` before it clears them,
     so another thread could find memory that is unmapped already.
     """
 
@@ -230,7 +230,7 @@ class SharedMemory:
         try:
             os.ftruncate(fd, nbytes + _HEADER)
             if sys.platform == "linux":
-                # Memory is taken now: where there is too little, a later write would kill the process.
+                # Memory is taken now: if there is too little, a later write would kill the process.
                 os.posix_fallocate(fd, 0, nbytes + _HEADER)
             os.pwrite(fd, (1).to_bytes(8, sys.byteorder), 0)
             new = cls(fd, nbytes, name)
@@ -388,7 +388,7 @@ def release_all() -> None:
 
 
 class _Family:
-    """What `multiprocessing` keeps to call `_finalize` in a child, which forgets the finalizers of its parent."""
+    """The object by which `multiprocessing` calls `_finalize` in a child, which forgets its parent's finalizers."""
 
 
 _family: Final = _Family()

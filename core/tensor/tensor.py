@@ -136,7 +136,7 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     tensor : Tensor
         The tensor to alias; it gets a storage, so that both share one version.
     clear : int
-        Key bits that the alias shall not have.
+        Key bits that the alias must not have.
     """
     if tensor._keys & PYTHON:
         return sibling(tensor, clear)

@@ -1,6 +1,6 @@
-"""Whether programs asked for results that are the same bits in every run; kernels and backends read it.
+"""Whether the program requires results with the same bits in every run; kernels and backends read it.
 
-Kernels whose results depend on the order in which threads finish have another way, in a fixed order; where there is
+Kernels whose results depend on the order in which threads finish have another way, in a fixed order; if there is
 none, they call `refuse`.
 """
 
@@ -20,7 +20,7 @@ class Determinism:
     Attributes
     ----------
     required : bool
-        Whether the results of operators shall be the same bits in every run.
+        Whether the results of operators must have the same bits in every run.
     warn_only : bool
         Whether an operator that cannot do so warns; else it raises.
     fill : bool

@@ -96,7 +96,7 @@ class dtype:  # noqa: N801 - PyTorch's name
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts have at least this precision."""
         if self in STORED:
-            raise TypeError(f"there is no complex dtype for {self}")
+            raise TypeError(f"no complex dtype corresponds to {self}")
         return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
 
 
@@ -156,9 +156,7 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     found = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
     if found is None:
         names = ", ".join(d.name for d in ALL_DTYPES)
-        raise TypeError(
-            f"there is no dtype for a NumPy array of {np.dtype(numpy)}; there are dtypes for: {names}"
-        )
+        raise TypeError(f"no dtype corresponds to a NumPy array of {np.dtype(numpy)}; supported are: {names}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the first page of the site shows: parts of README.md and of the example backend, which tests run."""
+"""The content of the site's first page: parts of README.md and of the example backend, which tests run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of the site, drawn at build time from what tt says of itself: SVG in the colours of the page.
+"""Pictures of the site, drawn at build time from tt's own records: SVG in the colours of the page.
 
 A page has `<!-- picture: NAME -->`; a function of that name without parameters returns the picture.
 """

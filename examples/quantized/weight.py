@@ -96,7 +96,7 @@ class Int8Weight(tt.Tensor):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Answer `F.linear` before it is taken apart; everything else goes on to the operators."""
+        """Answer `F.linear` before it is taken apart; everything else continues to the operators."""
         found = FUNCTIONS.get(func)
         if found is not None:
             return found(*args, **(kwargs or {}))

@@ -85,7 +85,7 @@ def _set_requires_grad(self: Any, value: bool) -> None:
     else:
         self._keys &= ~STATE.bit
         if self._record is not None and self._record.node is not None:
-            # Calls recorded before lead to the old end, whose gradient is no longer visible.
+            # Calls recorded before lead to the old end, whose gradient is hidden now.
             renew(self, self._record)
 
 

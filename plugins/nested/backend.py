@@ -152,7 +152,7 @@ class JaggedBackend(Backend):
         rows = handle.raggedness
         if rows.shortest != rows.longest:
             raise errors.LayoutError(
-                f"rows of different lengths, {handle.shape[handle.ragged_dim]}, are no array\n"
+                f"rows of different lengths, {handle.shape[handle.ragged_dim]}, do not form an array\n"
                 "  try: x.to_padded_tensor(0.0)"
             )
         return self._padded(handle)

@@ -91,7 +91,7 @@ def nested_tensor(
     LayoutError
         For the layout tt.strided.
     ShapeError
-        When there are no rows, or they differ in several dimensions.
+        When the list is empty, or rows differ in several dimensions.
 
     Examples
     --------

@@ -46,9 +46,7 @@ def along(op: str) -> Callable[..., Any]:
     def function(*args: Any) -> Any:
         self, dim = args[0], dim_of(name, args[0], args[at])
         if dim == 0:
-            raise refuse(
-                name, "the dimension of the batch is no dimension of a row", "a loop over x.unbind()"
-            )
+            raise refuse(name, "rows do not have the dimension of the batch", "a loop over x.unbind()")
         inner = (*args[1:at], dim - 1, *args[at + 1 :])
         ragged = ragged_dim(self)
         if dim != ragged:
@@ -104,9 +102,7 @@ def softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
     """Normalise the elements of each row, or along a dense dimension."""
     at = dim_of("softmax", self, dim)
     if at == 0:
-        raise refuse(
-            "softmax", "the dimension of the batch is no dimension of a row", "a loop over x.unbind()"
-        )
+        raise refuse("softmax", "rows do not have the dimension of the batch", "a loop over x.unbind()")
     if at != ragged_dim(self):
         return like(self, ops.softmax(values_of(self), at - 1, dtype=dtype))
     shifted, of_row, sums, kind = _shifted(self, dtype)
@@ -118,9 +114,7 @@ def log_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
     """Return the logarithm of the softmax."""
     at = dim_of("log_softmax", self, dim)
     if at == 0:
-        raise refuse(
-            "log_softmax", "the dimension of the batch is no dimension of a row", "a loop over x.unbind()"
-        )
+        raise refuse("log_softmax", "rows do not have the dimension of the batch", "a loop over x.unbind()")
     if at != ragged_dim(self):
         return like(self, ops.log_softmax(values_of(self), at - 1, dtype=dtype))
     shifted, of_row, sums, kind = _shifted(self, dtype)

@@ -82,22 +82,22 @@ def _with_values(self: Tensor, values: Tensor, ragged_dim: int | None) -> Tensor
 def tables(device: str) -> list[KernelTable]:
     """Return the tables of a device, with jagged tensors alone and together with strided ones."""
     strided, alone = KernelTable(device, "strided"), KernelTable(device, "jagged")
-    beside = KernelTable(device, ("jagged", "strided"))
+    mixed = KernelTable(device, ("jagged", "strided"))
     strided.kernel("nested::jagged", _jagged, tensors=True)
     alone.kernel("nested::values", _values, tensors=True)
-    beside.kernel("nested::with_values", _with_values, tensors=True)
+    mixed.kernel("nested::with_values", _with_values, tensors=True)
     alone.kernel("alias", lambda self: self)
     for op, function in functions().items():
         definition = REGISTRY.operator(op).definition
         names = [argument.name for argument in definition.signature.arguments]
         alone.kernel(op, function, takes=names, dtypes=definition.dtypes, tensors=True)
         if sum(argument.type.is_tensor for argument in definition.signature.arguments) > 1 or op in LISTS:
-            beside.kernel(op, function, takes=names, dtypes=definition.dtypes, tensors=True)
+            mixed.kernel(op, function, takes=names, dtypes=definition.dtypes, tensors=True)
     for op, function in IN_PLACE.items():
         names = [argument.name for argument in REGISTRY.operator(op).definition.signature.arguments]
         alone.kernel(op, function, takes=names, form="inplace", tensors=True)
-        beside.kernel(op, function, takes=names, form="inplace", tensors=True)
-    return [strided, alone, beside]
+        mixed.kernel(op, function, takes=names, form="inplace", tensors=True)
+    return [strided, alone, mixed]
 
 
 LISTS: Final = frozenset({"cat", "index", "stack"})

@@ -131,7 +131,7 @@ def check_coo(
     IndexValueError
         When a coordinate is outside the size.
     LayoutError
-        When coordinates that shall be coalesced are not.
+        When coordinates declared as coalesced are not.
     """
     sparse_dim, nnz = indices.shape
     dense_dim = values.ndim - 1

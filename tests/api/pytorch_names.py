@@ -42,7 +42,7 @@ HELPERS: Final = (
 )  # fmt: skip
 """What modules without `__all__` import for themselves."""
 ONLY_RAISE: Final = frozenset({"compile", "jit.script", "jit.trace", "compiler.compile", "cuda.amp.autocast"})
-"""What tt has so that programs get a reason: it does not count."""
+"""Names that exist only to give a reason, which do not count."""
 
 
 def public(namespace: str) -> set[str]:

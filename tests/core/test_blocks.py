@@ -241,7 +241,7 @@ IN_PYTHON = {
     "api/serialization/options.py": 2,  # put a setting back
     "api/utils/benchmark/timer.py": 1,  # a generator
     "api/utils/data/worker_pool.py": 1,  # a generator
-    "api/utils/flop_counter.py": 1,  # prints what a mode has counted
+    "api/utils/flop_counter.py": 1,  # prints the counts of a mode
     "api/utils/hooks.py": 1,  # a handle is removed once
     "api/utils/module_tracker.py": 1,  # handles of hooks
     "api/utils/tensorboard.py": 1,  # closes a file

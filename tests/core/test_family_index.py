@@ -1,4 +1,4 @@
-"""The index of operators by module: what it holds, when it is made again, and where it cannot be written."""
+"""The index of operators by module: its content, when it is made again, and folders that are read-only."""
 
 import importlib
 import json

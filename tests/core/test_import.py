@@ -48,7 +48,7 @@ def test_the_schema_is_read_from_the_snapshot_not_from_yaml() -> None:
     assert not found & {"yaml", "tt.core.schema.load", "tt.core.schema.grammar"}
 
 
-# --- what a first step may import ------------------------------------------------------------------------------
+# --- imports of a first step -----------------------------------------------------------------------------------
 
 HEAVY = (
     "asyncio", "cupy", "email", "hmac", "http", "importlib.metadata", "importlib.resources", "pathlib", "rich", "scipy",

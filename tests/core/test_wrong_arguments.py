@@ -37,7 +37,7 @@ def wrong(argument: Any, value: Any) -> list[Any]:
         return TENSORS
     if isinstance(value, list | tuple):
         return LISTS
-    if argument.type.base == "any":  # a function may be right, and what it raises is the user's
+    if argument.type.base == "any":  # a function may be valid, and its exceptions are the user's
         return [value for value in NUMBERS if not callable(value)]
     return ["nonsense", "", 5] if argument.type.base == "str" else NUMBERS
 

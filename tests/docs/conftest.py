@@ -34,7 +34,7 @@ class Page:
         return "\n".join([*FENCE.findall(self.text), *CODE.findall(self.prose)])
 
     def mentions(self, name: str) -> bool:
-        """Tell whether a name is set as code."""
+        """Return whether a name is set as code."""
         return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", self.code) is not None
 
     @property
@@ -69,7 +69,7 @@ class Book(dict[str, Page]):
     """All pages by their path from the root of the repository."""
 
     def __missing__(self, name: str) -> Page:
-        raise AssertionError(f"there is no page {name}")
+        raise AssertionError(f"page {name} does not exist")
 
 
 @pytest.fixture(scope="session")

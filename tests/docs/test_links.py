@@ -24,9 +24,9 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(pages):
             file, _, anchor = target.partition("#")
             path = (page.path.parent / file).resolve() if file else page.path
             if not path.exists():
-                broken.append(f"{name}: {target}: there is no such file")
+                broken.append(f"{name}: {target}: the file does not exist")
             elif anchor and anchor not in map(slug, type(page)(path, path.read_text()).headings):
-                broken.append(f"{name}: {target}: there is no such heading")
+                broken.append(f"{name}: {target}: the heading does not exist")
     assert not broken, "\n".join(broken)
 
 

@@ -1,4 +1,4 @@
-"""What the site adds to the pages: pictures, the first page, places in the code."""
+"""Parts of the site beyond the pages: pictures, the first page, locations in the code."""
 
 from __future__ import annotations
 

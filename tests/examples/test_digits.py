@@ -1,4 +1,4 @@
-"""The digits example learns its task, and nothing where there is nothing to learn."""
+"""The digits example learns its task, and nothing if there is nothing to learn."""
 
 from __future__ import annotations
 

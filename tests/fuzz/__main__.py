@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for name in options.fuzzers:
         if name not in FUZZERS:
-            parser.error(f"there is no fuzzer {name!r}; there are {', '.join(FUZZERS)}")
+            parser.error(f"unknown fuzzer {name!r}; known: {', '.join(FUZZERS)}")
     if options.guard:
         guard()
     if options.replay:

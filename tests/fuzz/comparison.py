@@ -133,7 +133,7 @@ def check(
 
 
 def _in_double(definition: Any, arguments: Mapping[str, Any], cotangent: str = "") -> Any:
-    """Return PyTorch's results in double precision, or gradients for a cotangent; nothing if that is no wider."""
+    """Return PyTorch's results in double precision, or gradients for a cotangent; nothing if it used that already."""
 
     def widen(value: Any) -> Any:
         if isinstance(value, list | tuple):

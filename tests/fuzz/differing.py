@@ -298,7 +298,7 @@ def _repeated(arguments: Mapping[str, Any]) -> bool:
 
 
 def _largest(value: Any) -> float:
-    """Return the largest magnitude; NaN where there is one."""
+    """Return the largest magnitude; NaN if there is one."""
     array = np.abs(as_array(value).astype(np.complex128))
     return float(array.max(initial=0.0))
 

@@ -106,7 +106,7 @@ class Draft:
         return found
 
     def draw(self, chance: random.Random, kind: type | tuple[type, ...]) -> tuple[Any, Any] | None:
-        """Return the place of an argument of a kind, or None where there is none."""
+        """Return the place of an argument of a kind, or None if there is none."""
         found = [
             (container, key) for container, key in self.places()
             if isinstance(container[key], kind) and not (kind is int and isinstance(container[key], bool))

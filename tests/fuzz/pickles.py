@@ -1,7 +1,7 @@
-"""Pickles of tensors and of what belongs to them, with bytes and facts changed.
+"""Pickles of tensors and related objects, with bytes and facts changed.
 
-Whoever loads a pickle trusts it to run code, so any exception will do; but memory is never read or written outside of
-what the pickle brought, and nothing ends the process.
+Loading a pickle may run its code, so any exception is acceptable.  But no memory outside the pickle's own may be read
+or written, and the process must not end.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ class Sequence:
     bases : dict of str to str
         For each of them, the one whose memory it may share.
     defined : bool
-        Whether no step changes a tensor of which several elements are one in memory, reads at places what it writes at
-        others, or looks at the bits of numbers: what comes of that is left open.
+        Whether no step has an undefined result: none changes a tensor with several elements in one place, reads
+        memory that it also writes, or reads the bits of numbers.
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -225,8 +225,8 @@ class Sequence:
     def fits(self, line: str) -> bool:
         """Return whether a call writes a result of the same shape into memory that it does not read.
 
-        Of what is read while it is written PyTorch makes anything, and tensors that share memory with one that is
-        resized see other elements.
+        PyTorch's result is undefined for memory that is read while it is written, and tensors that share memory with a
+        resized one see other elements.
         """
         call, _, targets = line.rpartition(", out=")
         read, written = (
@@ -261,7 +261,7 @@ class Sequence:
         if what in ("y", "z"):
             others = self.names.items()
             if what == "z":
-                # Of what is read while it is written, PyTorch makes anything.
+                # PyTorch's result for memory that is read while it is written is undefined.
                 alike = [
                     name
                     for name, other in others

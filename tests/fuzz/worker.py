@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _serve(lines: int, answers: int, megabytes: int) -> None:
-    """Answer each line; return when there are no more."""
+    """Answer each line; return at the end of input."""
     if megabytes:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     check, every = _guard(), int(os.environ.get("TT_FUZZ_GUARD", "1"))

@@ -120,7 +120,7 @@ def _computed_in(name: str, values: Any) -> str:
 
 
 def _as_good(ours: Any, theirs: Any, precise: Any) -> bool:
-    """Tell whether tt is not further from the precise result than PyTorch is, but for a factor of two.
+    """Return whether tt is not further from the precise result than PyTorch is, but for a factor of two.
 
     Where PyTorch's is not finite and the precise one is, tt may have either.
     """

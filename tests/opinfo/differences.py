@@ -81,6 +81,6 @@ DIFFERENCES: dict[str, Predicate] = {
 
 
 def purposeful(key: str, check: str, dtype: Any, args: Any, kwargs: Any) -> bool:
-    """Tell whether a difference is listed."""
+    """Return whether a difference is listed."""
     predicate = DIFFERENCES.get(key) or DIFFERENCES.get(key.partition(".")[0])
     return predicate is not None and predicate(check, dtype, args, kwargs)

@@ -86,7 +86,7 @@ def _plain(theirs: Any) -> bool:
 
 
 def drops(name: str, args: Any, kwargs: Any) -> bool:
-    """Tell whether a call of attention drops weights, each library others."""
+    """Return whether a call of attention drops weights, each library others."""
     if name.endswith("multi_head_attention_forward"):
         return bool(args[10]) and bool(kwargs.get("training", True))
     return name.endswith("scaled_dot_product_attention") and bool(kwargs.get("dropout_p"))

@@ -80,7 +80,7 @@ def test_every_operator_conforms_in_every_kind_of_dtype(run, kind):
     """
     count, missing, failures = json.loads(run(program, STRICT))
     assert count > 0 and failures == []
-    # Memory cannot be read as another dtype where there is no memory to share.
+    # Memory cannot be read as another dtype without memory to share.
     assert set(missing) <= {"view.dtype"}
 
 

@@ -18,7 +18,7 @@ class MultiheadAttention(Module):
     """Attention of several heads, which each see a part of projected queries, keys and values.
 
     Shapes: query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim) to (L, N, embed_dim) and weights (N, L, S);
-    with `batch_first` N comes first; without batch there is no N.  Source: Vaswani et al., Attention Is All You Need,
+    with `batch_first` N comes first; without a batch it is missing.  Source: Vaswani et al., Attention Is All You Need,
     2017.
 
     Parameters

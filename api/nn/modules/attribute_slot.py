@@ -1,4 +1,4 @@
-"""What Python cannot say to C: how the attributes of modules are read.
+"""Reading the attributes of modules through a C slot, which Python cannot express.
 
 Note [Reading parameters]
 -------------------------

@@ -18,7 +18,7 @@ __all__ = [
 
 
 class NormBase(Module):
-    """What batch and instance normalisation share: a weight, a bias and running statistics, each (num_features,)."""
+    """The base of batch and instance normalisation: a weight, a bias and running statistics, each (num_features,)."""
 
     _version = 2
     num_features: int

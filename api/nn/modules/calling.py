@@ -1,4 +1,4 @@
-"""What happens at each use of a module: calling it, and reading its parameters, buffers and submodules.
+"""The hot path of a module: calling it, and reading its parameters, buffers and submodules.
 
 This is a hot module: plain Python that Cython compiles with the C types of its `.pxd`.
 """

@@ -159,7 +159,7 @@ class Conversion(Traversal):
         dtype : dtype, optional
             A floating-point or complex dtype.
         non_blocking : bool
-            Whether copies from pinned memory may go on while the program does.
+            Whether copies from pinned memory may run while the program continues.
         memory_format : memory_format, optional
             The memory format of tensors with four or five dimensions.
 

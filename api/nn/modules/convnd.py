@@ -20,7 +20,7 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class ConvNd(Module):
-    """What all convolutions have: their arguments, a weight and a bias.
+    """The base of all convolutions: their arguments, a weight and a bias.
 
     `weight` is (out_channels, in_channels / groups, *kernel_size), for transposed convolutions (in_channels,
     out_channels / groups, *kernel_size); `bias` is (out_channels,).  Both are drawn uniformly within

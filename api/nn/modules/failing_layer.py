@@ -1,8 +1,8 @@
-"""Which layer of a model an error comes from, and which of its arguments it does not take.
+"""Finds the layer of a model that raised an error, and the argument that it refused.
 
 An error of an operator names shapes and dtypes; in a model of a hundred layers the question is which one was called.
 Each module that an error of tt passes on its way out puts its part of the path into one note of the exception.  What
-Python itself raises in a layer that was given something else than tensors becomes an error that names the argument.
+Python itself raises in a layer that was given something other than tensors becomes an error that names the argument.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _origin(error: Exception) -> tuple[str, bool]:
         return "", True
     while at.tb_next is not None:
         at = at.tb_next
-    code = at.tb_frame.f_code.co_code  # empty in compiled modules, which raise what they mean to
+    code = at.tb_frame.f_code.co_code  # empty in compiled modules, which raise only on purpose
     stated = not 0 <= at.tb_lasti < len(code) or code[at.tb_lasti] == _RAISE
     return at.tb_frame.f_globals.get("__name__", ""), stated
 

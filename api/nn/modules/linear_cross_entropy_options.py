@@ -1,4 +1,4 @@
-"""How the cross-entropy of a linear layer is computed in parts."""
+"""Options for computing the cross-entropy of a linear layer in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What losses share: a reduction, and for some a weight of each class or element."""
+"""Base classes of losses: a reduction, and for some a weight for each class or element."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def permuted(tensor: tt.Tensor, permutation: tt.Tensor, dim: int = 1) -> tt.Tens
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: the parameters of all layers and directions, and checks of the input.
+    """The base of RNN, LSTM and GRU: the parameters of all layers and directions, and checks of the input.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class RNNBase(Module):
     # --- running -----------------------------------------------------------------------------------------------
 
     def _check_kinds(self, input: Any, hx: State) -> None:
-        """Raise unless the input is a tensor or a packed sequence, and the states are what the layer takes."""
+        """Raise unless the input is a tensor or a packed sequence, and the states fit the layer."""
         if not isinstance(input, (tt.Tensor, PackedSequence)):
             raise ArgumentError(
                 type(self).__name__,

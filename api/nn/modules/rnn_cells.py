@@ -15,7 +15,7 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
 class RNNCellBase(Module):
-    """What cells share: their parameters.
+    """The base of recurrent cells: their parameters.
 
     Parameters
     ----------

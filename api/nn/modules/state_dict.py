@@ -23,7 +23,7 @@ class _Keys(NamedTuple):
 
 
 class IncompatibleKeys(_Keys):
-    """What `load_state_dict` found missing, and found too much."""
+    """The keys that `load_state_dict` found missing, and those that it did not expect."""
 
     __slots__ = ()
 

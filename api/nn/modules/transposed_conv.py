@@ -39,7 +39,7 @@ class _ConvTranspose(ConvNd):
         )  # fmt: skip
 
     def _output_padding(self, input: tt.Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
-        """Return the padding at the end of each dimension that gives a result of the size that was asked for."""
+        """Return the padding at the end of each dimension that gives a result of the size that was requested."""
         if output_size is None:
             return self.output_padding
         dims, channels = self._dims, 2 if input.dim() == self._dims + 2 else 1

@@ -57,7 +57,7 @@ def parallel_apply(
             )
     if not tt.cuda.is_available():
         raise UnsupportedError(
-            "parallel_apply(): there is no GPU, and a CPU is one device\n  try: calling the modules one after the other"
+            "parallel_apply(): no GPU was found, the CPU is one device\n  try: calling the modules one after the other"
         )
     with_gradients = tt.is_grad_enabled()
     found: list[Any] = [None] * len(modules)

@@ -161,7 +161,7 @@ def orthogonal(
     Raises
     ------
     ValueError
-        If it has no such matrix, or there is no such map.
+        If it has no such matrix, or the map is unknown.
 
     Examples
     --------

@@ -247,7 +247,7 @@ def register_parametrization(
     Raises
     ------
     ValueError
-        If there is no such tensor, or the parametrization returns something unfit.
+        If the module has no such tensor, or the parametrization returns an unsuitable value.
 
     Examples
     --------

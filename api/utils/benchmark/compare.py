@@ -15,7 +15,7 @@ _BEST, _GOOD, _BAD, _END = "\033[92m\033[1m", "\033[92m", "\033[91m", "\033[0m"
 
 
 class Colorize(Enum):
-    """Which times are compared by colour: all with each other in a column, or in a row."""
+    """The times that colours compare: those of a column, or of a row."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -28,7 +28,7 @@ class Compare:
     Parameters
     ----------
     results : list of Measurement
-        What is shown; measurements of one task are put together.
+        The measurements to show; those of one task are merged.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What was measured: the times of a statement, and what they say."""
+"""Measurements: the times of a statement, and statistics of them."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def trim_sigfig(x: float, n: int) -> float:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What is measured.
+    """The description of a measured statement.
 
     Attributes
     ----------
     stmt, setup, global_setup : str
         The statement, and what runs before it.
     label, sub_label, description, env : str or None
-        What it is called: the table, the row, the column, and where it ran.
+        Its names in the table, the row and the column, and where it ran.
     num_threads : int
         How many threads kernels use.
 
@@ -97,7 +97,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """What stands above its times."""
+        """The title above its times."""
         if self.label is None:
             return (
                 f"stmt: {self.stmt}"
@@ -183,7 +183,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median are worth to be shown."""
+        """The number of significant digits of the median."""
         if len(self.raw_times) < 2 or self.iqr == 0:
             return MAX_SIGNIFICANT
         # The error of a median falls with the root of the number of times; 1.645 stands for 90 %.
@@ -195,26 +195,26 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times differ so much that the median says little."""
+        """Whether the times differ so much that the median is unreliable."""
         return not self.meets_confidence()
 
     def meets_confidence(self, threshold: float = WARN_ABOVE) -> bool:
-        """Return whether the quartiles are no further apart than a part of the median."""
+        """Return whether the quartiles are at most a fraction of the median apart."""
         return len(self.raw_times) < 4 or self.iqr / max(self.median, 1e-12) < threshold
 
     @property
     def title(self) -> str:
-        """What stands above the times."""
+        """The title above the times."""
         return self.task_spec.title
 
     @property
     def env(self) -> str:
-        """Where it ran."""
+        """The environment in which it ran."""
         return self.task_spec.env or "Unspecified env"
 
     @property
     def as_row_name(self) -> str:
-        """What its row in a table is called."""
+        """The name of its row in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     @staticmethod

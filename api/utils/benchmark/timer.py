@@ -64,7 +64,7 @@ def _is(kind: type, *values: Any) -> bool:
 
 
 class Timer:
-    """Measures how long a statement takes, with `tt` imported for it and one thread unless asked for more.
+    """Measures how long a statement takes, with `tt` imported for it and one thread unless more are requested.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Timer:
     globals : dict, optional
         The names that the statement uses.
     label, sub_label, description, env : str, optional
-        What the table, the row and the column of the measurement are called, and where it ran.
+        The names of the table, the row and the column of the measurement, and where it ran.
     num_threads : int
         How many threads kernels use.
 
@@ -141,7 +141,7 @@ class Timer:
         return Measurement(number, self._times(number), self._task)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """Raise: a number of runs that nobody chose well says little.
+        """Raise, because an arbitrary number of runs says little.
 
         Raises
         ------

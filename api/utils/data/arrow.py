@@ -48,7 +48,7 @@ def from_arrow(data: Any) -> Any:
     ImportError
         If pyarrow is not installed.
     DataTypeError
-        If there is no dtype for the elements.
+        If tt has no dtype for the elements.
     ValueRangeError
         If elements are missing.
     ArgumentError
@@ -99,7 +99,7 @@ def _tensor(pa: Any, array: Any, name: str) -> Any:
     dtype = _dtype(kind)
     if dtype is None:
         raise DataTypeError(
-            f"from_arrow(): there is no dtype for {kind}, the type of {name}\n"
+            f"from_arrow(): tt has no dtype for {kind}, the type of {name}\n"
             "  try: cast(...) to numbers first; texts are read as NumPy or Python objects"
         )
     return _read_only(np.asarray(array.to_numpy(zero_copy_only=True)))

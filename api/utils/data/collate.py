@@ -107,7 +107,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
     Raises
     ------
     ArgumentError
-        If there is no function for an element.
+        If no function handles an element.
     ShapeError
         If sequences have different lengths.
 
@@ -220,7 +220,7 @@ default_collate_fn_map: CollateMap = {
     str: collate_str_fn,
     bytes: collate_str_fn,
 }
-"""What `default_collate` does with elements of each type.  Entries that are added extend it."""
+"""The function with which `default_collate` handles elements of each type.  Add entries to extend it."""
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

@@ -24,7 +24,7 @@ Element = TypeVar("Element", covariant=True)
 _FIXED: Final = frozenset(
     {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 )
-"""What cannot be set later: samplers and workers have been made of it."""
+"""Attributes that cannot be set later, because samplers and workers were made from them."""
 
 
 class _EndlessSampler(Sampler[None]):
@@ -66,7 +66,7 @@ class DataLoader(Generic[Element]):
     generator : Generator, optional
         Where the order and the seeds of the workers come from; by default the global generator.
     prefetch_factor : int, optional
-        How many batches each worker makes ahead; 2 where there are workers.
+        How many batches each worker makes ahead; 2 if there are workers.
     persistent_workers : bool
         Whether the workers stay for the next pass.
     pin_memory_device : str
@@ -190,7 +190,7 @@ class DataLoader(Generic[Element]):
 
     @property
     def multiprocessing_context(self) -> BaseContext | None:
-        """How processes are started."""
+        """The context that starts processes."""
         return self._context
 
     @multiprocessing_context.setter

@@ -132,7 +132,7 @@ class StackDataset(Dataset[Any]):
     Raises
     ------
     ValueRangeError
-        If the lengths differ, or there are no datasets, or some with and some without a name.
+        If the lengths differ, no dataset is given, or only some have names.
 
     Examples
     --------

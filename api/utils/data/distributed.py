@@ -36,7 +36,7 @@ class DistributedSampler(Sampler[int]):
     Raises
     ------
     RuntimeError
-        If a number is left out and there is no distributed package.
+        If a number is left out, because tt has no distributed package.
     ValueRangeError
         If the rank is not one of `num_replicas`.
 

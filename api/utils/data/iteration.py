@@ -23,7 +23,7 @@ __all__ = ["MultiProcessIterator", "SingleProcessIterator"]
 
 
 class _Iterator:
-    """What both kinds of passes share."""
+    """The base of both kinds of passes."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         # Not the loader: workers end as soon as it is dropped, which a cycle would delay.
@@ -83,12 +83,12 @@ class _Iterator:
 
 
 class SingleProcessIterator(_Iterator):
-    """A pass in which batches are made when they are asked for."""
+    """A pass in which batches are made on demand."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         if self._timeout:
-            raise AssertedError("timeout= needs num_workers > 0: batches are made when they are asked for")
+            raise AssertedError("timeout= needs num_workers > 0: batches are made on demand")
         self._fetch = make_fetcher(
             loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
         )
@@ -108,7 +108,7 @@ class MultiProcessIterator(_Iterator):
         super().__init__(loader)
         self._workers = loader.num_workers
         if not loader.prefetch_factor:
-            raise AssertedError("prefetch_factor must be greater than 0 where there are workers")
+            raise AssertedError("prefetch_factor must be greater than 0 if there are workers")
         self._most_tasks = loader.prefetch_factor * self._workers
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers

@@ -32,10 +32,10 @@ from tt.utils.data.worker_info import WorkerInfo, become_worker
 __all__ = ["EndOfStream", "WorkerArguments", "run_worker"]
 
 WATCH_INTERVAL: Final = 1.0
-"""How many seconds pass between two looks at the loader's process."""
+"""Seconds between two checks of the loader's process."""
 
 GRACE: Final = 5.0
-"""How many seconds a worker has to end when the loader's process has died."""
+"""Seconds that a worker has to end after the loader's process has died."""
 
 
 class EndOfStream(NamedTuple):

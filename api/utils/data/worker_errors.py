@@ -64,8 +64,8 @@ class ExceptionWrapper:
     def reraise(self) -> None:
         """Raise an exception of the same class, caused by the original one.
 
-        A class whose constructor takes something else than a message is raised as it was, with the traceback as a note;
-        a class that is not known here becomes a RuntimeError.
+        If the class is not made from a message, the exception is raised unchanged, with the traceback as a note; an
+        unknown class becomes a RuntimeError.
         """
         message = self.message()
         original = _unpickled(self.original)

@@ -20,7 +20,7 @@ from tt.utils.data.worker import WorkerArguments, run_worker
 __all__ = ["WorkerPool"]
 
 CHECK_INTERVAL: Final = 1.0
-"""How many seconds pass at most until a dead worker is noticed, whose connection another process may hold open."""
+"""Seconds within which a dead worker is noticed even if another process holds its connection open."""
 
 PATIENCE: Final = 5.0
 """For how many seconds ending workers may finish their work."""
@@ -76,7 +76,7 @@ class WorkerPool:
 
     @property
     def closed(self) -> bool:
-        """Whether the workers have been ended."""
+        """Whether the workers have been stopped."""
         return self._closed
 
     def send(self, worker: int, number: int | None, index: Any = None) -> None:

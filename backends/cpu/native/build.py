@@ -77,7 +77,7 @@ def compile_native(
         When there is nothing to compile, no compiler, or the compiler refuses a source.
     """
     if not modules:
-        raise NotBuiltError("there are no native kernels")
+        raise NotBuiltError("no native kernels are listed")
     try:
         import numpy as np
         import setuptools  # noqa: F401  # before distutils, which it brings along

@@ -107,7 +107,7 @@ def native_modules(root: Path, paths: Iterable[str], machine: str = platform.mac
 
 
 def level_of(module: str) -> str:
-    """Return the instruction set that an extension is compiled for, or "" where there is one extension for all.
+    """Return the instruction set that an extension is compiled for, or "" if there is one extension for all.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Files:
         self._places: dict[tuple[str, str], str | None] = {}
 
     def read(self, path: str) -> tuple[bytes, list[str]] | None:
-        """Return the content of a file and the names that it includes, or None where there is no file."""
+        """Return the content of a file and the names that it includes, or None if the file does not exist."""
         if path not in self._read:
             self._read[path] = None
             with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
@@ -154,7 +154,7 @@ class Files:
         return self._read[path]
 
     def made_of(self, source: str) -> list[str]:
-        """Return a source and all templates and headers that it includes, also by way of others."""
+        """Return a source and all templates and headers that it includes, directly or indirectly."""
         folder = os.path.dirname(source)
         found, open_files = {source: None}, [source]
         while open_files:
@@ -186,7 +186,7 @@ class Files:
 
 
 def made_of(source: Path) -> list[Path]:
-    """Return a source and all templates and headers that it includes, also by way of others."""
+    """Return a source and all templates and headers that it includes, directly or indirectly."""
     return [type(source)(path) for path in Files().made_of(str(source))]
 
 
@@ -231,7 +231,7 @@ def library_of(module: str, package: Path) -> Path:
 
 
 def read_record(package: Path | str) -> dict[str, Any]:
-    """Return the record of the last build; an empty one where there is none that can be read."""
+    """Return the record of the last build; an empty one if there is none that can be read."""
     try:
         with open(os.path.join(package, RECORD), encoding="utf-8") as file:
             record: dict[str, Any] = json.load(file)

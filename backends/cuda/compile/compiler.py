@@ -190,7 +190,7 @@ def compile_source(source: CudaSource, names: Sequence[str], arch: str) -> Compi
     CompileError
         When the text does not compile, with the lines that the compiler complains of.
     DeviceError
-        If there is no compiler.
+        If no compiler is installed.
     ValueRangeError
         If it does not support the architecture.
     """

@@ -296,7 +296,7 @@ def compile_all(
     Raises
     ------
     DeviceError, ValueRangeError
-        If there is no compiler, or it does not support an architecture.
+        If no compiler is installed, or it does not support an architecture.
     ConfigurationError
         When a kernel cannot be kept: the others are not compiled then.
     """

@@ -1,10 +1,10 @@
-"""How kernels walk over lines of strided elements: plans of launches, made once for each layout that occurs.
+"""Plans of launches for kernels over lines of strided elements, made once for each layout that occurs.
 
 Note [Walks of reductions]
 --------------------------
 Kept and combined dimensions are reduced to at most two each; a tensor for which that fails is copied
 first.  A plan then chooses one of three kernels: a group of lanes for a short line, a block for a long one (split
-into parts where there are fewer lines than the GPU has room for), or, where neighbours in memory belong to different
+into parts if there are fewer lines than the GPU has room for), or, where neighbours in memory belong to different
 lines, 32 columns side by side.  Plans depend on nothing but the layout, so results do not depend on the GPU or on
 timing.
 """
@@ -148,7 +148,7 @@ class ReductionPlan:
     kernel : str
         The kernel and its arguments, in which `{}` is the operation.
     grid : int
-        The blocks; 0 where there are no results.
+        The blocks; 0 without results.
     walk : bytes
         The struct Walk of walks.cuh.
     parts : int

@@ -79,7 +79,7 @@ class Allocator:
         CuPy.
     source : object, optional
         The allocator of `change_current_allocator`: `alloc(size, device, stream)` and
-        `free(ptr, size, device, stream)` are called for every allocation, and there is no pool.
+        `free(ptr, size, device, stream)` are called for every allocation, without a pool.
     """
 
     def __init__(self, cupy: Any, source: Any = None) -> None:

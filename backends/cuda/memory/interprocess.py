@@ -2,11 +2,11 @@
 
 Note [Memory of another process]
 --------------------------------
-CUDA hands over whole segments, as `cudaMalloc` returned them, so a tensor travels as the handle of its segment and its
-place there.  The sender keeps the memory of what it has sent until the receiver gives it up: a number on the host that
-both share says so, and the sender looks at these numbers when it sends something, and in `tt.cuda.ipc_collect()`.  What
-a receiver that was killed had is kept until the sender ends.  Before a tensor is sent, the work on its device is
-awaited.
+CUDA shares whole segments, as `cudaMalloc` returned them, so a tensor is sent as the handle of its segment and its
+offset there.  The sender keeps the memory of sent tensors until the receiver releases it, which the receiver records in
+a shared number on the host.  The sender checks these numbers whenever it sends, and in `tt.cuda.ipc_collect()`.  Memory
+of a killed receiver is kept until the sender ends.  Before a tensor is sent, the sender waits for the work on its
+device.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Mapping:
 
 
 class _Opened:
-    """What uses a segment of another process.
+    """An open segment of another process.
 
     There are weak references to it, so it has no `__del__`: Python calls that before it clears them, and another thread
     could find a segment that is closed already.
@@ -60,7 +60,7 @@ class _Received:
 
 
 class SentMemory:
-    """What this process has sent to others, and has received.
+    """The memory that this process has sent to others, and received.
 
     Parameters
     ----------

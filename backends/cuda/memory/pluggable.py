@@ -16,7 +16,7 @@ __all__ = ["CUDAPluggableAllocator", "change_current_allocator", "get_allocator_
 class CUDAPluggableAllocator:
     """Functions that allocate and free the memory of CUDA devices, from a shared library.
 
-    They are called for every allocation, because there is no pool above them; statistics are kept as usual.
+    They are called for every allocation, because no pool is above them; statistics are kept as usual.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which implementations attention may use, by PyTorch's names of them: public names of `tt.backends.cuda`.
+"""The implementations that attention may use, by PyTorch's names: public names of `tt.backends.cuda`.
 
 PyTorch has four implementations and chooses among those that are enabled; `scaled_dot_product_attention` of tt does so,
 too.  On the CPU there are flash attention and products; on CUDA, flash and memory-efficient attention are one kernel.
@@ -159,7 +159,7 @@ def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
 
 
 def is_flash_attention_available() -> bool:
-    """Return whether attention without the matrix of all scores can serve CUDA tensors: where there is a device.
+    """Return whether attention without the matrix of all scores can handle CUDA tensors: if a device exists.
 
     Examples
     --------

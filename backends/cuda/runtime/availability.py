@@ -54,7 +54,7 @@ def find_driver() -> Driver:
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
-        return Driver(problem=f"there is no NVIDIA driver ({_LIBRARY} was not found)")
+        return Driver(problem=f"no NVIDIA driver is installed ({_LIBRARY} was not found)")
     version, count = ctypes.c_int(), ctypes.c_int()
     library.cuDriverGetVersion(ctypes.byref(version))
     code = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))
@@ -80,7 +80,7 @@ def installed_cupy() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def cupy_version() -> str:
-    """Return the version of the only CuPy that is installed, or "" where there is none or several."""
+    """Return the version of the only CuPy that is installed, or "" if there is none or several."""
     packages = installed_cupy()
     found = [d.version for d in distributions() if str(d.metadata["Name"]).lower() in packages]
     return found[0] if len(packages) == 1 and found else ""

@@ -136,7 +136,7 @@ class Failures:
 
     @property
     def address(self) -> int:
-        """Where kernels note a fault; allocated at first use."""
+        """The record in which kernels note a fault; allocated at first use."""
         if self._words is None:
             self._allocate()
         return self._address

@@ -189,10 +189,10 @@ class CUDAGraph:
         Raises
         ------
         DeviceError
-            When no capture goes on, or something happened during it that captures do not allow.
+            When no capture is running, or something happened during it that captures do not allow.
         """
         if self._mode is None:
-            raise errors.DeviceError("capture_end(): no capture goes on\n  try: graph.capture_begin()")
+            raise errors.DeviceError("capture_end(): no capture is running\n  try: graph.capture_begin()")
         found, stream = backend(), self._stream
         mode, self._mode, self._stream = self._mode, None, None
         mode.__exit__(None, None, None)
@@ -247,7 +247,7 @@ class CUDAGraph:
     def reset(self) -> None:
         """Forget the captured work, and give its memory back, as far as no tensor is in it."""
         if self._mode is not None:
-            raise errors.DeviceError("reset(): the capture goes on\n  try: graph.capture_end()")
+            raise errors.DeviceError("reset(): the capture is still running\n  try: graph.capture_end()")
         self._forget()
 
     def _forget(self) -> None:

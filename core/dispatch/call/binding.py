@@ -345,7 +345,7 @@ def make_binder(
     signature : Signature
         The form that is called.
     defaults : tuple
-        The defaults of the arguments, MISSING where there is none.
+        The defaults of the arguments, MISSING if there is none.
     name : str
         Name of the called function, for messages.
     signatures : tuple of str

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class KernelCall:
-    """How the kernels of a cached call get their arguments and how their results are wrapped.
+    """Passes arguments to the kernels of a cached call, and wraps their results.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MutatingCall(KernelCall):
-    """How a cached call changes tensors: it refuses shared memory, runs the kernel and bumps the versions.
+    """A cached call that changes tensors: it refuses shared memory, runs the kernel and bumps the versions.
 
     Attributes
     ----------

@@ -220,7 +220,7 @@ class Operator:
 
     @property
     def out_count(self) -> int:
-        """How many tensors `out=` takes."""
+        """The number of tensors that `out=` takes."""
         return len(self.definition.signature.returns)
 
     def plan(self, form: str) -> SignaturePlan:

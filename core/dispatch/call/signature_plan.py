@@ -12,7 +12,7 @@ from tt.core.dispatch.call.argument_kinds import NO_DEFAULT
 
 
 class SignaturePlan:
-    """How arguments are bound, checked, and turned into keys and bits; the functional and the in-place form share one.
+    """Binds and checks arguments, and turns them into keys and bits; shared by the functional and the in-place form.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SignaturePlan:
     variadic : int
         Position of the sizes that may be given one by one, or -1.
     defaults : tuple
-        Of each parameter; NO_DEFAULT where there is none.
+        Of each parameter; NO_DEFAULT if there is none.
     tails : tuple of tuple
         The defaults of omitted arguments, for each number of given ones.
     names : dict of str to int

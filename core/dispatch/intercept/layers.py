@@ -37,7 +37,7 @@ class LayerTable(Protocol):
 
 
 def is_layer_table(table: object) -> TypeGuard[LayerTable]:
-    """Tell whether an object names the layer that it is for."""
+    """Return whether an object names the layer that it is for."""
     return isinstance(getattr(table, "layer", None), str)
 
 
@@ -92,14 +92,14 @@ class Layer:
         return self.rule(operator, form)
 
     def idle(self) -> bool:
-        """Tell whether the layer has nothing to do in this thread now.
+        """Return whether the layer has nothing to do in this thread now.
 
         A call without a rule then goes to the kernel below instead of the composite on the original tensors.
         """
         return False
 
     def passes_through(self, operator: Operator, form: str) -> bool:
-        """Tell whether calls go below unchanged where there is neither rule nor composite."""
+        """Return whether calls without a rule or a composite go below unchanged."""
         return False
 
     def unsupported(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
@@ -115,7 +115,7 @@ class Layer:
         return None
 
     def accept(self, table: LayerTable, source: Provider) -> Callable[[], None]:
-        """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
+        """Take a table (formulas, batching rules) that a plugin passes; return what undoes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:

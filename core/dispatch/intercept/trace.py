@@ -89,7 +89,7 @@ class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_call
         self._depth = 0
 
     def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
-        """Record the call and go on, staying active for the inner calls."""
+        """Record the call and continue, staying active for the inner calls."""
         cached = cached_call_with_modes(overload, args)
         shown = ", ".join(_describe(value) for value in args)
         call = TracedCall(
@@ -129,7 +129,7 @@ class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as count
         self.calls: Counter[tuple[str, str, str]] = Counter()
 
     def handle(self, overload: OpOverload, args: tuple[Any, ...]) -> Any:
-        """Count the call and go on, staying active for the inner calls."""
+        """Count the call and continue, staying active for the inner calls."""
         cached = cached_call_with_modes(overload, args)
         taken = served_by(cached.resolution)
         self.calls[overload.operator.name, overload.form, f"{taken.kind}: {taken.source}"] += 1

@@ -1,1 +1,1 @@
-"""What exists: operators, kernels, and who brought them."""
+"""The registry of operators and kernels, with their providers."""

@@ -16,9 +16,9 @@ __all__ = ["DefinitionTable", "read_definitions"]
 
 @dataclass
 class DefinitionTable:
-    """Which operators exist, by name and by alias.
+    """The known operators, by name and by alias.
 
-    Those of tt are made when they are first asked for by name; see `tt.core.schema.snapshot`.
+    Those of tt are made when they are first looked up by name; see `tt.core.schema.snapshot`.
     """
 
     _extra: dict[str, tuple[OpDefinition, Provider]] = field(default_factory=dict)

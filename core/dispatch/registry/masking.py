@@ -37,7 +37,7 @@ def mask_kernels(*patterns: str) -> AbstractContextManager[None]:
 
 
 def is_masked(definition: OpDefinition, kernel: Kernel, device: str) -> bool:
-    """Tell whether a kernel is ignored at present."""
+    """Return whether a kernel is ignored currently."""
     patterns = STATE.get("masked")
     if not patterns:
         return False

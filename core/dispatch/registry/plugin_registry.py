@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PluginRegistry", "Table"]
 
 Table: TypeAlias = KernelTable | CompositeTable | LayerTable
-"""The registrations that a plugin hands over."""
+"""The registrations of a plugin."""
 
 Waiting = tuple["Names", Callable[[], RegistrationHandle], "_Late"]
 

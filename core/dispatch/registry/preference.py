@@ -71,7 +71,7 @@ class PreferenceRule:
         return self.device if self.ops == "*" else f"{self.device}:{self.ops}"
 
     def covers(self, op: str, device: str | None) -> bool:
-        """Tell whether the rule is for an operator on a device type; None: for one that is on no device."""
+        """Return whether the rule is for an operator on a device type; None: for one that is on no device."""
         if self.device not in ("*", device):
             return False
         return self.ops == "*" or any(fnmatchcase(name, self.ops) for name in (op, op.split(".")[0]))
@@ -84,7 +84,7 @@ class PreferenceRule:
         return self.plugins.index(OTHERS) if OTHERS in self.plugins else len(self.plugins)
 
     def names(self, plugin: str, distribution: str) -> bool:
-        """Tell whether the list names a plugin; "*" does not."""
+        """Return whether the list names a plugin; "*" does not."""
         return plugin in self.plugins or distribution in self.plugins
 
 
@@ -98,13 +98,13 @@ class PluginNames(Protocol):
     """The registry's questions to the host about the plugin that brought a registration."""
 
     def declares(self, kind: str, name: str) -> bool:
-        """Tell whether the manifest declares a name."""
+        """Return whether the manifest declares a name."""
 
     def holds(self, kind: str, name: str) -> bool:
-        """Tell whether the plugin also is the one that the name stands for."""
+        """Return whether the plugin also is the one that the name stands for."""
 
     def extends(self, device: str) -> bool:
-        """Tell whether the manifest announces kernels for a device of another plugin."""
+        """Return whether the manifest announces kernels for a device of another plugin."""
 
     def lost(self, kind: str, name: str) -> str:
         """Return why the plugin does not hold a name that it declares."""

@@ -1,4 +1,4 @@
-"""How tables of kernels, of composites and of layers enter the registry, and leave it."""
+"""Adding tables of kernels, composites and layers to the registry, and removing them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _refuse_duplicate(registry: Registry, new: Registration) -> None:
 
 
 def _same_takes(registry: Registry, first: Kernel, second: Kernel) -> bool:
-    """Tell whether two kernels take the same arguments."""
+    """Return whether two kernels take the same arguments."""
     definition = registry.definition(first.op)
     if definition is None:
         return first.function is second.function

@@ -67,7 +67,7 @@ __all__ = [
 
 @dataclass
 class Registry(DefinitionTable, RegistrationScopes):
-    """Everything that the dispatcher knows.
+    """The dispatcher's registry.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class Registry(DefinitionTable, RegistrationScopes):
         if is_layer_table(table):
             return add_to_layer(self, table, source)
         raise TypeError(
-            f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
+            f"a plugin passes kernel tables, composite tables and tables of layers, not {type(table).__name__}"
         )
 
     def add_backend(self, backend: Backend, source: Provider | None = None) -> RegistrationHandle:
@@ -394,7 +394,7 @@ class Registry(DefinitionTable, RegistrationScopes):
         return sorted(found, key=lambda r: -r.kernel.priority)
 
     def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
-        """Return those that take part at present, the one that counts first; see Note [Taking part]."""
+        """Return those that take part currently, the one that counts first; see Note [Taking part]."""
         found = self.all_kernels_of(op, device, layouts)
         return [found[i] for i in in_order([r.eligibility() for r in found], [r.source for r in found])]
 

@@ -23,7 +23,7 @@ class RegistrationScopes:
         """Undo everything that a scope has noted, the last first; what was noted within it goes too.
 
         A scope that is closed already is left as it is.  Each is forgotten when all of it is undone, so that closing
-        can go on after an interrupt; removing a handle twice does nothing.
+        can continue after an interrupt; removing a handle twice does nothing.
         """
         at = next((i for i, scope in enumerate(self._scopes) if scope is handles), len(self._scopes))
         while len(self._scopes) > at:

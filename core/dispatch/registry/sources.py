@@ -22,7 +22,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who brought a registration.
+    """The provider of a registration.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Provider:
 
     @property
     def is_program(self) -> bool:
-        """Whether the program itself brought it, not a package."""
+        """Whether the program itself registered it, not a package."""
         return self.distribution == "(this program)"
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Registration:
         return "" if self.scope is None else self.source.plugin
 
     def eligibility(self) -> Eligibility:
-        """Return whether it takes part at present, and how preferred it is."""
+        """Return whether it takes part currently, and how preferred it is."""
         return eligibility_of(self.source, self.scope, self.names, self.kernel.op, self.device)
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class CompositeRegistration:
     scope: PluginNames | None = None
 
     def eligibility(self) -> Eligibility:
-        """Return whether it takes part at present, and how preferred it is."""
+        """Return whether it takes part currently, and how preferred it is."""
         return eligibility_of(self.source, self.scope, _namespace(self.op), self.op, None)
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class RegistrationHandle:
 
     @property
     def active(self) -> bool:
-        """Whether the registration is still there to be undone."""
+        """Whether the registration is still active."""
         return self._undo is not None
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Tables: what plugins fill when they are imported and hand over in a hook.
+"""Tables, which plugins fill when they are imported and pass to a hook.
 
 Filling a table registers nothing.  A plugin's `tt_register` hook gives its tables to the registry, which notes who
 brought them.
@@ -100,7 +100,7 @@ def taken_names(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
     Raises
     ------
     ValueError, TypeError
-        When a builtin tells no parameters; it must be registered with `takes`.
+        When the parameters of a builtin are unknown; register it with `takes`.
     """
     if kernel.takes is not None:
         return kernel.takes

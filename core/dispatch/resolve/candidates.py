@@ -1,4 +1,4 @@
-"""Which kernels serve a call, in which order and form."""
+"""The kernels that can run a call, in order, and in which form."""
 
 from __future__ import annotations
 

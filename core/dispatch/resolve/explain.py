@@ -84,7 +84,7 @@ class Explanation:
 
     @property
     def served(self) -> bool:
-        """Whether the call would be served."""
+        """Whether the call would run."""
         return self.error is None
 
     def steps(self) -> list[dict[str, Any]]:

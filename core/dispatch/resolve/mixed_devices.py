@@ -35,7 +35,7 @@ _READ_ARGUMENTS = {"ctc_loss": ("ctc_loss.IntList", (2, 3))}
 
 
 def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
-    """Return a copy of a tensor on another device, by way of the host; components are copied one by one.
+    """Return a copy of a tensor on another device, through the host; components are copied one by one.
 
     The meta device takes only the shape; nothing can be copied from it.
     """

@@ -16,7 +16,7 @@ __all__ = ["CallKey", "Candidate", "Resolution", "ResolveContext"]
 
 
 class CallKey(NamedTuple):
-    """What calls have in common that one cached call serves.
+    """The properties that all calls of one cached call share.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class ResolveContext:
     key : CallKey
         The combination.
     args : tuple
-        The arguments of its first call, for messages; empty where there is no call.
+        The arguments of its first call, for messages; empty without a call.
     resolution : Resolution
         The record.
     """

@@ -24,7 +24,7 @@ def _pinning_backend(device: Any) -> Any:
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Return the tensor in page-locked memory of the host, from which the accelerator copies while the host goes on.
+    """Return the tensor in page-locked memory of the host, from which the accelerator copies while the host continues.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     Raises
     ------
     DeviceError
-        If the tensor is not on the CPU, or there is no accelerator with such memory.
+        If the tensor is not on the CPU, or no accelerator with such memory is installed.
     """
     if self.device.type != "cpu" or self.layout.name != "strided":
         raise DeviceError(
@@ -42,7 +42,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
         )
     backend = _pinning_backend(device)
     if backend is None:
-        raise DeviceError("pin_memory(): there is no accelerator on this machine\n  see: tt plugins list")
+        raise DeviceError("pin_memory(): no accelerator is available on this machine\n  see: tt plugins list")
     backend.require_available()
     if is_pinned(self, device):
         return self

@@ -174,7 +174,7 @@ def _reshaped(self: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by what a function of it returns; slow, and on the CPU only.
+    """Replace each element by a function of it; slow, and on the CPU only.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by what a function of it and of an element of another tensor returns.
+    """Replace each element by a function of it and of an element of another tensor.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replace each element by what a function of it and of elements of two other tensors returns.
+    """Replace each element by a function of it and of elements of two other tensors.
 
     Examples
     --------

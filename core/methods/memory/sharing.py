@@ -4,7 +4,7 @@ Note [Tensors between processes]
 --------------------------------
 A tensor in memory of the host travels as a place in its storage, as in any pickle (Note [Views in a pickle]); the
 storage is moved to shared memory first, and `tt.multiprocessing` sends its descriptor or name.  A tensor of another
-device travels as what its backend hands over (`Backend.share`), or as a copy by way of the host.  A tensor that is made
+device travels as what its backend hands over (`Backend.share`), or as a copy through the host.  A tensor that is made
 of others (a sparse one) travels as these.
 """
 
@@ -70,7 +70,7 @@ def share_memory_(self: Tensor) -> Tensor:
 
 
 def _share_components(self: Tensor) -> None:
-    """Share what a tensor is made of, and make it of that."""
+    """Share the components of a tensor, and rebuild it from them."""
     parts = component_tensors(self)
     if not parts or is_shared(self):
         return
@@ -155,7 +155,7 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def rebuild_shared(kind: Any, handed_over: Any, dtype: Any, device: str, requires_grad: bool) -> Tensor:
-    """Return a tensor over what the backend of a sender handed over."""
+    """Return a tensor over memory that the sender's backend shared."""
     where: Device = to_device(device)
     backend = REGISTRY.backend(where.type)
     backend.require_available()

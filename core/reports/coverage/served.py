@@ -95,7 +95,7 @@ class Coverage:
 
     @property
     def missing(self) -> bool:
-        """Whether the backend does not serve the operator."""
+        """Whether the backend lacks the operator."""
         return self.how == "missing"
 
 
@@ -280,7 +280,7 @@ def _fallback(definition: OpDefinition, backend: Backend, dtype: Dtype | None) -
 
 
 def passed_over(definition: OpDefinition, place: Place) -> tuple[str, ...]:
-    """Return the kernels for a place that take no part at present, each with the reason."""
+    """Return the kernels for a place that take no part currently, each with the reason."""
     found = REGISTRY.all_kernels_of(definition.name, place.device, (place.layout,))
     eligibilities = [(registration, registration.eligibility()) for registration in found]
     return tuple(f"{r}: {standing.refusal}" for r, standing in eligibilities if standing.refusal)

@@ -40,7 +40,7 @@ def overlap(one: Any, other: Any) -> bool:
 
 
 def span(tensor: Any) -> tuple[int, int] | None:
-    """Return the addresses of the first byte of a tensor and of the one behind its last; None where there are none."""
+    """Return the addresses of the first byte of a tensor and of the one behind its last; None if there are none."""
     start = tensor.data_ptr()
     if not start:
         return None
@@ -102,7 +102,7 @@ def probe_aliasing(call: CheckedCall, log: Log) -> Iterator[Finding]:
         if _must_share(call, alias, tensor) and not shared:
             yield Finding(
                 "alias_not_shared",
-                f"{where} shall share memory with its argument ({alias or call.definition.kind}), and has its own",
+                f"{where} must share memory with its argument ({alias or call.definition.kind}), and has its own",
                 call,
             )
     new = [(where, tensor) for where, alias, tensor in results if alias is None]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ROUNDED", "SKIPPED", "Case", "copy_of", "fits"]
 
 ROUNDED: Final = 4
-"""How many intermediate results of a composite may be rounded to half precision."""
+"""The number of intermediate results that a composite may round to half precision."""
 SKIPPED: Final = "skipped"
 """Yielded by a check that does not apply."""
 
@@ -68,7 +68,7 @@ class Case:
 
     @property
     def random(self) -> bool:
-        """Whether the values are drawn."""
+        """Whether the values are random."""
         return "random" in self.definition.tags
 
     @cached_property
@@ -108,7 +108,7 @@ class Case:
 
     @property
     def steps(self) -> int:
-        """How many intermediate results the call may round: none in a kernel, some in a composite."""
+        """The number of intermediate results that the call may round: none in a kernel, some in a composite."""
         return 0 if REGISTRY.kernels_of(self.operator.name, self.device_type, ("strided",)) else ROUNDED
 
     @property

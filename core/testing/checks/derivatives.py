@@ -183,7 +183,7 @@ def _compare_with_differences(
     problem = _in_double(case, names, arrays)
 
     def at(step: float) -> float | None:
-        """Return the weighted sum of the results at a step along the directions; None where there is none."""
+        """Return the weighted sum of the results at a step along the directions; None if there is none."""
         moved = {i: a + step * d for i, (a, d) in enumerate(zip(arrays, directions, strict=True))}
         if step and any((m == a).any() for m, a in zip(moved.values(), arrays, strict=True)):
             return None  # the step is lost in the rounding of large numbers

@@ -17,7 +17,7 @@ from tt.core.testing.references import as_array, cpu_reference, numpy_reference
 __all__ = ["check_extreme", "check_many"]
 
 COPIES: Final = 512
-"""How often an argument is repeated to have many elements."""
+"""The number of repetitions that give an argument many elements."""
 
 # --- extreme values ----------------------------------------------------------------------------------------------
 

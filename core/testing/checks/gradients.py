@@ -37,7 +37,7 @@ from tt.core.types.keys import KEYS
 __all__ = ["probe_gradients", "probe_registration"]
 
 LARGE = 400
-"""How many entries of Jacobians are compared one by one; beyond, they are compared along random directions."""
+"""The largest Jacobian that is compared entry by entry; larger ones are compared along random directions."""
 TOO_LARGE = 100_000
 """With more elements than this, finite differences are too coarse a comparison, and too slow."""
 
@@ -165,14 +165,12 @@ def probe_gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 
 _AT_TIES = ("gradient_wrong", "second_gradient_wrong")
-"""What finite differences find wrongly where a function of several values, as the largest, has a kink."""
+"""Faults that finite differences report wrongly at kinks of functions of several values, such as the largest."""
 
 
 def _only_once(unsaid: Finding, log: Log) -> Iterator[Finding]:
     """Yield an undeclared change, unless the schema's test has reported it, and note that no gradient was compared."""
-    log.note(
-        f"the call changes argument '{unsaid.argument}' undeclared, so there is no gradient to compare with"
-    )
+    log.note(f"the call changes argument '{unsaid.argument}' undeclared, so gradients cannot be compared")
     if (unsaid.fault, unsaid.argument) not in log.reported:
         yield unsaid
 
@@ -192,10 +190,10 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
         log.note("no result has a gradient")
         return
     if any(t.numel() == 0 for t in leaves) or all(t.numel() == 0 for t in results):
-        log.note("there are no elements")
+        log.note("the tensors have no elements")
         return
     if not all(np.isfinite(values(t)).all() for t in results):
-        log.note("a result is not finite, so there are no differences to compare with")
+        log.note("a result is not finite, so differences cannot be computed")
         return
     findings = [*_backward(ready, leaves, results), *_together(ready, leaves, results)]
     yield from findings

@@ -34,7 +34,7 @@ def outcome(call: CheckedCall, log: Log) -> list[Any]:
 
 
 def distinct(call: CheckedCall) -> CheckedCall | None:
-    """Return the call with equal values moved apart; None where there are none, or they cannot be."""
+    """Return the call with equal values moved apart; None if there are none, or they cannot be."""
     arrays = _arrays(call)
     if not arrays:
         return None

@@ -37,7 +37,7 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
     try:
         vmap = tt.func.vmap
     except (ImportError, AttributeError, TTError) as error:
-        log.note(f"there is no vmap: {error}")
+        log.note(f"vmap is missing: {error}")
         return
     everything = range(len(tensors))
     targets = _targets(call)

@@ -1,4 +1,4 @@
-"""What became of each operator and dtype, and how that differs from an earlier run."""
+"""The outcome for each operator and dtype, and its difference from an earlier run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Outcome:
 
     @property
     def missing(self) -> bool:
-        """Whether the backend does not serve it, as the tables say or as the first call showed."""
+        """Whether the backend lacks it, according to the tables or to the first call."""
         return self.served == "missing" or bool(self.report and self.report.missing)
 
     @property
@@ -116,7 +116,7 @@ def outcomes(
 
 @dataclass(slots=True)
 class Comparison:
-    """How a run differs from a baseline, in words.
+    """The differences of a run from a baseline, in words.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ __all__ = ["GradcheckProblem", "backward"]
 
 
 def backward(leaves: Collection[Any], starts: Iterable[tuple[Any, Any]]) -> list[Any]:
-    """Return the gradients of leaves, None where there is none, that backward passes give.
+    """Return the gradients of leaves, None if there is none, that backward passes give.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class GradcheckProblem:
     def gradients(
         self, outputs: list[Any], leaves: dict[int, Any], cotangents: Sequence[Array | None]
     ) -> dict[int, Any]:
-        """Return the gradients of the leaves; None where there is none."""
+        """Return the gradients of the leaves; None if there is none."""
         chosen = [
             (y, from_array(v.astype(y.dtype.numpy), y))
             for y, v in zip(outputs, cotangents, strict=True)

@@ -1,4 +1,4 @@
-"""What else is true of a right gradient: it does not depend on how it is asked for."""
+"""Further properties of a right gradient: it does not depend on how it is computed."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ d.of("linalg_eigvals", A=lambda g, A: eig_A((g, None), *ops.linalg_eig(A)))
 def lobpcg_A(gs: Any, A: Any, B: Any, largest: bool | None, eigenvalues: Any, eigenvectors: Any) -> Any:
     """V diag(gL) V^T + (pseudoinverse of l - A) gV V^T for each pair; the pseudoinverse by all eigenpairs."""
     if B is not None:
-        raise errors.GradientError("lobpcg(): there is no gradient where B is given\n  try: tt.linalg.eigh")
+        raise errors.GradientError("lobpcg(): the gradient with B is not implemented\n  try: tt.linalg.eigh")
     gL, gV = gs
     V, k = eigenvectors, eigenvalues.shape[-1]
     found: Any = None if gL is None else ops.matmul(V * ops.unsqueeze(gL, -2), adjoint(V))

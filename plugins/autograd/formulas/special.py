@@ -48,7 +48,7 @@ d.of("special_i1e", self=lambda g, self, result:
 
 
 def logit_self(g: Any, self: Any, eps: float | None) -> Any:
-    """1 / (x (1 - x)); outside the limits 0, or NaN where there are none."""
+    """1 / (x (1 - x)); outside the limits 0, or NaN if there are none."""
     slope = g / (self * (1 - self))
     if eps is None or eps < 0:
         return ops.where((self >= 0) & (self <= 1), slope, math.nan)

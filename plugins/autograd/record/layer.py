@@ -120,7 +120,7 @@ class AutogradLayer(Layer):
                 registered.append((formula, source))
 
     def _remove_late(self, late: tuple[Any, Any]) -> None:
-        """Take out a table that loads families, with what it has loaded."""
+        """Remove a table that loads families, with the formulas that it has loaded."""
         self._late = [other for other in self._late if other is not late]
         for op, registered in list(self._formulas.items()):
             self._formulas[op] = [entry for entry in registered if entry[1] is not late[1]]

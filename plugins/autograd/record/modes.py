@@ -1,4 +1,4 @@
-"""Switching recording off and on: for a block, for a function, or for good.
+"""Switching recording off and on: for a block, for a function, or permanently.
 
 These are not dispatcher modes: only the rules of the autograd layer read them.
 """
@@ -210,7 +210,7 @@ class set_grad_enabled(Block):  # noqa: N801 - PyTorch's name
         STATE.enable(self._before)
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        """Make a function that runs with recording on or off; recording here goes on as before."""
+        """Make a function that runs with recording on or off; recording here continues as before."""
         STATE.enable(self._before)
         return decorate(lambda: set_grad_enabled(self.mode), function)
 

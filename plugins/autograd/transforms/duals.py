@@ -49,7 +49,7 @@ def primals(values: Sequence[Any]) -> list[Any]:
 def gradients_of_duals(
     outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], create_graph: bool
 ) -> list[Any]:
-    """Return the gradients, with tangents, of outputs with respect to inputs; None where there are none.
+    """Return the gradients, with tangents, of outputs with respect to inputs; None if there are none.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class UnpackedDualTensor(NamedTuple):
     primal : Tensor
         The value.
     tangent : Tensor or None
-        The tangent, None where there is none.
+        The tangent, None if there is none.
     """
 
     primal: Any
@@ -175,7 +175,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     Returns
     -------
     UnpackedDualTensor
-        The named tuple (primal, tangent); the tangent is None where there is none.
+        The named tuple (primal, tangent); the tangent is None if there is none.
 
     Examples
     --------

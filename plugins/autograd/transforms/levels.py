@@ -114,7 +114,7 @@ def is_differentiating() -> bool:
 
 
 def refuse_in_transforms(function: str, instead: str) -> None:
-    """Refuse what changes a tensor for good inside a function that is transformed.
+    """Refuse what changes a tensor permanently inside a function that is transformed.
 
     Parameters
     ----------

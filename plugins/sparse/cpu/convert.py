@@ -49,7 +49,7 @@ __all__ = [
 
 
 def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
-    """Return a single matrix with columns compressed instead of rows, or the other way round."""
+    """Return a single matrix with columns compressed instead of rows, or vice versa."""
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     if moves(handle):
         check_ends(handle)

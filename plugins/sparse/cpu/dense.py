@@ -20,7 +20,7 @@ __all__ = ["compressed_to_dense", "coo_to_dense", "dense_to_blocks", "dense_to_c
 
 
 def dense_to_coo(array: Array, sparse_dim: int) -> CooHandle:
-    """Return the elements (slices, where there are dense dimensions) of an array that are not zero."""
+    """Return the elements (slices, if there are dense dimensions) of an array that are not zero."""
     if sparse_dim == 0:
         count = int(bool((array != 0).any()))
         return CooHandle(

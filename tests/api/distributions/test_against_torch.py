@@ -226,7 +226,7 @@ def parameter_of(error: Exception) -> str:
 
 
 def broken(case: Case, position: int, library: str) -> Exception | None:
-    """Return what is raised for a parameter that is NaN."""
+    """Return the exception for a parameter that is NaN."""
     made = 0
 
     def tensor(values: Any) -> Any:
@@ -244,7 +244,7 @@ def broken(case: Case, position: int, library: str) -> Exception | None:
         getattr(module, case.name)(**_made(case, module, tensor))
     except ValueError as error:
         return error
-    except RuntimeError as error:  # a decomposition of what is not a number
+    except RuntimeError as error:  # a decomposition of a matrix with NaN
         return ValueError(str(error))
     return None
 

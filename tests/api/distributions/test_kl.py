@@ -1,4 +1,4 @@
-"""Divergences: every pair of PyTorch's against PyTorch and against integrals, the registry, and what is refused."""
+"""Divergences: every pair of PyTorch's against PyTorch and against integrals, the registry, and refusals."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def make(library=tt, data=DATA, mask=MASK, **options):
 
 
 def shown(found):
-    """Return the elements as nested lists, None for masked ones, of what a function of either library returned."""
+    """Return the elements of a result of either library as nested lists, with None for masked ones."""
     if isinstance(found, tuple | list):
         return [shown(part) for part in found]
     data, mask = found.get_data().detach().numpy(), found.get_mask().numpy()

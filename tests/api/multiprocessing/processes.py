@@ -1,4 +1,4 @@
-"""What the tests of processes run in other processes, and how they count what is left over."""
+"""Functions that the tests run in other processes, and counts of leftover files and processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that travel: what arrives, what is shared, what is refused, in every way to start and to share."""
+"""Tensors sent to processes: values, sharing and refusals, for every start method and sharing strategy."""
 
 from __future__ import annotations
 

@@ -374,7 +374,7 @@ def test_tensors_of_another_backend_come_back_there_or_where_they_are_sent(zippe
 
 
 class Quantised(tt.Tensor):
-    """A tensor whose class answers all operators: its values are integers and a scale."""
+    """A tensor whose class handles all operators: its values are integers and a scale."""
 
     @staticmethod
     def __new__(cls, values, scale):

@@ -1,4 +1,4 @@
-"""Tensors of eight bits an element: what they do, and what they refuse."""
+"""Tensors with eight bits per element: supported operations and refusals."""
 
 import copy
 import pickle
@@ -131,7 +131,7 @@ def test_tensors_without_elements_are_viewed_and_exchanged(dtype):
 
 @pytest.mark.parametrize("dtype", [*STORED, tt.bfloat16], ids=str)
 def test_memory_with_gaps_is_viewed(dtype):
-    class Foreign:  # NumPy's arrays lose what they are views of; memory from a capsule has no owner
+    class Foreign:  # NumPy's arrays lose their base; memory from a capsule has no owner
         def __dlpack_device__(self):
             return 1, 0
 

@@ -24,7 +24,7 @@ def test_scans(same, name, dtype):
         same(lambda m, x, d=dim: getattr(m, name)(x, d), x)
     same(lambda m, x: getattr(m, name)(x, 2), torch.ones(2, 5))
     if name != "cumsum" and name != "cumprod" and (dtype == "complex64") == (name != "logcumsumexp"):
-        return  # refused, which PyTorch does not notice where there is nothing to compare
+        return  # refused, which PyTorch does not notice if there is nothing to compare
     same(lambda m, x: getattr(m, name)(x, 0), x[0, 0])
     same(lambda m, x: getattr(m, name)(x, 1), x[:, :0])
     same(lambda m, x: getattr(x, name)(1), x.t().contiguous().t())

@@ -21,7 +21,7 @@ def test_medians(same, name, dtype):
     x = torch.tensor([[3, 1, 2, 0], [7, 5, 4, 6], [9, 8, 11, 10]]).to(getattr(torch, dtype))
     same(lambda m, x: getattr(m, name)(x), x)
     if dtype in ("bool", "complex64"):
-        return  # refused, which PyTorch does not notice where there is nothing to sort
+        return  # refused, which PyTorch does not notice if there is nothing to sort
     for dim in (0, 1, -1):
         for keepdim in (False, True):
             same(lambda m, x, d=dim, k=keepdim: getattr(m, name)(x, d, k), x)

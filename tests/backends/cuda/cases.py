@@ -39,7 +39,7 @@ class Case:
         Its arguments; arrays become handles with their strides.
     expected : callable
         Returns the result in float64 (or in integers) for the same arguments, arrays of floats widened to float64;
-        a tuple where there are several.
+        a tuple if there are several.
     name : str
         The name of the test.
     slack : float

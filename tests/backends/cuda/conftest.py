@@ -27,7 +27,7 @@ def shim_folder(request):
 def host_engine(shim_folder):
     """The engine that runs kernels on the host."""
     if host_compiler() is None:
-        pytest.skip("there is no C++ compiler")
+        pytest.skip("needs a C++ compiler")
     return HostEngine(shim_folder, sanitize=bool(os.environ.get(SANITIZE)))
 
 
@@ -77,7 +77,7 @@ def nvrtc():
 
 @pytest.fixture(autouse=True)
 def _gpu(request):
-    """Skip what needs a GPU where there is none, with the reason."""
+    """Skip what needs a GPU if there is none, with the reason."""
     if request.node.get_closest_marker("gpu") is not None:
         from tt.backends.cuda.runtime.availability import reason
 

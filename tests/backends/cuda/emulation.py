@@ -116,7 +116,7 @@ def _install_products(cupy: Any) -> None:
 
 
 def _cast(backend: Any, handle: Any, dtype: Any) -> Any:
-    """Cast by CuPy, as where there are no kernels of programs."""
+    """Cast by CuPy, as without compiled kernels."""
     array = handle.array.real if handle.dtype.kind == "c" and dtype.kind not in "cb" else handle.array
     return backend.normalise(array.astype(dtype))
 

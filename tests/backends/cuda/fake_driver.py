@@ -103,7 +103,7 @@ class Driver:
     log : list of tuple
         Copies and waits in order.
     fail : set of str
-        Functions of the runtime that fail: "malloc" says that there is no memory.
+        Functions of the runtime that fail: "malloc" reports that memory is exhausted.
     """
 
     def __init__(self, devices: int = 2, memory: int = 1 << 26) -> None:

@@ -74,7 +74,7 @@ def contents(handle: Any) -> np.ndarray[Any, Any]:
 
 
 def on_cpu(op: str, args: Iterable[Any]) -> Any:
-    """Return what the CPU's operator makes of arrays."""
+    """Return the result of the CPU's operator for arrays."""
 
     def tensor(x: Any) -> Any:
         if isinstance(x, list):

@@ -54,7 +54,7 @@ class _Depth(threading.local):
 
 
 def _waits(name: str, args: Any, solver: bool) -> bool:
-    """Tell whether a call of CuPy waits for the device."""
+    """Return whether a call of CuPy waits for the device."""
     if name in ("__getitem__", "__setitem__"):
         masked = any(a.dtype == bool for a in arrays_in(args[1:2]))
         # One value is written wherever the mask is true; several need their places.

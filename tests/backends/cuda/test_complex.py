@@ -74,7 +74,7 @@ def kernels(host_engine):
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_a_function_is_exact_up_to_rounding(kernels, op, dtype):
     if dtype == "complex128" and np.finfo(np.longdouble).eps > 1e-18:
-        pytest.skip("long double is no wider than double here")
+        pytest.skip("long double must be wider than double")
     backend, served = kernels
     z = points(op, dtype)
     expected = wide(op, z)

@@ -43,7 +43,7 @@ def test_on_an_emulated_device(file):
     assert run(file, **{DEVICES: devices, KERNELS: "0"}) > 0
 
 
-@pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
+@pytest.mark.skipif(host_compiler() is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize("file", COMPILED)
 def test_with_kernels_of_programs_on_an_emulated_device(file, shim_folder):
     variables = {DEVICES: "1", KERNELS: "1", PRODUCTS: "1", "TT_TEST_CUDA_SHIM": str(shim_folder)}
@@ -51,7 +51,7 @@ def test_with_kernels_of_programs_on_an_emulated_device(file, shim_folder):
 
 
 @pytest.mark.sweep
-@pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
+@pytest.mark.skipif(host_compiler() is None, reason="needs a C++ compiler")
 def test_every_kernel_of_programs_that_waits_says_so(shim_folder):
     variables = {DEVICES: "1", KERNELS: "1", "TT_TEST_CUDA_SHIM": str(shim_folder)}
     assert run("test_waits.py", **variables) > 0

@@ -1,4 +1,4 @@
-"""The conformance check on a real CUDA device, where there is one."""
+"""The conformance check on a real CUDA device, if there is one."""
 
 from __future__ import annotations
 

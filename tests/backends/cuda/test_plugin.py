@@ -1,4 +1,4 @@
-"""The CUDA plugin where there is no CUDA: it is listed with its reason, and CuPy is never imported."""
+"""The CUDA plugin without CUDA: it is listed with its reason, and CuPy is never imported."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def state():
 @pytest.mark.parametrize(
     ("driver", "packages", "reason"),
     [
-        (Driver(problem="there is no NVIDIA driver (libcuda.so.1 was not found)"), (),
-         "there is no NVIDIA driver (libcuda.so.1 was not found)"),
+        (Driver(problem="no NVIDIA driver is installed (libcuda.so.1 was not found)"), (),
+         "no NVIDIA driver is installed (libcuda.so.1 was not found)"),
         (Driver(12040, 1), (), "CuPy is not installed; try: pip install 'tt-tensor[cuda12]'"),
         (Driver(12040, 1), ("cupy-cuda13x",),
          "cupy-cuda13x needs a driver for CUDA 13, this one supports 12.4; try: pip install 'tt-tensor[cuda12]'"),
@@ -109,7 +109,7 @@ def test_the_namespace_lists_what_it_has():
 
 
 def test_the_namespace_answers_and_refuses_with_the_reason(machine):
-    machine(Driver(problem="there is no NVIDIA driver"))
+    machine(Driver(problem="no NVIDIA driver is installed"))
     assert tt.cuda.is_available() is False
     assert tt.cuda.device_count() == 0
     for call in (
@@ -118,12 +118,14 @@ def test_the_namespace_answers_and_refuses_with_the_reason(machine):
         tt.cuda.get_device_name,
         lambda: tt.cuda.set_device(0),
     ):
-        with pytest.raises(DeviceError, match="device 'cuda' is not available: there is no NVIDIA driver"):
+        with pytest.raises(
+            DeviceError, match="device 'cuda' is not available: no NVIDIA driver is installed"
+        ):
             call()
 
 
 def test_devices_of_the_type_can_be_named_without_a_driver(machine):
-    machine(Driver(problem="there is no NVIDIA driver"))
+    machine(Driver(problem="no NVIDIA driver is installed"))
     assert tt.device("cuda:3").index == 3
 
 

@@ -14,7 +14,7 @@ from tests.backends.cuda.shim.engine import host_compiler
 pytestmark = pytest.mark.torch
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
+pytestmark = pytest.mark.skipif(host_compiler() is None, reason="needs a C++ compiler")
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -44,14 +44,14 @@ def gpu(monkeypatch):
 
 
 def test_without_a_gpu_nothing_is_run_or_written(capsys, monkeypatch, tmp_path, sources):
-    monkeypatch.setattr(machine, "problem", lambda: "there is no NVIDIA driver")
+    monkeypatch.setattr(machine, "problem", lambda: "no NVIDIA driver is installed")
     folder = tmp_path / "out"
     assert verify.main([], folder=folder) == 2
-    assert capsys.readouterr().err == "nothing is verified: there is no NVIDIA driver\n"
+    assert capsys.readouterr().err == "nothing is verified: no NVIDIA driver is installed\n"
     assert not folder.exists() and not record.FILE.exists()
     assert run.main([]) == 2 and stress.main([]) == 2
     assert capsys.readouterr().err == (
-        "nothing is measured: there is no NVIDIA driver\nnothing is tried: there is no NVIDIA driver\n"
+        "nothing is measured: no NVIDIA driver is installed\nnothing is tried: no NVIDIA driver is installed\n"
     )
 
 

@@ -87,7 +87,7 @@ def test_without_a_gpu_it_says_why_and_what_to_do(run: Run, folder: Path) -> Non
         pytest.skip("there is a driver here")
     found = run("cuda", "warmup")
     assert (found.code, found.out) == (1, "")
-    assert found.err.startswith("error: device 'cuda' is not available: there is no NVIDIA driver")
+    assert found.err.startswith("error: device 'cuda' is not available: no NVIDIA driver is installed")
     assert found.err.endswith("  try: tt cuda warmup --arch sm_90, which needs no GPU\n")
 
 

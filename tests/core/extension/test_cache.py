@@ -178,6 +178,6 @@ def test_several_processes_build_the_same_source(compiler, tmp_path):
     assert [process.returncode for process in processes] == [0] * 5, answers
     found = sorted(out.strip() for out, _ in answers)
     assert {line[:10] for line in found} == {"[3.0, 3.0]"}
-    if sys.platform != "win32":  # where there are no locks, several may do the work
+    if sys.platform != "win32":  # without locks, several may do the work
         assert [line[11:] for line in found] == ["0", "0", "0", "0", "2"]
     assert sorted(p.suffix for p in (tmp_path / "shared").iterdir()) == [".json", ".so"]

@@ -1,4 +1,4 @@
-"""Which compiler is taken, and the error where there is none."""
+"""The choice of a compiler, and the error without one."""
 
 from __future__ import annotations
 

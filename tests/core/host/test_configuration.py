@@ -88,7 +88,7 @@ def test_mistakes_in_a_file_are_refused_at_every_load_with_its_name(vendor, tmp_
 
 
 def test_a_file_that_is_named_and_is_not_there_is_refused(vendor):
-    with pytest.raises(ConfigurationError, match="there is no file 'no_such"):
+    with pytest.raises(ConfigurationError, match="the file 'no_such"):
         vendor.host({"TT_CONFIG": "no_such.toml"}).load()
 
 

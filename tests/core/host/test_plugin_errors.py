@@ -18,7 +18,7 @@ def test_an_unknown_name_gets_the_nearest_and_the_plugins_that_could_not_be_aske
         packages.host().require("device", "onedve")
     assert str(caught.value) == (
         "unknown device 'onedve'; did you mean 'onedev'?\n  known: meta, onedev\n"
-        "  plugins that could not be asked: broken (failed: ModuleNotFoundError: No module named "
+        "  plugins that could not be read: broken (failed: ModuleNotFoundError: No module named "
         "'no_such_module_anywhere'); see: tt plugins list"
     )
 

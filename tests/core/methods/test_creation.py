@@ -97,8 +97,8 @@ def test_nested_data_of_a_million_numbers_keeps_its_order():
         (object(), RuntimeError, "no dtype follows from an object of type object"),
         (2**63, ValueError, "9223372036854775808 does not fit into int64"),
         ([1, 2**63], ValueError, "9223372036854775808 does not fit into int64"),
-        (np.longdouble(1), TypeError, "there is no dtype for a NumPy array"),
-        (np.array(["a"]), TypeError, "there is no dtype for a NumPy array"),
+        (np.longdouble(1), TypeError, "no dtype corresponds to a NumPy array"),
+        (np.array(["a"]), TypeError, "no dtype corresponds to a NumPy array"),
     ],
 )
 def test_data_that_is_no_tensor_is_refused(data, error, message):
@@ -155,7 +155,7 @@ def test_memory_is_pinned_for_an_accelerator_alone(make):
     assert (
         not make(pin_memory=False).is_pinned() and make(pin_memory=False, device="meta").device.type == "meta"
     )
-    with pytest.raises(DeviceError, match="there is no accelerator"):
+    with pytest.raises(DeviceError, match="no accelerator is available"):
         make(pin_memory=True)
     with pytest.raises(DeviceError, match="only dense CPU tensors can be pinned"):
         make(pin_memory=True, device="meta")

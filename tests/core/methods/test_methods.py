@@ -62,7 +62,7 @@ def test_what_cannot_be_compared_is_no_bool() -> None:
     with pytest.raises(RuntimeError, match="do not broadcast"):
         x == np.ones(3)  # noqa: B015
     for other in (np.array(["a", "b"]), np.array([None, None])):
-        with pytest.raises(TypeError, match="there is no dtype for a NumPy array"):
+        with pytest.raises(TypeError, match="no dtype corresponds to a NumPy array"):
             x == other  # noqa: B015
 
 

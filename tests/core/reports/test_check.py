@@ -80,7 +80,7 @@ def test_a_core_set_that_is_too_large_is_found(define: Define, monkeypatch: pyte
     assert list(check.check_core_size(definitions)) == []
     monkeypatch.setattr(check, "MAX_CORE", 0)
     assert messages(check.check_core_size(definitions)) == [
-        "core: 1 operators are core; a new backend shall need at most 0"
+        "core: 1 operators are core; a new backend may need at most 0"
     ]
 
 

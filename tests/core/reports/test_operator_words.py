@@ -39,7 +39,7 @@ def test_results_in_words(name, said):
     assert said in "; ".join(results(definitions()[name]))
 
 
-# What a page promises is what a call does.
+# Calls behave as the pages promise.
 @pytest.mark.parametrize(("name", "error", "call"), [
     ("softmax", "DimensionError", lambda: tt.softmax(tt.ones(2), 3)),
     ("softmax", "DtypeNotServedError", lambda: tt.softmax(tt.ones(2, dtype=tt.int64), 0)),

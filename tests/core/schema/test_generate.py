@@ -191,9 +191,7 @@ def test_processes_of_a_checkout_make_what_is_missing_and_what_has_changed(check
     # Never built: several processes at once, each of which may make everything.
     for out, err in map(ended, [start(checkout, NAMES) for _ in range(2)]):
         assert out == "True False\n"
-        assert err == "" or err.startswith(
-            "tt: there is no snapshot of ops.yaml: snapshot and type stubs made in "
-        )
+        assert err == "" or err.startswith("tt: ops.yaml has no snapshot: snapshot and type stubs made in ")
     for name, text in stubs.stubs().items():
         assert (checkout / name).read_text() == text, name
     assert (checkout / GENERATED[0]).read_text() == generate.render(definitions(), snapshot.digest())

@@ -48,7 +48,7 @@ def test_meanings_are_sentences():
 
 def test_the_texts_name_operators_parameters_and_errors_that_exist():
     for file, name, fields in entries():
-        assert name in NAMES, f"{file}: there is no operator {name}"
+        assert name in NAMES, f"{file}: unknown operator {name}"
         assert set(fields) <= set(FIELDS), f"{file}: {name}: unknown keys {set(fields) - set(FIELDS)}"
         assert set(fields.get("parameters", ())) <= arguments_of(name), f"{file}: {name}: unknown parameters"
         for error in fields.get("errors", ()):
@@ -59,7 +59,7 @@ def test_what_is_related_exists():
     for file, name, fields in entries():
         for related in fields.get("see", ()):
             if not related.startswith("tt."):
-                assert related in NAMES, f"{file}: {name}: there is no operator {related}"
+                assert related in NAMES, f"{file}: {name}: unknown operator {related}"
                 continue
             found = tt
             for word in related.split(".")[1:]:

@@ -44,5 +44,5 @@ def test_what_has_no_limits_of_that_kind_is_refused():
         tt.finfo(tt.int32)
     with pytest.raises(TypeError):
         tt.iinfo(tt.float32)
-    with pytest.raises(TypeError, match="there is no dtype for a NumPy array of datetime64"):
+    with pytest.raises(TypeError, match="no dtype corresponds to a NumPy array of datetime64"):
         from_numpy_dtype(np.dtype("datetime64[s]"))

@@ -110,7 +110,7 @@ def test_conversions_to_every_dtype_are_those_of_torch(dtype):
         if other.kind in ("floating", "bool"):
             same = theirs.to(getattr(torch, other.name)).double().numpy()
             assert np.array_equal(patterns(dtype).to(other).double().numpy(), same, equal_nan=True), other
-        elif not other.is_complex:  # NaN is no integer
+        elif not other.is_complex:  # integers cannot be NaN
             same = (
                 theirs.float()
                 .nan_to_num(0, 0, 0)

@@ -25,7 +25,7 @@ from tt.core.types.promotion import (
 
 SCALARS: dict[type, Any] = {bool: True, int: 3, float: 2.5, complex: 1j}
 
-# Where tt differs (docs/differences.md): there is no complex32, and wide unsigned integers promote as in the array API.
+# Where tt differs (docs/differences.md): complex32 is missing, and wide unsigned integers promote as in the array API.
 NO_COMPLEX32 = {"complex32": "complex64"}
 
 

@@ -74,7 +74,7 @@ class Call:
 
 
 def is_moderate(tensor: Any) -> bool:
-    """Tell whether no product or quotient of a few of the values overflows or is lost."""
+    """Return whether no product or quotient of a few of the values overflows or is lost."""
     size = tensor.detach().abs()
     return bool((tensor.isfinite() & (size < 1e50) & ((size > 1e-50) | (size == 0))).all())
 

@@ -307,7 +307,7 @@ def is_leaf(tensor: Any) -> bool:
 
 
 def is_quiet_view(tensor: Any) -> bool:
-    """Tell whether a tensor is a view made under `no_grad` of what has a history: see docs/differences.md."""
+    """Return whether a tensor is a view made under `no_grad` of what has a history: see docs/differences.md."""
     return tensor._base is not None and bool(tensor.requires_grad) and is_leaf(tensor)
 
 
@@ -331,7 +331,7 @@ def run(lib: Any, program: list[Step]) -> list[Any]:
 
 
 def differs(found: Any, expected: Any) -> bool:
-    """Tell whether two sights differ by more than rounding."""
+    """Return whether two sights differ by more than rounding."""
     if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
         return found.shape != expected.shape or not np.allclose(found, expected, 1e-6, 1e-9, equal_nan=True)
     if isinstance(found, dict) and isinstance(expected, dict):

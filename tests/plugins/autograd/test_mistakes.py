@@ -35,7 +35,7 @@ def run(lib: Any, program: str) -> Any:
         ),
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of deprecated things, and of reading .grad where there is none
+        warnings.simplefilter("ignore")  # of deprecated things, and of reading .grad if there is none
         try:
             exec(textwrap.dedent(program), names)
         except CAUGHT as error:

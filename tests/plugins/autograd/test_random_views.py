@@ -92,7 +92,7 @@ def run(
 
 
 def overlapping(found: Any) -> bool:
-    """Tell whether some step is a view whose elements coincide, which PyTorch does not always allow to change."""
+    """Return whether some step is a view whose elements coincide, which PyTorch does not always allow to change."""
     return any(
         sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 < int(np.prod(shape, dtype=int))
         for shape, strides, _ in found
@@ -107,7 +107,7 @@ def compare(shape: list[int], steps: Any, change: str, complex_: bool, *, stride
     if expected[0] == "refused" or found[0] == "refused":
         return  # which changes are refused is tested by itself
     if found[0] == "error" and any(name == "roll" for name, _ in steps):
-        return  # PyTorch does not look at the dimension where there are no elements
+        return  # PyTorch ignores the dimension of tensors without elements
     if "error" in (expected[0], found[0]):
         assert found[0] == expected[0]
         return

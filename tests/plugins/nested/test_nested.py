@@ -1,4 +1,4 @@
-"""What jagged tensors show of themselves, copies and parts of them, layers, gradients, and what they refuse."""
+"""Jagged tensors: their members, copies and parts, layers, gradients, and refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def x(rows):
     return batch_of(rows)
 
 
-# --- what they show --------------------------------------------------------------------------------------------------
+# --- members ---------------------------------------------------------------------------------------------------------
 
 
 def test_properties(x):
@@ -293,7 +293,7 @@ def test_gaps_and_packed_rows_go_together():
         (lambda x: x + tt.ones(2, 1, 3), "it has 2 rows, not 3"),
         (lambda x: x + tt.ones(1, 3, 1, 3), "does not broadcast to a jagged one of 3"),
         (lambda x: x.sum(0), "only together with the ragged one, 1"),
-        (lambda x: x.softmax(0), "is no dimension of a row"),
+        (lambda x: x.softmax(0), "rows do not have the dimension"),
         (lambda x: x.transpose(0, 1), "stays the first one"),
         (lambda x: x.unsqueeze(0), "stays the first one"),
         (lambda x: x.squeeze(), "must be named"),

@@ -1,4 +1,4 @@
-"""Operators of jagged tensors do to each row what they do to a dense tensor, and so do their gradients."""
+"""Operators act on each row of a jagged tensor as on a dense tensor, and so do their gradients."""
 
 from __future__ import annotations
 

@@ -93,14 +93,14 @@ def view(case: Case) -> Iterator[str]:
 
 
 def factory(case: Case) -> Iterator[str]:
-    """Compare size, dtype and device with what was asked for."""
+    """Compare size, dtype and device with the request."""
     bound = case.bound
     size, dtype = bound.get("size"), bound.get("dtype")
     for result in tensors_in(case.result):
         if size is not None and list(result.shape) != list(size):
-            yield f"the size {list(size)} was asked for, and the result has {list(result.shape)}"
+            yield f"the size {list(size)} was requested, and the result has {list(result.shape)}"
         if dtype is not None and result.dtype is not dtype:
-            yield f"{dtype} was asked for, and the result has {result.dtype}"
+            yield f"{dtype} was requested, and the result has {result.dtype}"
         like = case.tensors[0] if case.tensors else None
         if (
             size is None
@@ -115,7 +115,7 @@ def composite(case: Case) -> Iterator[str]:
     """Look for a composite, and for kernels that the schema does not allow."""
     name = case.definition.name
     if REGISTRY.composite(name) is None:
-        yield "there is no composite"
+        yield "it has no composite"
     for registration in REGISTRY.kernels_of(name, case.device_type, ("strided",)):
         yield f"a kernel is registered: {registration}"
 
@@ -138,7 +138,7 @@ KIND_LAWS: Final[dict[str, Law]] = {
         reduction, every=True,
     ),
     "view": Law("The result shares the memory and the version of its argument; nothing is copied.", view, every=True),
-    "factory": Law("The result has the size, the dtype and the device that were asked for.", factory, every=True),
+    "factory": Law("The result has the size, the dtype and the device that were requested.", factory, every=True),
     "composite": Law("It has a composite and no kernel.", composite),
     "other": Law("It returns what its signature names.", other, every=True),
 }  # fmt: skip

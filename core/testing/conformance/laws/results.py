@@ -23,7 +23,7 @@ def _default() -> Dtype:
 
 
 def promoted(case: Case) -> Dtype:
-    """Return the dtype to which the arguments of `promote` promote; the default dtype where there are none."""
+    """Return the dtype to which the arguments of `promote` promote; the default dtype if there are none."""
     group: list[Any] = []
     for name in case.definition.promote:
         value = case.bound[name]

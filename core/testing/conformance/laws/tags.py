@@ -140,7 +140,7 @@ def out_decides(case: Case) -> Iterator[str]:
     case.call(case.sample.args, out=wide)
     expected = case.run_bound({**case.bound, "dtype": float64})
     for message in differences(wide, as_array(expected)):
-        yield f"out= of float64 gives something else than dtype=float64: {message}"
+        yield f"out= of float64 gives something other than dtype=float64: {message}"
 
 
 def pass_through(case: Case) -> Iterator[str]:
@@ -176,7 +176,7 @@ TAG_LAWS: Final[dict[str, Law]] = {
     "nondifferentiable": Law("No result requires a gradient, whatever the arguments do.", nondifferentiable),
     "same_dtype": Law("Arguments of `promote` with different dtypes are refused.", same_dtype),
     "metadata_inplace": Law("The in-place form leaves the tensor in its memory.", metadata_inplace),
-    "inplace_only": Law("Tensors have the in-place method, and there is no other public name.", inplace_only),
+    "inplace_only": Law("Tensors have the in-place method, which is the only public name.", inplace_only),
     "exact_out": Law(
         "out= of another dtype is refused, and so is another tensor in the memory of an argument.",
         exact_out,

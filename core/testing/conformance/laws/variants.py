@@ -24,12 +24,12 @@ def function(case: Case) -> Iterator[str]:
         try:
             found: Any = reduce(getattr, name.split("."), tt)
         except AttributeError:
-            yield f"there is no tt.{name}"
+            yield f"tt has no {name}"
             continue
         if not case.random and definition.name not in UNDEFINED:
             result = found(*case.sample.args, **case.sample.kwargs)
             for message in differences(result, as_array(case.result)):
-                yield f"tt.{name} gives something else than the operator: {message}"
+                yield f"tt.{name} gives something other than the operator: {message}"
 
 
 def method(case: Case) -> Iterator[str]:
@@ -64,7 +64,7 @@ def inplace(case: Case) -> Iterator[str]:
         for name in path:
             found = getattr(found, name, None)
         if not callable(found):
-            yield f"there is no tt.{'.'.join(path)}"
+            yield f"tt.{'.'.join(path)} does not exist"
     elif not callable(getattr(Tensor, definition.inplace_name, None)):
         yield f"tensors have no method {definition.inplace_name!r}"
 

@@ -1,4 +1,4 @@
-"""Every class of modules, called with something else than it takes: the error is tt's, and names the layer."""
+"""Every class of modules, called with something other than it takes: the error is tt's, and names the layer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tt.nn.modules.failing_layer import _origin
 
 pytestmark = [
     pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore"),  # torch warns of what it is given by its own database
+    pytest.mark.filterwarnings("ignore"),  # torch warns of inputs from its own database
 ]
 
 WITHOUT_INPUT = {

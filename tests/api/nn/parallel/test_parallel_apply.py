@@ -15,7 +15,7 @@ X = tt.arange(6.0).reshape(3, 2)
 def test_modules_are_called_in_threads(monkeypatch):
     layers = [tt.nn.Linear(2, 3), tt.nn.ReLU()]
     monkeypatch.setattr(tt.cuda, "is_available", lambda: False)
-    with pytest.raises(RuntimeError, match="there is no GPU"):
+    with pytest.raises(RuntimeError, match="no GPU was found"):
         parallel_apply(layers, [X, X])
     with pytest.raises(AssertionError, match="number of modules 2 is not equal to the number of inputs 1"):
         parallel_apply(layers, [X])

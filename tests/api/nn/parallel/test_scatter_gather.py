@@ -54,7 +54,7 @@ def test_the_cpu_is_refused_as_in_pytorch(devices):
 def test_pytorch_without_a_gpu_does_the_same():
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
-        return  # what a CPU alone does is the question
+        return  # the test is about a machine with only a CPU
     from torch.nn import parallel
 
     x, layer = torch.ones(3, 2), torch.nn.Linear(2, 2)

@@ -20,7 +20,7 @@ MARKS = [
 """Of test files whose loaders have workers."""
 
 SETTLING = 5.0
-"""Seconds after which what other tests have in /dev/shm at the same time is gone, and what is leaked is not."""
+"""Seconds after which files of concurrent tests in /dev/shm are gone, and leaked files remain."""
 
 
 def left_over():

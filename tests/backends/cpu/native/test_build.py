@@ -113,7 +113,7 @@ def test_a_source_that_does_not_compile_changes_nothing(checkout):
 
 
 def test_without_kernels_or_without_a_compiler_nothing_is_built(checkout, monkeypatch):
-    with pytest.raises(NotBuiltError, match="there are no native kernels"):
+    with pytest.raises(NotBuiltError, match="no native kernels are listed"):
         building.compile_native({}, checkout.root / "scratch")
     monkeypatch.setenv("CC", str(checkout.root / "no_compiler"))
     with pytest.raises(NotBuiltError, match="no working C compiler with Python's headers was found"):

@@ -69,7 +69,7 @@ def test_beta_numbers_have_all_digits_of_their_derivative(a, dtype):
             cases += [(float(v), kept, total) for v in x if 1e-30 < v < 1 - 1e-6]
     x, kept, total = np.array(cases).T
     found = tt._dirichlet_grad(*(tt.tensor(v).to(getattr(tt, dtype)) for v in (x, kept, total))).numpy()
-    # The difference of digammas below loses what the smaller concentration is smaller.
+    # The difference of digammas below loses digits by the ratio of the concentrations.
     expected = [beta_slope(v, a, t - a) for v, a, t in cases]
     loss = 1e-14 * np.maximum(1.0, total * np.abs(special.digamma(total)) / (total - kept))
     np.testing.assert_array_less(np.abs(found / expected - 1), max(TOLERANCES[dtype], 3e-10) + loss)

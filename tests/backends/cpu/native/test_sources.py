@@ -33,7 +33,7 @@ def continued_macros(text: str) -> list[tuple[str, int, str]]:
 
 
 def holds_statements(macro: str) -> bool:
-    """Tell whether a macro holds statements, and not only a list or an expression."""
+    """Return whether a macro holds statements, and not only a list or an expression."""
     return ";" in macro
 
 

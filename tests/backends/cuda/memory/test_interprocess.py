@@ -1,4 +1,4 @@
-"""CUDA memory that other processes use, on the fake CuPy: what is handed over, kept, opened and closed."""
+"""CUDA memory that other processes use, on the fake CuPy: sharing, keeping, opening and closing."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_an_allocator_of_python_functions_serves_every_allocation(cuda):
         tt.cuda.set_per_process_memory_fraction(0.5)
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_an_allocator_of_a_shared_library_is_called_with_sizes_devices_and_streams(tmp_path):
     source, library = tmp_path / "a.c", tmp_path / "a.so"
     source.write_text(

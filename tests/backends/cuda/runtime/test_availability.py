@@ -26,9 +26,9 @@ from tt.core.errors import DeviceError
         (Driver(13000, 1), ("cupy-cuda12x",), None),
         (Driver(12040, 1), ("cupy",), None),
         (
-            Driver(problem="there is no NVIDIA driver (libcuda.so.1 was not found)"),
+            Driver(problem="no NVIDIA driver is installed (libcuda.so.1 was not found)"),
             ("cupy-cuda12x",),
-            "there is no NVIDIA driver (libcuda.so.1 was not found)",
+            "no NVIDIA driver is installed (libcuda.so.1 was not found)",
         ),
         (Driver(12040, 0), ("cupy-cuda12x",), "the NVIDIA driver finds no device"),
         (Driver(12040, 1), (), "CuPy is not installed; try: pip install 'tt-tensor[cuda12]'"),
@@ -131,7 +131,7 @@ def test_a_machine_without_a_driver_says_so(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     find_driver.cache_clear()
     try:
-        assert "there is no NVIDIA driver" in reason()
+        assert "no NVIDIA driver is installed" in reason()
     finally:
         find_driver.cache_clear()
 

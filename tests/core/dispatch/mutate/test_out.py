@@ -88,7 +88,7 @@ def test_the_output_is_filled_and_returned(call: Call) -> None:
 def test_an_output_of_another_shape_is_resized_with_a_warning(call: Call) -> None:
     outs = call.fresh(lambda r: tt.zeros((*r.shape, 2), dtype=r.dtype))
     if not outs[0].numel():
-        pytest.skip("there is no result with elements")
+        pytest.skip("no result has elements")
     with pytest.warns(UserWarning, match="was resized"):
         call.into(outs)
     assert outs[0].shape == call.results[0].shape

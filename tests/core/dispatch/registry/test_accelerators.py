@@ -18,7 +18,7 @@ def test_without_an_accelerator_programs_get_none_and_the_cpu(monkeypatch) -> No
     assert tt.accelerator.current_accelerator() is None
     assert not tt.accelerator.is_available() and tt.accelerator.device_count() == 0
     assert tt.get_device_module() is tt.cpu and tt.Stream().device == tt.device("cpu")
-    with pytest.raises(DeviceError, match="there is no accelerator: no installed plugin provides one"):
+    with pytest.raises(DeviceError, match="no accelerator is installed: no plugin provides one"):
         tt.accelerator.synchronize()
 
 

@@ -81,7 +81,7 @@ def test_view_nothing_is_copied():
 def test_factory_the_dtype_is_the_one_that_was_asked_for():
     case = case_of("zeros", (2,), dtype=tt.int64)
     case.result = tt.zeros(2, dtype=tt.float32)
-    assert "law 'factory': tt.int64 was asked for, and the result has tt.float32" in messages(case)
+    assert "law 'factory': tt.int64 was requested, and the result has tt.float32" in messages(case)
 
 
 def test_composite_no_kernel_may_be_registered():

@@ -97,7 +97,7 @@ def targets(fault: Fault) -> list[Target]:
 
 
 def serves(fault: Fault, definition: OpDefinition) -> bool:
-    """Tell whether a kernel of the CPU serves an operator for a fault's dtypes."""
+    """Return whether a kernel of the CPU serves an operator for a fault's dtypes."""
     kernels = [r for r in kernels_of_cpu(definition.name) if r.kernel.form == "functional"]
     for name in set(fault.dtypes) & set(dtype_names(definition.dtypes)):
         compute = compute_dtype(REGISTRY.operator(definition.name), to_dtype(name))
@@ -153,7 +153,7 @@ def judge(fault: Fault, target: Target, backend: TwinBackend, seed: int) -> Outc
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two results are the same in every byte."""
+    """Return whether two results are the same in every byte."""
     if isinstance(one, TensorBase) or isinstance(other, TensorBase):
         return (
             isinstance(one, TensorBase)

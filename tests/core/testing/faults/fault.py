@@ -124,7 +124,7 @@ def arrays_in(value: Any) -> Iterator[Array]:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Tell whether two arguments are the same."""
+    """Return whether two arguments are the same."""
     if isinstance(one, int | float | complex | str | None) and isinstance(
         other, int | float | complex | str | None
     ):

@@ -12,7 +12,7 @@ __all__ = ["GRADIENTS"]
 
 
 def differentiable(d: OpDefinition) -> bool:
-    """Tell whether the operator has formulas by argument."""
+    """Return whether the operator has formulas by argument."""
     from tt.core.dispatch.registry.registry import REGISTRY
 
     formula = REGISTRY.layer("autograd").formula(d.name)

@@ -391,7 +391,7 @@ KERNELS = (
           lambda d: "random" in d.tags and returns_tensors(d)),
     Fault("claims a dtype that it lacks", ("runs",), "no loop for int64", refuses("int64"),
           all_of(promises("int64"), takes_tensors, computes), dtypes=("int64",), raises=True),
-    Fault("accepts what it must refuse", ("runs",), "", accepts_errors, computes, inert=CORE_REFUSES),
+    Fault("accepts invalid calls", ("runs",), "", accepts_errors, computes, inert=CORE_REFUSES),
     Fault("raises an error of another kind", ("runs",), "ZeroDivisionError", raises_another, computes,
           inert=CORE_REFUSES, raises=True),
     Fault("lets a warning out", ("runs",), "overflow encountered", warns, takes_tensors, raises=True),

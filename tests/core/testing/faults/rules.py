@@ -57,7 +57,7 @@ EXCLUDED = {
     "svd(compute_uv)": "decides whether there are vectors, which are free up to a phase and not compared",
     "batch_norm(momentum)": "decides what becomes of the running statistics, which are changed in place",
     "instance_norm(momentum)": "decides what becomes of the running statistics, which are changed in place",
-    "scaled_dot_product_attention(dropout_p)": "draws numbers, so that there are no values to compare",
+    "scaled_dot_product_attention(dropout_p)": "draws numbers, so values cannot be compared",
     "_embedding(padding_idx)": "decides the gradient only",
     "histogramdd.TensorList_bins(range)": "the edges are given",
     "segment_reduce(indices)": "is refused, as in PyTorch",
@@ -96,7 +96,7 @@ def one_result(d: OpDefinition) -> bool:
 
 
 def owns_result(d: OpDefinition) -> bool:
-    """Tell whether the result has memory of its own; of composites the schema says so."""
+    """Return whether the result has memory of its own; of composites the schema says so."""
     return d.kind not in ("view", "composite") and not d.signature.returns[0].alias
 
 

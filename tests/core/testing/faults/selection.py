@@ -43,7 +43,7 @@ def promises(*names: str) -> Callable[[OpDefinition], bool]:
 
 
 def computes(d: OpDefinition) -> bool:
-    """Tell whether the values are determined, and made by the operator itself."""
+    """Return whether the values are determined, and made by the operator itself."""
     return "random" not in d.tags and d.name not in UNDEFINED and d.kind != "view" and returns_tensors(d)
 
 
@@ -74,12 +74,12 @@ def result_is(*words: str) -> Callable[[OpDefinition], bool]:
 
 
 def rounds(d: OpDefinition) -> bool:
-    """Tell whether results are floating point numbers that are not copies of the arguments."""
+    """Return whether results are floating point numbers that are not copies of the arguments."""
     return result_is("default", "int_to_float")(d) and d.kind in ("pointwise", "reduction")
 
 
 def mixes(d: OpDefinition) -> bool:
-    """Tell whether tensors of several dtypes promote, and the result shows to which."""
+    """Return whether tensors of several dtypes promote, and the result shows to which."""
     promoted = [a for a in d.signature.arguments if a.name in d.promote and a.type.is_tensor]
     return all_of(computes, kind("pointwise"), result_is("default", "int_to_float"))(d) and (
         len(promoted) > 1 and "same_dtype" not in d.tags

@@ -35,7 +35,7 @@ class TwinLayer(Layer):
         self.rules: dict[tuple[str, str], Rule] = {}
 
     def rule(self, operator: Operator, form: str) -> Rule | None:
-        """Return the rule of a fault, or what runs the kernel where there is one."""
+        """Return the rule of a fault, or what runs the kernel if there is one."""
         found = self.rules.get((operator.name, form))
         if found is not None or form == "out" or not kernels_of_cpu(operator.name):
             return found

@@ -233,7 +233,7 @@ def test_every_fault_is_described():
 
 # --- tt's own operators ----------------------------------------------------------------------------------------
 
-RETURNS_ITS_ARGUMENT = "where there is nothing to do, it returns its argument, as PyTorch's does"
+RETURNS_ITS_ARGUMENT = "if there is nothing to do, it returns its argument, as PyTorch's does"
 MEMORY = "it reads memory, not elements, so the same elements elsewhere give something else"
 VALUES = "the shape depends on values unless a number says it is given"
 LISTS = "vmap maps no function of which one of several results is a list"

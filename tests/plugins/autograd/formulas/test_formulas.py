@@ -157,7 +157,7 @@ def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: 
 
 
 def differentiable_here(call: Call) -> bool:
-    """Tell whether small steps to both sides give finite values that lie close to each other."""
+    """Return whether small steps to both sides give finite values that lie close to each other."""
     arrays = [np.array(t.detach().numpy()) for t in call.inputs]
     middle = outputs_at(call, arrays)
     for step in (1e-5, -1e-5):

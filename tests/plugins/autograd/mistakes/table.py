@@ -1,6 +1,6 @@
 """Mistakes of users, as programs in `lib` (tt or torch), and tt's errors for them.
 
-A row is a name, a program, and the start of tt's message, None where there is no error.  A program may set `found`,
+A row is a name, a program, and the start of tt's message, None without an error.  A program may set `found`,
 which is compared where neither library raises.  `leaf(*values)` makes a leaf that requires a gradient,
 `function(forward=..., ...)` a subclass of `autograd.Function`.
 """

@@ -1,4 +1,4 @@
-"""The kernels of sparse tensors on CUDA: with NumPy and SciPy in CuPy's place, and on a device where there is one."""
+"""The kernels of sparse tensors on CUDA: with NumPy and SciPy in CuPy's place, and on a device if there is one."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_cupy_is_not_imported_before_a_kernel_is_called() -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_on_a_device(layout: str) -> None:
     if not tt.cuda.is_available():
-        pytest.skip("there is no CUDA device")
+        pytest.skip("needs a CUDA device")
     array, right = matrix(23), matrix(24, 6, 3, 1.1)
     made = sparse_of(layout, array).to("cuda")
     assert made.device.type == "cuda"

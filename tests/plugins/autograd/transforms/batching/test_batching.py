@@ -104,7 +104,7 @@ def mapped_calls(definition: OpDefinition, most: int, dtypes: int) -> Iterator[t
 
 
 def runs(call: Mapped, tensors: list[Any]) -> bool:
-    """Tell whether a call is possible without `vmap`: not all dtypes are served by all parts of a composite."""
+    """Return whether a call is possible without `vmap`: not all dtypes are served by all parts of a composite."""
     try:
         call(*tensors)
     except (RuntimeError, TypeError, ValueError, IndexError):
