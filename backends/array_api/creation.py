@@ -116,8 +116,16 @@ def fitting(builder: KernelBuilder, value: Any, dtype: Any) -> Any:
     if builder.backend.is_kind(dtype, "bool"):
         return bool(value)
     if isinstance(value, complex) and not builder.backend.is_kind(dtype, "complex floating"):
-        raise errors.DtypeError(f"{value} is a complex number, which {dtype} cannot hold")
-    return int(value) if builder.backend.is_kind(dtype, "integral") else value
+        if value.imag:
+            raise errors.DtypeError(f"{value} is a complex number, which {dtype} cannot hold")
+        value = value.real
+    if not builder.backend.is_kind(dtype, "integral"):
+        return value
+    whole = int(value)
+    if whole < 0 and builder.backend.is_kind(dtype, "unsigned integer"):
+        limit = int(builder.xp.iinfo(dtype).max)
+        return whole + limit + 1 if whole >= -limit else whole  # wraps, as in PyTorch
+    return whole
 
 
 def rounded_to(builder: KernelBuilder, value: float, dtype: Any) -> float:

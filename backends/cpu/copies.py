@@ -78,7 +78,7 @@ def fill(self: Array, value: Any) -> None:
                 f"fill_(): the value is a number or a tensor without dimensions, not one with {value.ndim}"
             )
         value = value if value.dtype == self.dtype else cast(value, self.dtype)
-    elif isinstance(value, complex) and self.dtype.kind != "c":
+    elif isinstance(value, complex) and value.imag and self.dtype.kind != "c":
         raise errors.DtypeError(f"{value} is a complex number, which {self.dtype} cannot hold")
     else:
         value = fitted_number(value, from_numpy_dtype(self.dtype))
