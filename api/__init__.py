@@ -201,6 +201,11 @@ _LAZY = {
     **dict.fromkeys(
         ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._fake_quantization"
     ),
+    **dict.fromkeys(
+        ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
+         "_unsafe_masked_index_put_accumulate"),
+        "tt._internal_forms",
+    ),
     "fork": "tt.jit",
     "wait": "tt.jit",
 }  # fmt: skip

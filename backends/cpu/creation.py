@@ -102,7 +102,9 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
         wide = np.complex128
     elif dtype.kind in "iu":
         if dtype == np.uint64 and min(start, end) < 0:
-            raise errors.NumberRangeError("linspace(): doubles cannot hold negative numbers wrapped into uint64")
+            raise errors.NumberRangeError(
+                "linspace(): doubles cannot hold negative numbers wrapped into uint64"
+            )
         start, end = (fitted_number(int(bound), from_numpy_dtype(dtype)) for bound in (start, end))
     elif dtype.itemsize < 8:
         start, end = (float(dtype.type(bound)) for bound in (start, end))

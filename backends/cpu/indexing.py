@@ -152,11 +152,13 @@ def _key(self: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
     )  # fmt: skip
     place = 0
     for part in key:
-        mask = not isinstance(part, slice) and part.dtype == np.bool_
+        if isinstance(part, slice) or part.dtype != np.bool_:
+            place += 1
+            continue
         # NumPy takes a mask without elements for any size.
-        if mask and not part.size and part.shape != self.shape[place : place + part.ndim]:
+        if not part.size and part.shape != self.shape[place : place + part.ndim]:
             raise ValueError("a mask of another shape, which the shape rule refuses")
-        place += part.ndim if mask else 1
+        place += part.ndim
     return key
 
 

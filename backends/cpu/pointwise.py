@@ -198,16 +198,14 @@ def where(condition: Any, self: Any, other: Any) -> Any:
     if condition.dtype is not _BOOL:
         raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
     if not isinstance(self, np.ndarray):
-        self = _choice(
-            self, other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy
-        )
+        self = _choice(self, other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy)
     if not isinstance(other, np.ndarray):
         other = _choice(other, self.dtype)
     # NumPy computes places from the bytes, which may be others than 0 and 1.
     return select(np.asarray(condition.view(np.uint8) != 0), self, other)
 
 
-def _choice(number: Any, dtype: Any) -> Array:
+def _choice(number: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return a number as an array; negative integers wrap into unsigned dtypes, and float8 saturates."""
     if dtype.kind in "iu" or is_float8(dtype):
         return np.asarray(fitted_number(number, from_numpy_dtype(dtype))).astype(dtype)

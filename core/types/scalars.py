@@ -156,7 +156,8 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
 def _same_infinities(value: Any, found: Any) -> bool:
     """Return whether the parts of a number are infinite where they were before it became one of a dtype."""
     given = complex(value) if isinstance(value, float | complex) else 0j
-    return math.isinf(given.real) == np.isinf(found.real) and math.isinf(given.imag) == np.isinf(found.imag)
+    made = complex(found)
+    return math.isinf(given.real) == math.isinf(made.real) and math.isinf(given.imag) == math.isinf(made.imag)
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
