@@ -62,7 +62,7 @@ LEFT_OUT: Final = (
         "the operator without the prefix: tt.nn.functional.conv2d, batch_norm, ctc_loss, ...",
     ),
     _row(
-        "xpu mtia mps mtia.* Tensor.xpu Tensor.mtia Tensor.ipu",
+        "xpu mtia mps mtia.*",
         "devices that no backend serves",
         "tt.device of an installed backend; docs/backends.md adds one",
     ),

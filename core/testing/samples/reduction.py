@@ -196,9 +196,9 @@ def count_nonzero(make: Inputs) -> Iterator[Sample]:
 
 @family("hash_tensor")
 def hash_tensor(make: Inputs) -> Iterator[Sample]:
-    for shape in ((4,), (2, 3), (), (2, 3, 2)):
-        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
-        yield Sample((make.tensor(*shape),), {"keepdim": True}, name=f"shape {shape}, keepdim")
+    for sizes in ((4,), (2, 3), (), (2, 3, 2)):
+        yield Sample((make.tensor(*sizes),), name=f"shape {sizes}")
+        yield Sample((make.tensor(*sizes),), {"keepdim": True}, name=f"shape {sizes}, keepdim")
     for shape, dim in (*DIMS, *LISTS):
         if 0 not in shape:
             yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
