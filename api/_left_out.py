@@ -110,8 +110,8 @@ LEFT_OUT: Final = (
         "tt.DisableTTFunctionSubclass and tt.overrides.has_tt_function, handle_tt_function, ...: docs/tensor-likes.md",
     ),
     _row(
-        "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype "
-        "nn.functional.scaled_grouped_mm",
+        "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "
+        "Tensor.slice_inverse nn.functional.scaled_grouped_mm",
         "prototypes",
         "dense tensors; gradients of the tensor's dtype; tt.nn.functional.grouped_mm",
     ),

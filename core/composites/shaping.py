@@ -123,12 +123,6 @@ composite("movedim.int", lambda self, source, destination: movedim(self, (source
 # --- the shape of another tensor, more dimensions -----------------------------------------------------------------
 
 composite("view_as", lambda self, other: ops.view.default(self, tuple(other.shape)))
-composite(
-    "slice_inverse",
-    lambda self, src, dim, start, end, step: ops.as_strided(
-        self, tuple(src.shape), src.stride(), src.storage_offset()
-    ),
-)
 composite("reshape_as", lambda self, other: ops.reshape(self, tuple(other.shape)))
 composite("expand_as", lambda self, other: ops.expand(self, tuple(other.shape)))
 composite("ravel", lambda self: ops.view.default(ops.contiguous(self), (-1 if self.numel() else 0,)))

@@ -94,7 +94,7 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 
 _READ_STRIDES: Final = frozenset(
-    {"as_strided_copy", "as_strided_scatter", "slice_inverse", "view_as", "view_as_complex_copy", "view_copy"}
+    {"as_strided_copy", "as_strided_scatter", "view_as", "view_as_complex_copy", "view_copy"}
 )
 """Operators whose result depends on the memory of their argument."""
 

@@ -338,15 +338,6 @@ def as_strided(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(3, 2, layout="offset"), (2, 2), (2, 1)), name="offset")
 
 
-@family("slice_inverse")
-def slice_inverse(make: Inputs) -> Iterator[Sample]:
-    whole = make.tensor(4, 3)
-    yield Sample((whole, make.tensor(4, 3)), name="all of it")
-    yield Sample((whole, make.tensor(3, 4), 1), name="another size of as many elements")
-    yield Sample((make.tensor(4), make.tensor(2), 0, 0, 4, 2), name="a smaller size")
-    yield Sample((make.tensor(2), make.tensor(4), 0, 0, 2), name="error: memory", error=RuntimeError)
-
-
 # --- several tensors -------------------------------------------------------------------------------------------
 
 

@@ -206,17 +206,6 @@ def test_a_strided_view_of_empty_memory_keeps_the_dtype_of_its_tensor():
     assert empty.as_strided((0, 5), (5, 1), 0).dtype is tt.bfloat16
 
 
-def test_the_inverse_of_a_slice_is_the_whole_tensor_in_the_same_memory():
-    x = tt.arange(12.0).reshape(3, 4)
-    part = x[:, 1:3]
-    for found in (tt.slice_inverse(part, x, 1, 1, 3), part.slice_inverse(x, dim=1, start=1, end=3, step=1)):
-        assert found.tolist() == x.tolist() and found.stride() == x.stride()
-        found[0, 0] += 1
-        assert x[0, 0] == found[0, 0]
-    with pytest.raises(RuntimeError, match=r"memory|storage"):
-        tt.slice_inverse(tt.ones(3), x)
-
-
 def test_dequantize_returns_single_precision():
     x = tt.ones(2)
     assert tt.dequantize(x) is x and x.double().dequantize().dtype is tt.float32
