@@ -134,7 +134,16 @@ _LAZY = {
     "autocast": "tt.amp.autocast_mode",
     "is_autocast_enabled": "tt.amp.autocast_mode",
     "set_autocast_enabled": "tt.amp.autocast_mode",
-    "get_autocast_dtype": "tt.amp.autocast_mode",
+    "GradScaler": "tt.amp",
+    **dict.fromkeys(
+        ("autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
+         "get_autocast_dtype", "get_autocast_gpu_dtype", "get_autocast_ipu_dtype", "get_autocast_xla_dtype",
+         "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_ipu_enabled", "is_autocast_xla_enabled",
+         "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",
+         "set_autocast_gpu_dtype", "set_autocast_ipu_dtype", "set_autocast_ipu_enabled", "set_autocast_xla_dtype",
+         "set_autocast_xla_enabled"),
+        "tt.amp.autocast_state",
+    ),
     "compile": "tt.compiler",
     "save": "tt.serialization",
     "load": "tt.serialization",
@@ -162,16 +171,43 @@ _LAZY = {
     ),
     **dict.fromkeys(
         ("alpha_dropout_", "ccol_indices_copy", "col_indices_copy", "convolution", "crow_indices_copy", "dropout_",
-         "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "from_file", "hsmm",
-         "indices_copy", "norm_except_dim", "row_indices_copy", "saddmm", "set_anomaly_enabled", "spmm", "values_copy"),
+         "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "frobenius_norm",
+         "from_file", "hsmm", "indices_copy", "native_norm", "norm_except_dim", "nuclear_norm", "resize_as_sparse_",
+         "row_indices_copy", "saddmm", "set_anomaly_enabled", "spmm", "values_copy"),
         "tt._older_functions",
     ),
     **dict.fromkeys(
-        ("cond", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
-         "while_loop"),
+        ("cond", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int",
+         "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "while_loop"),
         "tt._control_flow",
     ),
     "thread_safe_generator": "tt.random",
+    **dict.fromkeys(
+        ("AcceleratorError", "compiled_with_cxx11_abi", "cudnn_is_acceptable", "has_lapack", "has_mkl", "has_openmp",
+         "has_spectral", "init_num_threads", "is_vulkan_available"),
+        "tt._build_facts",
+    ),
+    **dict.fromkeys(
+        ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
+         "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage", "Storage",
+         "StorageBase"),
+        "tt._typed_storages",
+    ),
+    **dict.fromkeys(
+        ("batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt", "batch_norm_gather_stats",
+         "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats"),
+        "tt._batch_statistics",
+    ),
+    **dict.fromkeys(
+        ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._fake_quantization"
+    ),
+    **dict.fromkeys(
+        ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
+         "_unsafe_masked_index_put_accumulate"),
+        "tt._internal_forms",
+    ),
+    "fork": "tt.jit",
+    "wait": "tt.jit",
 }  # fmt: skip
 _MODULES = (
     "accelerator",

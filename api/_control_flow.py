@@ -11,7 +11,10 @@ from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
 
 __all__ = [
     "cond",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
     "sym_float",
+    "sym_fresh_size",
     "sym_int",
     "sym_ite",
     "sym_max",
@@ -193,3 +196,63 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
             "sym_ite", f"both values are of one type, not {type(t).__name__} and {type(f).__name__}"
         )
     return t if b else f
+
+
+def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Check that a number lies in a range; both bounds belong to it.
+
+    Parameters
+    ----------
+    size : int, float, or Tensor of one element
+        The number; its fraction does not count.
+    min, max : int, optional
+        The bounds.
+
+    Raises
+    ------
+    ValueRangeError
+        If it does not, or if max is below min.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_constrain_range(5, min=2, max=9)
+    """
+    number = int(size.item() if tt.is_tensor(size) else size)
+    low, high = -(2**63) if min is None else min, 2**63 - 1 if max is None else max
+    if low > high:
+        raise ValueRangeError(
+            f"sym_constrain_range(): max must be greater than or equal to min, got min={low} max={high}"
+        )
+    if not low <= number <= high:
+        raise ValueRangeError(f"sym_constrain_range(): {number} is not between {low} and {high}")
+
+
+def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Check that a number can be a size in a range: `sym_constrain_range` from 0 on.
+
+    Raises
+    ------
+    ValueRangeError
+        If it cannot, or if max is 2 or less.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_constrain_range_for_size(5, max=9)
+    """
+    if max is not None and max <= 2:
+        raise ValueRangeError(f"sym_constrain_range_for_size(): max must be greater than 2, got {max}")
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+def sym_fresh_size(expr: Any) -> Any:
+    """Return a number as a size that nothing is known of: the number itself, as sizes are plain integers.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sym_fresh_size(5)
+    5
+    """
+    return tt.tensor(expr).item()

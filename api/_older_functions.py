@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tt
-from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
+from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
 
 __all__ = [
     "alpha_dropout_",
@@ -22,10 +22,14 @@ __all__ = [
     "feature_alpha_dropout_",
     "feature_dropout",
     "feature_dropout_",
+    "frobenius_norm",
     "from_file",
     "hsmm",
     "indices_copy",
+    "native_norm",
     "norm_except_dim",
+    "nuclear_norm",
+    "resize_as_sparse_",
     "row_indices_copy",
     "saddmm",
     "set_anomaly_enabled",
@@ -351,3 +355,143 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     >>> tt.set_anomaly_enabled(False)
     """
     tt.autograd.set_detect_anomaly(mode, check_nan)
+
+
+# --- norms -------------------------------------------------------------------------------------------------------
+
+
+def frobenius_norm(
+    input: tt.Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: tt.Tensor | None = None
+) -> tt.Tensor:
+    """Return the roots of the sums of squares over at most two dimensions.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of a floating point or complex dtype.
+    dim : int or sequence of int
+        The dimensions; none of them: all.
+    keepdim : bool
+        Whether they stay, with size 1.
+    out : Tensor, optional
+        Where the result goes.
+
+    Raises
+    ------
+    ShapeError
+        For more than two dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.frobenius_norm(tt.tensor([[3.0, 4.0], [6.0, 8.0]]), 1)
+    tensor([ 5., 10.])
+    """
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    if len(dims) > 2:
+        raise ShapeError(
+            f"frobenius_norm(): takes at most 2 dimensions, got {len(dims)}\n  try: tt.linalg.vector_norm"
+        )
+    return tt.linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
+
+
+def nuclear_norm(
+    input: tt.Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: tt.Tensor | None = None,
+) -> tt.Tensor:
+    """Return the sums of the singular values of matrices.
+
+    Parameters
+    ----------
+    input : Tensor
+        Matrices of a floating point or complex dtype, of shape (..., m, n).
+    dim : sequence of two int, optional
+        The dimensions of the matrices, by default the last two; `nuclear_norm(input, True)` is keepdim.
+    keepdim : bool
+        Whether they stay, with size 1.
+    out : Tensor, optional
+        Where the result goes.
+
+    Raises
+    ------
+    ShapeError
+        If the input is no matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nuclear_norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(7.)
+    """
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
+    return tt.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
+
+
+def native_norm(
+    input: tt.Tensor,
+    p: float | None = 2,
+    dim: Sequence[int] = (),
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> tt.Tensor:
+    """Return the norm of all elements of a sparse tensor.
+
+    Parameters
+    ----------
+    input : Tensor
+        Of the layout sparse_coo.
+    p : float, optional
+        The order of the norm; None: 2.
+    dim : sequence of int
+        Empty, or all dimensions.
+    keepdim, dtype
+        False and None: the norm is a number of the dtype of the tensor.
+
+    Raises
+    ------
+    LayoutError
+        If the tensor is not sparse.
+    ValueRangeError
+        For some of the dimensions, for `keepdim` and `dtype`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.native_norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]).to_sparse())
+    tensor(5.)
+    """
+    if input.layout != tt.sparse_coo:
+        raise LayoutError(
+            f"native_norm(): takes tensors of the layout sparse_coo, not {input.layout}\n"
+            "  try: tt.linalg.vector_norm"
+        )
+    if keepdim or dtype is not None:
+        raise ValueRangeError("native_norm(): keepdim=True and dtype are not supported")
+    if len({d % input.ndim for d in dim}) not in (0, input.ndim):
+        raise ValueRangeError(
+            "native_norm(): only full reductions are supported: dim is empty or has all dimensions"
+        )
+    return tt.linalg.vector_norm(input.coalesce().values(), 2 if p is None else p)
+
+
+# --- sizes -------------------------------------------------------------------------------------------------------
+
+
+def resize_as_sparse_(input: tt.Tensor, the_template: tt.Tensor) -> tt.Tensor:
+    """Give a sparse tensor the size of another of the same layout, in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.resize_as_sparse_(tt.eye(2).to_sparse(), tt.eye(3).to_sparse()).shape
+    tt.Size([3, 3])
+    """
+    if not tt.is_tensor(input):
+        raise ArgumentError(
+            "resize_as_sparse_", f"argument 'input' must be Tensor, not {type(input).__name__}"
+        )
+    return input.resize_as_sparse_(the_template)

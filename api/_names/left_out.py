@@ -37,9 +37,9 @@ def _row(names: str, reason: str, instead: str) -> LeftOut:
 
 LEFT_OUT: Final = (
     _row(
-        "quint* qint* qscheme per_tensor_* per_channel_* quantize_* quantized_* dequantize int_repr q_* "
-        "empty_quantized fake_quantize_* fused_moving_avg_obs_fake_quant choose_qparams_optimized QInt* "
-        "QUInt* Tensor.q_* Tensor.qscheme Tensor.int_repr Tensor.dequantize quantization ao nn.quantized "
+        "quint* qint* qscheme per_tensor_* per_channel_* quantize_* quantized_* int_repr q_* "
+        "empty_quantized fused_moving_avg_obs_fake_quant choose_qparams_optimized QInt* "
+        "QUInt* Tensor.q_* Tensor.qscheme Tensor.int_repr quantization ao nn.quantized "
         "nn.qat nn.quantizable nn.intrinsic",
         "quantised dtypes do not exist",
         "tt.float16 or tt.bfloat16; integers and their scale as two tensors",
@@ -56,13 +56,13 @@ LEFT_OUT: Final = (
         "tt.uint8 and shifts",
     ),
     _row(
-        "mkldnn_* Tensor.to_mkldnn cudnn_* miopen_* fbgemm_* batch_norm_stats batch_norm_elemt "
-        "batch_norm_gather_stats* batch_norm_backward_* batch_norm_update_stats is_vulkan_available",
+        "mkldnn_* Tensor.to_mkldnn cudnn_affine_* cudnn_batch_norm cudnn_convolution* cudnn_grid_* miopen_* "
+        "fbgemm_*",
         "entries of one vendor's library, which programs do not call",
         "the operator without the prefix: tt.nn.functional.conv2d, batch_norm, ctc_loss, ...",
     ),
     _row(
-        "xpu mtia mps mtia.* Tensor.xpu Tensor.mtia Tensor.ipu",
+        "xpu mtia mps mtia.*",
         "devices that no backend serves",
         "tt.device of an installed backend; docs/backends.md adds one",
     ),
@@ -72,22 +72,20 @@ LEFT_OUT: Final = (
         "DeepCopyMemoTable DeserializationStorageContext SerializationStorageContext ErrorReport "
         "ExecutionPlan FileCheck FunctionSchema Gradient Graph GraphExecutorState IODescriptor "
         "JITException LockingLogger NoopLogger LoggerBase Node OperatorInfo PyTorchFile* StaticModule "
-        "TracingState Type Use Value Future fork wait import_ir_module* merge_type_from_type_comment "
+        "TracingState Type Use Value import_ir_module* merge_type_from_type_comment "
         "parse_ir parse_schema parse_type_comment unify_type_list cpp classes BufferDict ModuleDict "
         "ParameterDict FatalError Tag nn.functional.boolean_dispatch nn.functional.BroadcastingList*",
         "TorchScript and its internals do not exist",
         "the function or module itself, which runs as Python",
     ),
     _row(
-        "export fx onnx package SymInt SymFloat SymBool sym_constrain_* sym_fresh_size DispatchKey* "
-        "ExcludeDispatchKeyGuard",
+        "export fx onnx package SymInt SymFloat SymBool DispatchKey* ExcludeDispatchKeyGuard",
         "programs are not captured as graphs; shapes are plain integers",
         "tt.trace_calls, which shows the operators of a program",
     ),
     _row(
-        "BFloat16Storage BoolStorage ByteStorage CharStorage Complex*Storage DoubleStorage FloatStorage "
-        "HalfStorage IntStorage LongStorage ShortStorage Storage StorageBase cuda.*Storage",
-        "storages with a dtype are deprecated",
+        "cuda.*Storage",
+        "storages with a dtype are deprecated; only those on the CPU exist",
         "tensors, x.untyped_storage() and tt.UntypedStorage",
     ),
     _row(
@@ -101,21 +99,9 @@ LEFT_OUT: Final = (
         "tt.linalg.eig, eigh, solve, lstsq and matrix_rank",
     ),
     _row(
-        "frobenius_norm nuclear_norm native_norm",
-        "deprecated",
-        "tt.linalg.vector_norm and tt.linalg.matrix_norm",
-    ),
-    _row(
         "Tensor.reinforce Tensor.volatile Tensor.name",
         "without a use in PyTorch: they raise, warn, or are None",
         "tt.distributions, tt.no_grad(), an attribute of your own",
-    ),
-    _row(
-        "*_autocast_cpu_* *_autocast_gpu_* *_autocast_ipu_* *_autocast_xla_* *_autocast_cache_* "
-        "autocast_increment_nesting autocast_decrement_nesting clear_autocast_cache set_autocast_dtype "
-        "is_autocast_*_enabled",
-        "internals of automatic mixed precision",
-        "tt.autocast",
     ),
     _row(
         "DisableTorchFunction DisableTorchFunctionSubclass overrides.*torch_function* "
@@ -124,12 +110,10 @@ LEFT_OUT: Final = (
         "tt.DisableTTFunctionSubclass and tt.overrides.has_tt_function, handle_tt_function, ...: docs/tensor-likes.md",
     ),
     _row(
-        "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured sparse.as_sparse_gradcheck "
-        "hash_tensor Tensor.hash_tensor slice_inverse Tensor.slice_inverse resize_as_sparse_ "
-        "Tensor.grad_dtype Tensor.module_load nn.functional.grouped_mm nn.functional.scaled_mm "
-        "nn.functional.scaled_grouped_mm nn.functional.ScalingType nn.functional.SwizzleType",
-        "prototypes, and methods that only PyTorch's own modules call",
-        "dense tensors; tt.matmul; nn.Module.load_state_dict",
+        "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "
+        "Tensor.slice_inverse nn.functional.scaled_grouped_mm",
+        "prototypes",
+        "dense tensors; gradients of the tensor's dtype; tt.nn.functional.grouped_mm",
     ),
     _row(
         "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "
@@ -139,10 +123,9 @@ LEFT_OUT: Final = (
         "tt.utils.benchmark.Timer, tt.autograd.profiler",
     ),
     _row(
-        "AcceleratorError GradScaler init_num_threads has_lapack has_mkl has_openmp has_spectral "
-        "compiled_with_cxx11_abi get_file_path prepare_multiprocessing_environment torch_version",
-        "what PyTorch was built with, and names that leak from its modules",
-        "tt.errors, tt.amp.GradScaler, tt.__config__.show()",
+        "get_file_path prepare_multiprocessing_environment torch_version",
+        "names that leak from PyTorch's modules",
+        "tt.__version__",
     ),
     _row("compile compiler.compile", "a compiler is not built yet", "the function or module itself"),
     _row("distributed rpc", "one process computes", "tt.multiprocessing"),

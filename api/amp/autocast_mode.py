@@ -13,6 +13,7 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 
 import tt
+from tt.amp import autocast_state as state
 from tt.errors import UnsupportedError
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -53,20 +54,24 @@ class autocast(ContextDecorator):  # noqa: N801 - PyTorch's name
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = device_type
-        self.fast_dtype = default_dtype(device_type) if dtype is None else dtype
+        self.fast_dtype = state.get_autocast_dtype(device_type) if dtype is None else dtype
         self.enabled = may_enable("autocast()", device_type, enabled)
-        self.cache_enabled = cache_enabled
+        self.cache_enabled = state.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        self._before: list[tuple[Any, bool]] = []
 
     def __enter__(self) -> Self:
+        self._before.append((state.get_autocast_dtype(self.device), state.is_autocast_cache_enabled()))
+        state.set_autocast_dtype(self.device, self.fast_dtype)
+        state.set_autocast_cache_enabled(self.cache_enabled)
+        state.autocast_increment_nesting()
         return self
 
     def __exit__(self, *error: object) -> None:
-        return None
-
-
-def default_dtype(device_type: str) -> Any:
-    """Return the precision that autocast would use on devices of a type."""
-    return tt.bfloat16 if device_type in ("cpu", "mps") else tt.float16
+        dtype, cache = self._before.pop()
+        if state.autocast_decrement_nesting() == 0:
+            state.clear_autocast_cache()
+        state.set_autocast_dtype(self.device, dtype)
+        state.set_autocast_cache_enabled(cache)
 
 
 def may_enable(function: str, device_type: str, enabled: bool) -> bool:
@@ -142,8 +147,3 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     """Enable or disable autocast for devices of a type; enabling raises UnsupportedError."""
     given, wanted = ("cuda", device_type) if enabled is None else (str(device_type), enabled)
     may_enable("set_autocast_enabled()", given, bool(wanted))
-
-
-def get_autocast_dtype(device_type: str) -> Any:
-    """Return the precision that autocast would use on devices of a type."""
-    return default_dtype(device_type)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
-from tt.errors import UnsupportedError
+from tt.errors import ArgumentError, UnsupportedError
+from tt.futures import Future
 
 __all__ = [
-    "Final", "annotate", "export", "ignore", "is_scripting", "is_tracing", "isinstance", "script", "script_if_tracing",
-    "trace", "unused",
+    "Final", "Future", "annotate", "export", "fork", "ignore", "is_scripting", "is_tracing", "isinstance", "script",
+    "script_if_tracing", "trace", "unused", "wait",
 ]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -88,3 +89,44 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
 def trace(func: Any, *args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError, because tt has no TorchScript."""
     raise UnsupportedError("jit.trace(): tt has no TorchScript: call the function or module itself")
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+    """Call a function and return a future that has its result; as PyTorch's outside of scripts, at once.
+
+    Parameters
+    ----------
+    func : callable
+        The function, or a module.
+    *args, **kwargs
+        What it is called with.  An error that it raises is raised here.
+
+    Examples
+    --------
+    >>> import tt
+    >>> later = tt.jit.fork(tt.add, tt.ones(1), tt.ones(1))
+    >>> tt.jit.wait(later)
+    tensor([2.])
+    """
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future[Any]) -> Any:
+    """Return the result of a future, once it has one.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no future.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.jit.wait(tt.jit.fork(lambda x: x + 1, 2))
+    3
+    """
+    if not _isinstance(future, Future):
+        raise ArgumentError("wait", f"argument 'future' must be Future, not {type(future).__name__}")
+    return future.wait()

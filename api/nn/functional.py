@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 from tt.library import ops
+from tt.nn.grouped_products import ScalingType, SwizzleType, grouped_mm, scaled_mm
 
 if TYPE_CHECKING:
     from tt import Tensor
@@ -26,12 +27,16 @@ _find, _operators = namespace(
 )
 
 
+_PRODUCTS = {each.__name__: each for each in (ScalingType, SwizzleType, grouped_mm, scaled_mm)}
+
+
 def __getattr__(name: str) -> Any:
     return _find(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*_operators(), "multi_head_attention_forward", "triplet_margin_with_distance_loss"})
+    own = ("multi_head_attention_forward", "triplet_margin_with_distance_loss", *_PRODUCTS)
+    return sorted({*_operators(), *own})
 
 
 # --- losses ----------------------------------------------------------------------------------------------------

@@ -28,11 +28,13 @@ from tt.plugins.sparse.functions import (
     sum,
 )
 from tt.plugins.sparse.structure.whole import spdiags
+from tt.sparse.gradcheck import as_sparse_gradcheck
 
 _LAYOUTS = ("sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr")
 
 __all__ = [
     "addmm",
+    "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
     "from_scipy",
     "hspmm",

@@ -119,7 +119,13 @@ def fitting(builder: KernelBuilder, value: Any, dtype: Any) -> Any:
         if value.imag:
             raise errors.NumberRangeError(f"{value} is beyond the range of {dtype}")
         value = value.real
-    return int(value) if builder.backend.is_kind(dtype, "integral") else value
+    if not builder.backend.is_kind(dtype, "integral"):
+        return value
+    whole = int(value)
+    if whole < 0 and builder.backend.is_kind(dtype, "unsigned integer"):
+        limit = int(builder.xp.iinfo(dtype).max)
+        return whole + limit + 1 if whole >= -limit else whole  # wraps, as in PyTorch
+    return whole
 
 
 def rounded_to(builder: KernelBuilder, value: float, dtype: Any) -> float:

@@ -135,8 +135,8 @@ def _along(builder: KernelBuilder) -> None:
         """Return the part of the values that has a place."""
         return src[tuple(slice(0, size) for size in index.shape)] if src.ndim else src
 
-    builder.kernel("gather", lambda self, dim, index: take_flat(builder, self, places(self, dim, index)),
-               half="native", check=True)  # fmt: skip
+    builder.kernel("gather", lambda self, dim, index, sparse_grad=False: take_flat(
+        builder, self, places(self, dim, index)), half="native", check=True)  # fmt: skip
     builder.kernel("scatter", lambda self, dim, index, src: put_flat(
         builder, self, places(self, dim, index), part_of(src, index)), half="native", check=True)  # fmt: skip
     builder.kernel("scatter_add", lambda self, dim, index, src: put_flat(

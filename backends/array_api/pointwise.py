@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tt.backends.array_api.creation import fitting
 from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors, fitted_number, result_type
 
@@ -330,7 +331,11 @@ def _selection(builder: KernelBuilder) -> None:
             native = builder.backend.native_dtype(result_type(self, other))
             self, other = builder.number(self, native), builder.number(other, native)
         else:
-            self, other = operand(self, like), operand(other, like)
+            # Negative integers wrap into unsigned dtypes, as in PyTorch.
+            self, other = (
+                x if builder.is_array(x) else builder.number(fitting(builder, x, like.dtype), like.dtype)
+                for x in (self, other)
+            )
         if not builder.is_kind(condition, "bool"):
             raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
         return xp.where(condition, self, other)

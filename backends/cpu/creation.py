@@ -31,13 +31,24 @@ cpu.kernel(
 )  # gets zeroed pages from the system and does not write them
 
 
+def _filled(op: str, size: Sequence[int], value: Any, dtype: Any) -> Array:
+    try:
+        number = fitted_number(value, from_numpy_dtype(dtype))
+    except errors.NumberRangeError as error:
+        raise errors.NumberRangeError(f"{op}(): {error}") from None
+    return np.full(tuple(size), np.asarray(number).astype(dtype), dtype)
+
+
 @cpu.kernel("full", half="native")
 def full(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
-    try:
-        number = fitted_number(fill_value, from_numpy_dtype(dtype))
-    except errors.NumberRangeError as error:
-        raise errors.NumberRangeError(f"full(): {error}") from None
-    return np.full(tuple(size), np.asarray(number).astype(dtype), dtype)
+    return _filled("full", size, fill_value, dtype)
+
+
+@cpu.kernel("scalar_tensor")
+def scalar_tensor(s: Any, dtype: Any) -> Array:
+    if from_numpy_dtype(dtype).is_floating_point and not isinstance(s, complex):
+        return np.asarray(s, dtype)  # numbers beyond the range of half precision become infinite
+    return _filled("scalar_tensor", (), s, dtype)
 
 
 @cpu.kernel("ones")
@@ -90,6 +101,10 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
             )
         wide = np.complex128
     elif dtype.kind in "iu":
+        if dtype == np.uint64 and min(start, end) < 0:
+            raise errors.NumberRangeError(
+                "linspace(): doubles cannot hold negative numbers wrapped into uint64"
+            )
         start, end = (fitted_number(int(bound), from_numpy_dtype(dtype)) for bound in (start, end))
     elif dtype.itemsize < 8:
         start, end = (float(dtype.type(bound)) for bound in (start, end))

@@ -70,7 +70,7 @@ def places_of(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, t
 
 
 @cpu.kernel("gather", half="native")
-def gather(self: Array, dim: int, index: Array) -> Array:
+def gather(self: Array, dim: int, index: Array, sparse_grad: bool = False) -> Array:
     if not index.size:
         expect_dim(self, dim, index)
         return np.empty(index.shape, self.dtype)
@@ -147,9 +147,19 @@ def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
 
 def _key(self: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
     """Return the index as NumPy takes it."""
-    return tuple(
+    key = tuple(
         slice(None) if i is None else i.astype(np.bool_) if i.dtype == np.uint8 else i for i in indices
     )  # fmt: skip
+    place = 0
+    for part in key:
+        if isinstance(part, slice) or part.dtype != np.bool_:
+            place += 1
+            continue
+        # NumPy takes a mask without elements for any size.
+        if not part.size and part.shape != self.shape[place : place + part.ndim]:
+            raise ValueError("a mask of another shape, which the shape rule refuses")
+        place += part.ndim
+    return key
 
 
 def _explain(self: Array, error: IndexError) -> errors.IndexValueError:

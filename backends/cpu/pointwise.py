@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.backends.cpu.selection import select
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, result_type
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_float8, result_type
 
 __all__ = ["cpu", "refuse_zero"]
 
@@ -198,13 +198,18 @@ def where(condition: Any, self: Any, other: Any) -> Any:
     if condition.dtype is not _BOOL:
         raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
     if not isinstance(self, np.ndarray):
-        self = np.asarray(
-            self, dtype=other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy
-        )
+        self = _choice(self, other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy)
     if not isinstance(other, np.ndarray):
-        other = np.asarray(other, dtype=self.dtype)
+        other = _choice(other, self.dtype)
     # NumPy computes places from the bytes, which may be others than 0 and 1.
     return select(np.asarray(condition.view(np.uint8) != 0), self, other)
+
+
+def _choice(number: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return a number as an array; negative integers wrap into unsigned dtypes, and float8 saturates."""
+    if dtype.kind in "iu" or is_float8(dtype):
+        return np.asarray(fitted_number(number, from_numpy_dtype(dtype))).astype(dtype)
+    return np.asarray(number, dtype=dtype)
 
 
 @cpu.kernel("clamp", dtypes="real_number")

@@ -49,7 +49,9 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
 
 def _along(table: KernelTable, mover: Mover) -> None:
     @table.kernel("gather", half="native", priority=1)
-    def gather(self: StridedHandle, dim: int, index: StridedHandle) -> StridedHandle:
+    def gather(
+        self: StridedHandle, dim: int, index: StridedHandle, sparse_grad: bool = False
+    ) -> StridedHandle:
         axis = axis_of(dim, self.ndim)
         out = mover.empty(index.shape, self.dtype)
         if 0 in index.shape:

@@ -87,6 +87,8 @@ SHORTCUTS: Final = {
 for _name, _dtype in SHORTCUTS.items():
     composite(_name, _in_dtype(_dtype))
 
+composite("dequantize", lambda self: ops.float(self))
+
 # --- filling ---------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError
 from tt.core.shapes.geometry import dims_to_reduce
-from tt.core.types.dtype import bool_, uint8
+from tt.core.types.dtype import bool_, float64, int64, uint8, uint64
 from tt.core.types.promotion import get_default_dtype
 
 composites: Final = CompositeTable()
@@ -26,6 +26,30 @@ composite("any", lambda self: ops.any.dim(self, None, False))
 composite("max", lambda self: ops.amax(self, ()))
 composite("min", lambda self: ops.amin(self, ()))
 composite("count_nonzero", lambda self, dim: ops.sum.dim(ops.ne(self, 0), dim))
+
+
+@composite("hash_tensor")
+def hash_tensor(self: Any, dim: Any, keepdim: bool, mode: int) -> Any:
+    check_shapes("hash_tensor", self, dim, keepdim, mode)
+    dims = dims_to_reduce("hash_tensor", dim, self.ndim) if self.ndim else ()
+    rest = [d for d in range(self.ndim) if d not in dims]
+    bits = (
+        ops.view.dtype(as_type(self, float64), int64)
+        if self.dtype.is_floating_point
+        else as_type(self, int64)
+    )
+    kept = tuple(self.shape[d] for d in rest)
+    bits = ops.reshape(ops.permute(bits, (*rest, *dims)), (*kept, prod(self.shape[d] for d in dims)))
+    axis, size = len(rest), bits.shape[-1]
+    if size == 1:
+        bits = ops.clone(bits)
+    while size > 1:
+        half = size // 2
+        low = ops.bitwise_xor(ops.slice(bits, axis, 0, half), ops.slice(bits, axis, half, 2 * half))
+        bits = ops.cat((low, ops.slice(bits, axis, 2 * half, size)), axis) if size % 2 else low
+        size -= half
+    shape = tuple(1 if d in dims else n for d, n in enumerate(self.shape)) if keepdim else kept
+    return ops.view.dtype(ops.reshape(bits, shape), uint64)
 
 
 # --- along dimensions ------------------------------------------------------------------------------------------

@@ -39,6 +39,28 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
 
 
+def _to_type(kind: str) -> Any:
+    """Return the method that moves a tensor to devices of a type, which an installed backend may serve."""
+
+    def move(
+        self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Tensor:
+        place = to_device(kind) if device is None else to_device(device)
+        if place.type != kind:
+            raise DeviceError(f"{kind}() takes a device of {kind}, not {place}")
+        return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
+
+    move.__name__ = move.__qualname__ = kind
+    move.__doc__ = f"""Return the tensor on a device of the type {kind}; itself, if it is there already.
+
+    Raises
+    ------
+    UnknownNameError
+        If no installed backend serves the device.
+    """
+    return move
+
+
 def array_to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
     """Return the tensor on a device, as the array API standard names it; itself, if it is there already.
 
@@ -112,6 +134,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
 CONVERSION_MEMBERS: dict[str, Any] = {
     "cpu": cpu,
     "cuda": cuda,
+    **{kind: _to_type(kind) for kind in ("ipu", "mtia", "xpu")},
     "type": type_,
     "to_device": array_to_device,
     "type_as": type_as,

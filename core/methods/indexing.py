@@ -58,8 +58,8 @@ def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any,
             raise IndexValueError(
                 f"{_NOT_AN_INDEX.format(type(item).__name__)}: {error}\n  try: a tuple, for several dimensions"
             ) from error
-    if item.size == 0 and item.dtype.kind == "f":
-        item = item.astype(np.int64)
+    if item.size == 0 and item.dtype.kind in "fc" and item.dtype.isbuiltin == 1:  # not those of ml_dtypes
+        item = np.empty(item.shape, np.int64)
     if item.dtype == np.bool_ or item.dtype == np.uint8:
         return item
     if item.dtype.kind not in "iu":
@@ -287,14 +287,16 @@ def _value(target: Tensor, value: Any) -> Any:
         )
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex) and not target.dtype.is_complex:
-        raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")
+        if number.imag:
+            raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")
+        number = number.real
     if target.dtype.kind in ("signed", "unsigned"):
-        number = number_array([number], target.dtype).item()
+        number = fitted_number(number, target.dtype)
     elif target.dtype.name in ("float16", "bfloat16") and not isinstance(number, complex):
         # Too large values become infinite, in half precision only.
         if not -65504.0 <= number <= 65504.0 and math.isfinite(number):
             number = cast_array(np.asarray(float(number)), target.dtype).astype(np.float64).item()
-    elif not isinstance(number, complex) and not -3.4e38 <= number <= 3.4e38:
+    elif isinstance(number, complex) or not -3.4e38 <= number <= 3.4e38:
         fitted_number(number, target.dtype)  # raises where the dtype cannot hold it
     return number
 

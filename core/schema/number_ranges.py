@@ -119,16 +119,23 @@ def refuse_out_of_range(definition: OpDefinition, dtype: Dtype | None, args: Seq
         lowest, highest = _range(dtype, computed)
         limit = min(limit, -lowest, highest)
         value = args[place]
+        if isinstance(value, complex) and dtype.is_complex:
+            value = _larger_part(value)
         if not isinstance(value, int | float) or isinstance(value, bool) or lowest <= value <= highest:
             continue
         if isinstance(value, int) or math.isfinite(value) or dtype.kind in ("signed", "unsigned"):
             name = definition.signature.arguments[place].name
             raise NumberRangeError(
-                f"{definition.signature.name}(): {name}={value} is beyond the range of {dtype.name}"
+                f"{definition.signature.name}(): {name}={args[place]} is beyond the range of {dtype.name}"
             )
     if given is None:
         return SMALL
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0.0)
+
+
+def _larger_part(value: complex) -> float:
+    """Return the part of a complex number that leaves the range of a dtype first."""
+    return max((part for part in (value.real, value.imag) if math.isfinite(part)), key=abs, default=0.0)
 
 
 def _dtype_of(definition: OpDefinition, args: Sequence[Any]) -> Dtype | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.errors import DataDependentError, IndexValueError, ShapeError
+from tt.core.errors import DataDependentError, IndexValueError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, dims_to_reduce, reduced_shape, wrap_dim
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
@@ -38,6 +38,14 @@ def reduce_nonempty(self: Described, /, dim: Any = None, keepdim: bool = False, 
     dims = dims_to_reduce(op, dim, self.ndim)
     expect_nonempty(op, self.shape, dims, dim_given=dim is not None and dim != [] and dim != ())
     return reduced_shape(self.shape, dims, keepdim)
+
+
+@rule("hash_tensor")
+def hash_tensor(self: Described, /, dim: Any = (), *, keepdim: bool = False, mode: int = 0, op: str) -> Shape:
+    """A reduction that has one kind of hash."""
+    if mode != 0:
+        raise ValueRangeError(f"{op}(): the only mode is 0, the exclusive or of all elements, not {mode}")
+    return reduce_nonempty(self, dim, keepdim, op=op)
 
 
 def expect_nonempty(op: str, shape: Shape, dims: Shape, *, dim_given: bool) -> None:

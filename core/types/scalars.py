@@ -6,7 +6,7 @@ an integer is truncated and must be in range, and a complex number becomes nothi
 
 from __future__ import annotations
 
-import cmath
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -145,12 +145,21 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
         value = value.real
     if dtype in dt.STORED:
         return float(decode(number_array([value], dtype))[0])  # saturates, as conversions do
+    if dtype is dt.uint64 and isinstance(value, int) and -(2**63) <= value < 0:
+        return value + 2**64  # wraps, as in the narrower unsigned dtypes
     found = number_array([value], dtype)[0]
     floats = dtype.is_floating_point or dtype.is_complex
-    if floats and np.isinf(found) and not (isinstance(value, float | complex) and cmath.isinf(value)):
+    if floats and np.isinf(found) and not _same_infinities(value, found):
         raise _refuse(value, dtype)
     number: bool | int | float | complex = found.item() if dtype.numpy.kind in "biufc" else float(found)
     return number
+
+
+def _same_infinities(value: Any, found: Any) -> bool:
+    """Return whether the parts of a number are infinite where they were before it became one of a dtype."""
+    given = complex(value) if isinstance(value, float | complex) else 0j
+    made = complex(found)
+    return math.isinf(given.real) == math.isinf(made.real) and math.isinf(given.imag) == math.isinf(made.imag)
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:

@@ -377,3 +377,114 @@ def test_random_states_are_whole_tensors_before_any_other_tensor_is_made():
     program = "import tt; print(tt.random.get_rng_state().numel())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "16"
+
+
+# --- facts, norms, ranges, futures -----------------------------------------------------------------------------
+
+
+def test_facts_of_the_installation_are_booleans():
+    facts = [tt.has_lapack, tt.has_mkl, tt.has_openmp, tt.has_spectral]
+    assert all(type(fact) is bool for fact in facts) and tt.has_lapack and tt.has_spectral
+    assert tt.has_mkl == tt.backends.mkl.is_available() and tt.has_openmp == tt.backends.openmp.is_available()
+    assert not tt.is_vulkan_available() and not tt.compiled_with_cxx11_abi()
+    assert tt.cudnn_is_acceptable(tt.ones(1)) == tt.backends.cudnn.is_acceptable(tt.ones(1))
+    with pytest.raises(TypeError, match="cudnn_is_acceptable"):
+        tt.cudnn_is_acceptable(3)
+
+
+def test_a_thread_may_ask_for_its_number_of_kernels():
+    before = tt.get_num_threads()
+    thread = threading.Thread(target=tt.init_num_threads)
+    thread.start()
+    thread.join()
+    assert tt.get_num_threads() == before
+
+
+def test_errors_of_devices_are_accelerator_errors():
+    assert issubclass(tt.OutOfMemoryError, tt.AcceleratorError)
+    with pytest.raises(tt.AcceleratorError):
+        tt.ones(1).to("cuda:99" if tt.cuda.is_available() else "cuda")
+
+
+NORMS = {
+    "two dimensions": lambda t, x: t.frobenius_norm(x, [1, 2]),
+    "one dimension": lambda t, x: t.frobenius_norm(x, 1, True),
+    "all of them": lambda t, x: t.frobenius_norm(x, []),
+    "three dimensions": lambda t, x: t.frobenius_norm(x, [0, 1, 2]),
+    "out": lambda t, x: t.frobenius_norm(x, (0, 1), out=t.empty(3, dtype=t.float64)),
+    "nuclear": lambda t, x: t.nuclear_norm(x),
+    "nuclear, keepdim": lambda t, x: t.nuclear_norm(x[0], True),
+    "nuclear, dimensions": lambda t, x: t.nuclear_norm(x, (0, 1)),
+    "nuclear, dimensions kept": lambda t, x: t.nuclear_norm(x, [1, 2], True),
+    "nuclear, one dimension": lambda t, x: t.nuclear_norm(x, [1]),
+    "nuclear, out": lambda t, x: t.nuclear_norm(x, (0, 1), out=t.empty(3, dtype=t.float64)),
+    "sparse": lambda t, x: t.native_norm(x.to_sparse()),
+    "sparse, order 3": lambda t, x: t.native_norm(x.to_sparse(), 3),
+    "sparse, some": lambda t, x: t.native_norm(x.to_sparse(), 1, [0], False, None),
+    "sparse, kept": lambda t, x: t.native_norm(x.to_sparse(), 2, [0, 1, 2], True, None),
+    "sparse, dtype": lambda t, x: t.native_norm(x.to_sparse(), 2, [], False, t.float64),
+    "not sparse": lambda t, x: t.native_norm(x),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:at::")
+@pytest.mark.parametrize("case", NORMS)
+def test_older_norms_are_those_of_torch(case):
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        try:
+            x = library.arange(12, dtype=library.float64).reshape(2, 2, 3)
+            found.append(pytest.approx(NORMS[case](library, x).flatten().tolist(), rel=1e-12))
+        except (RuntimeError, IndexError, ValueError):
+            found.append("refused")
+    refused = [each == "refused" for each in found]
+    assert all(refused) or (not any(refused) and found[0].expected == found[1])
+
+
+RANGES = {
+    "inside": lambda t: t.sym_constrain_range(5, min=2, max=9),
+    "above": lambda t: t.sym_constrain_range(5, max=4),
+    "below": lambda t: t.sym_constrain_range(5, min=6),
+    "wrong way round": lambda t: t.sym_constrain_range(5, min=6, max=4),
+    "a fraction": lambda t: t.sym_constrain_range(5.5, min=5, max=5),
+    "a tensor": lambda t: t.sym_constrain_range(t.tensor(3), min=4),
+    "no bounds": lambda t: t.sym_constrain_range(-5),
+    "a size": lambda t: t.sym_constrain_range_for_size(1, max=9),
+    "a negative size": lambda t: t.sym_constrain_range_for_size(-1),
+    "a small limit": lambda t: t.sym_constrain_range_for_size(1, max=2),
+    "an integer": lambda t: t.sym_fresh_size(5),
+    "a float": lambda t: t.sym_fresh_size(2.5),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", RANGES)
+def test_ranges_are_checked_as_in_torch(case):
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        try:
+            found.append(RANGES[case](library))
+        except (RuntimeError, ValueError):
+            found.append("refused")
+    assert found[0] == found[1]
+
+
+def test_a_forked_call_has_run_and_its_result_is_waited_for():
+    ran = []
+    later = tt.fork(lambda a, b=1: ran.append(a) or a + b, 1, b=4)
+    assert ran == [1] and later.done() and tt.wait(later) == tt.jit.wait(later) == 5
+    assert isinstance(later, tt.jit.Future)
+    with pytest.raises(ZeroDivisionError):
+        tt.fork(lambda: 1 / 0)
+    with pytest.raises(TypeError, match="must be Future"):
+        tt.wait(3)
+
+
+def test_sparse_tensors_take_the_size_of_others():
+    x = tt.eye(2).to_sparse()
+    assert tt.resize_as_sparse_(x, tt.eye(3).to_sparse()) is x and x.shape == (3, 3)
+    with pytest.raises(TypeError, match="resize_as_sparse_"):
+        tt.resize_as_sparse_(3, x)

@@ -275,7 +275,10 @@ class StateDict(Hooks):
     def _load_by_swap(self, param: Any, given: Any, assign: bool) -> None:
         from tt.utils import swap_tensors
 
-        new = given.detach() if assign else given.to(param.device, param.dtype).clone()
+        if type(param).module_load is not tt.Tensor.module_load:
+            new = param.module_load(given, assign=assign)
+        else:  # a copy, not a change of the parameter: what does not fit leaves the module as it was
+            new = given.detach() if assign else given.to(param.device, param.dtype).clone()
         if isinstance(param, Parameter):
             new = Parameter(new, requires_grad=param.requires_grad)
         swap_tensors(param, new)

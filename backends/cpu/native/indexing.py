@@ -18,7 +18,7 @@ add = adder(cpu, NATIVE)
 if NATIVE is not None:
     # --- along one dimension ---------------------------------------------------------------------------------------
 
-    add("gather", "gather", "self dim index", half="native")
+    add("gather", "gather", "self dim index sparse_grad", half="native")
     add("index_select", "index_select", "self dim index", half="native")
     add("take", "take", "self index", half="native")
     add("_embedding", "embedding", "weight indices padding_idx scale_grad_by_freq sparse", half="native")

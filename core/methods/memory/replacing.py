@@ -265,6 +265,34 @@ def _set_data(self: Tensor, value: Any) -> None:
         set_state(self, {**slots_of(shared), **shared.__dict__})
 
 
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """Return what a parameter or buffer becomes when `Module.load_state_dict` swaps it with a loaded tensor.
+
+    Subclasses of Tensor override it to convert what is loaded.
+
+    Parameters
+    ----------
+    other : Tensor
+        What the state dict has for the tensor.
+    assign : bool
+        Whether `other` is taken as it is; otherwise its elements are copied into the tensor.
+
+    Returns
+    -------
+    Tensor
+        A new tensor object, neither `self` nor `other`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.zeros(2).module_load(tt.ones(2, dtype=tt.float64))
+    tensor([1., 1.])
+    """
+    if not isinstance(other, TensorBase):
+        raise ArgumentError("module_load", f"argument 'other' must be Tensor, not {describe(other)}")
+    return ops.detach(other) if assign else ops.detach(ops.copy_(self, other))
+
+
 REPLACING_MEMBERS: dict[str, Any] = {
     "set_": set_,
     "data": property(_get_data, _set_data),
@@ -274,4 +302,5 @@ REPLACING_MEMBERS: dict[str, Any] = {
     "apply_": apply_,
     "map_": map_,
     "map2_": map2_,
+    "module_load": module_load,
 }

@@ -194,6 +194,24 @@ def count_nonzero(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3), [0, 0]), name="error: dim twice", error=RuntimeError)
 
 
+@family("hash_tensor")
+def hash_tensor(make: Inputs) -> Iterator[Sample]:
+    for sizes in ((4,), (2, 3), (), (2, 3, 2)):
+        yield Sample((make.tensor(*sizes),), name=f"shape {sizes}")
+        yield Sample((make.tensor(*sizes),), {"keepdim": True}, name=f"shape {sizes}, keepdim")
+    for shape, dim in (*DIMS, *LISTS):
+        if 0 not in shape:
+            yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+    yield Sample((make.tensor(0, 3), 1), name="no rows")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield Sample((make.tensor(2, 3),), {"mode": 1}, "error: mode", RuntimeError)
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+    yield Sample((make.tensor(2, 3), [0, 0]), name="error: dim twice", error=RuntimeError)
+    yield Sample((make.tensor(0),), name="error: no elements", error=RuntimeError)
+    yield Sample((make.tensor(2, 0), 1), name="error: empty dimension", error=IndexError)
+
+
 @family("reduction_nan")
 def reduction_nan(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tt.core.library import ops
+import math
+from typing import Any
+
+from tt.core.library import ops, to_dtype
+from tt.plugins.autograd.formulas.helpers import conj
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -34,6 +38,86 @@ d.of("hardswish", self=lambda g, self: ops.hardswish_backward(g, self))
 d.of("logsigmoid", self=lambda g, self: ops.log_sigmoid_backward(g, self))
 d.of("softplus", self=lambda g, self, beta, threshold: ops.softplus_backward(g, self, beta, threshold))
 d.of("gelu", self=lambda g, self, approximate: ops.gelu_backward(g, self, approximate=approximate))
+
+# --- second derivatives of sigmoids ----------------------------------------------------------------------------
+
+
+def curved(g: Any, grad_output: Any, curve: Any) -> Any:
+    """Return the gradient of grad_output * slope(x), from the derivative of the slope."""
+    return g * grad_output * curve
+
+
+def single(x: Any) -> Any:
+    """Return a tensor in which many steps are computed: half precision in float32."""
+    return ops._to_copy(x, dtype=to_dtype("float32")) if x.dtype.itemsize == 2 else x
+
+
+def silu_curve(x: Any) -> Any:
+    """s r (2 + x (r - s)) with the sigmoids s of x and r of -x: 1 - s has no digits left where x is large."""
+    s, r = ops.sigmoid(x), ops.sigmoid(-x)
+    return s * r * (2 + x * (r - s))
+
+
+def mish_curve(x: Any) -> Any:
+    """u s (2 + x (r - 2 t s)) with s, r as for silu, t = tanh(softplus(x)) and u = 1 - t^2, both written in s and r."""
+    s, r = ops.sigmoid(x), ops.sigmoid(-x)
+    below = 1 + r * r
+    t, root = s * (1 + r) / below, 2 * r / below
+    return root * root * s * (2 + x * (r - 2 * t * s))
+
+
+def softplus_curve(x: Any, beta: Any, threshold: Any) -> Any:
+    """Beta s r, and 0 above the threshold, where softplus is linear."""
+    steep = x * beta
+    return ops.where(ops.gt(steep, threshold), 0.0, ops.sigmoid(steep) * ops.sigmoid(-steep) * beta)
+
+
+def tanh_gelu_curve(x: Any) -> Any:
+    """4 p q (v' + x v'' / 2 - x t v'^2) / 2 with v = the argument of tanh, p and q the sigmoids of 2 v and -2 v."""
+    scale, square = math.sqrt(2 / math.pi), x * x
+    v, rise = scale * x * (1 + 0.044715 * square), scale * (1 + 3 * 0.044715 * square)
+    p, q = ops.sigmoid(2 * v), ops.sigmoid(-2 * v)
+    return 4 * p * q * (rise + x * (3 * 0.044715 * scale * x - (p - q) * rise * rise))
+
+
+def gelu_backward_self(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
+    """The second derivative of x Phi(x) is (2 - x^2) phi(x)."""
+    x = single(self)
+    if approximate == "tanh":
+        return curved(g, grad_output, tanh_gelu_curve(x))
+    density = ops.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return curved(g, grad_output, (2 - x * x) * density)
+
+
+d.of(
+    "silu_backward",
+    grad_output=lambda g, self: conj(ops.silu_backward(conj(g), self)),
+    self=lambda g, grad_output, self: conj(g) * grad_output * conj(silu_curve(single(self))),
+)
+d.of(
+    "mish_backward",
+    grad_output=lambda g, self: ops.mish_backward(g, self),
+    self=lambda g, grad_output, self: curved(g, grad_output, mish_curve(single(self))),
+)
+d.of(
+    "log_sigmoid_backward",
+    grad_output=lambda g, self: ops.log_sigmoid_backward(g, self),
+    self=lambda g, grad_output, self: curved(
+        g, grad_output, -(ops.sigmoid(single(self)) * ops.sigmoid(-single(self)))
+    ),
+)
+d.of(
+    "softplus_backward",
+    grad_output=lambda g, self, beta, threshold: ops.softplus_backward(g, self, beta, threshold),
+    self=lambda g, grad_output, self, beta, threshold: curved(
+        g, grad_output, softplus_curve(single(self), beta, threshold)
+    ),
+)
+d.of(
+    "gelu_backward",
+    grad_output=lambda g, self, approximate: ops.gelu_backward(g, self, approximate=approximate),
+    self=gelu_backward_self,
+)
 
 # --- softmax ---------------------------------------------------------------------------------------------------
 

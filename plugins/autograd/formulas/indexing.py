@@ -30,9 +30,34 @@ d.of("index_put", self=index_put_self, values=lambda g, indices: ops.index(g, in
 # --- along one dim ---------------------------------------------------------------------------------------------
 
 
-def gather_self(g: Any, self_shape: Sequence[int], dim: int, index: Any) -> Any:
+def gather_self(g: Any, self_shape: Sequence[int], dim: int, index: Any, sparse_grad: bool) -> Any:
     """Add g up where it was read."""
+    if sparse_grad:
+        return sparse_elements(g, self_shape, dim, index)
     return ops.scatter_add(ops.new_zeros(g, self_shape), dim, index, g)
+
+
+def sparse_elements(g: Any, shape: Sequence[int], dim: int, index: Any) -> Any:
+    """Return g as a sparse tensor with its elements where they were read, some several times."""
+    index = ops._to_copy(index, dtype=to_dtype("int64")) if index.dtype.name != "int64" else index
+    places = [
+        index
+        if d == dim % len(shape)
+        else ops.expand(
+            ops.reshape(
+                ops.arange(size, device=index.device), tuple(-1 if k == d else 1 for k in range(len(shape)))
+            ),
+            tuple(index.shape),
+        )
+        for d, size in enumerate(tuple(index.shape) if shape else ())
+    ]
+    rows = [ops.reshape(place, (-1,)) for place in places]
+    values = ops.reshape(g, (-1,))
+    if not rows:
+        where = ops.empty((0, values.shape[0]), dtype=to_dtype("int64"), device=index.device)
+    else:
+        where = ops.stack(rows, 0)
+    return ops.sparse.coo(where, values, tuple(shape), False)
 
 
 def index_select_self(g: Any, self_shape: Sequence[int], dim: int, index: Any) -> Any:

@@ -215,3 +215,10 @@ def test_the_default_dtype_counts():
         assert tt.arange(0.5).dtype is tt.float64 and tt.rand(1).dtype is tt.float64
     finally:
         tt.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32", "complex64"])
+def test_numbers_without_dimensions(same, dtype):
+    for number in (3, -1, True):
+        same(lambda m, n=number: m.scalar_tensor(n, dtype=getattr(m, dtype)))
+        same(lambda m, n=number: m.full((2,), n, dtype=getattr(m, dtype)))

@@ -175,3 +175,15 @@ def test_torch_and_tt_share_memory(dtype):
     )
     back = tt.from_dlpack(there)
     assert (back.dtype, back.data_ptr()) == (dtype, x.data_ptr())
+
+
+def test_diagonals_are_filled():
+    for dtype in (tt.float8_e5m2, tt.float8_e4m3fn):
+        x = tt.zeros(2, 3, dtype=dtype).fill_diagonal_(1.5)
+        assert x.dtype is dtype
+        assert x.float().tolist() == [[1.5, 0.0, 0.0], [0.0, 1.5, 0.0]]
+
+
+def test_a_number_that_is_chosen_saturates():
+    zero = tt.zeros(1, dtype=tt.float8_e4m3fn)
+    assert tt.where(tt.tensor([True]), 1e9, zero).float().tolist() == [448.0]

@@ -185,6 +185,12 @@ def test_where_promotes(same):
     same(lambda m, c, x: m.where(c, x, 0), torch.tensor([1, 0, 1]), torch.arange(3))
 
 
+def test_where_wraps_negative_numbers_into_unsigned_dtypes(same):
+    x = torch.tensor([1, 2], dtype=torch.uint8)
+    same(lambda m, x: m.where(x > 1, x, -1), x)
+    same(lambda m, x: m.where(x > 1, -255, x), x)
+
+
 def test_the_result_keeps_the_order_of_dimensions_in_memory(same):
     x = torch.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
     same(lambda m, x: m.exp(x), x, strides=True)

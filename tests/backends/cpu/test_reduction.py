@@ -260,3 +260,38 @@ def test_out_decides_the_dtype_of_sums():
         tt.amax(x, 0, out=out)
     both = tt.max(tt.tensor(1), tt.tensor(6), out=tt.empty((), dtype=tt.int64))
     assert both.item() == 6
+
+
+HASHED = {
+    "integers": lambda t: t.hash_tensor(t.tensor([1, -2, 7])),
+    "floats": lambda t: t.hash_tensor(t.tensor([1.0, 2.0, -0.0, float("nan")])),
+    "bools": lambda t: t.hash_tensor(t.tensor([True, False, True, True])),
+    "half": lambda t: t.hash_tensor(t.tensor([1.5, 3.0], dtype=t.bfloat16)),
+    "bytes": lambda t: t.hash_tensor(t.tensor([255, 1], dtype=t.uint8)),
+    "a number": lambda t: t.hash_tensor(t.tensor(3)),
+    "rows": lambda t: t.arange(6).reshape(2, 3).hash_tensor(1, keepdim=True),
+    "two dimensions": lambda t: t.hash_tensor(t.arange(60.0).reshape(3, 4, 5), (0, -1)),
+    "kept": lambda t: t.hash_tensor(t.arange(7.0), keepdim=True),
+    "no rows": lambda t: t.hash_tensor(t.zeros(0, 3), 1),
+    "out": lambda t: t.hash_tensor(t.arange(6), out=t.empty(0, dtype=t.uint64)),
+    "out of floats": lambda t: t.hash_tensor(t.arange(6), out=t.empty(0)),
+    "nothing": lambda t: t.hash_tensor(t.zeros(0)),
+    "an empty dimension": lambda t: t.hash_tensor(t.zeros(0, 3), 0),
+    "complex": lambda t: t.hash_tensor(t.tensor([1j])),
+    "another mode": lambda t: t.hash_tensor(t.arange(6), mode=1),
+    "a dimension twice": lambda t: t.hash_tensor(t.ones(2, 2), (0, 0)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", HASHED)
+def test_hashes_are_those_of_torch(case):
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        try:
+            result = HASHED[case](library)
+            found.append((result.tolist(), tuple(result.shape), str(result.dtype).split(".")[1]))
+        except (RuntimeError, IndexError, NotImplementedError) as error:
+            found.append(type(error) is IndexError or isinstance(error, IndexError))
+    assert found[0] == found[1]

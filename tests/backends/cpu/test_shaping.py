@@ -204,3 +204,8 @@ def test_resize(same):
 def test_a_strided_view_of_empty_memory_keeps_the_dtype_of_its_tensor():
     empty = tt.zeros(0, dtype=tt.int16).view(tt.bfloat16)
     assert empty.as_strided((0, 5), (5, 1), 0).dtype is tt.bfloat16
+
+
+def test_dequantize_returns_single_precision():
+    x = tt.ones(2)
+    assert tt.dequantize(x) is x and x.double().dequantize().dtype is tt.float32

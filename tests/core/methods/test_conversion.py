@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tt
+from tests.backends.array_api.devices import device
 from tt.core.errors import ArgumentError
 
 
@@ -65,3 +67,16 @@ def test_type_names_dtype_and_device():
     assert tt.ones(2).type() == "tt.FloatTensor"
     assert tt.ones(2, dtype=tt.bfloat16).type() == "tt.BFloat16Tensor"
     assert tt.ones(2, device="meta").type() == "tt.meta.FloatTensor"
+
+
+@pytest.mark.parametrize("kind", ["ipu", "mtia", "xpu"])
+def test_a_method_moves_to_a_device_that_a_backend_serves(kind):
+    x = tt.tensor([1.0, 2.0])
+    with pytest.raises((ValueError, RuntimeError), match=kind):
+        getattr(x, kind)()
+    with device(np, kind):
+        moved = getattr(x, kind)()
+        assert moved.device.type == kind and moved.cpu().tolist() == [1.0, 2.0]
+        assert getattr(moved, kind)() is moved
+        with pytest.raises(RuntimeError, match=f"{kind}.. takes a device of {kind}, not cpu"):
+            getattr(x, kind)("cpu")

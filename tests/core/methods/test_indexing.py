@@ -489,3 +489,24 @@ def test_numbers_beyond_half_precision_are_assigned_as_infinite(dtype):
     assert x.tolist() == [-float("inf"), float("inf"), float("inf"), 2.5]
     with pytest.raises(tt.errors.NumberRangeError):
         tt.zeros(4)[0] = 1e39
+
+
+def test_an_empty_array_of_eight_bit_floats_is_no_index():
+    for dtype in (tt.float8_e5m2, tt.float8_e4m3fn):
+        with pytest.raises(IndexError, match="tensors used as indices"):
+            tt.zeros(3)[np.zeros(0, dtype.numpy)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex64])
+def test_an_empty_array_of_numpy_numbers_selects_nothing(dtype):
+    assert tt.zeros(3)[np.zeros(0, dtype)].shape == (0,)
+
+
+@pytest.mark.parametrize("mask", [tt.zeros(0, dtype=tt.bool), tt.zeros(2, 0, dtype=tt.bool)])
+def test_an_empty_mask_has_to_fit_too(mask):
+    x = tt.zeros(3, 4)
+    with pytest.raises(IndexError, match="mask"):
+        x[mask]
+    with pytest.raises(IndexError, match="mask"):
+        x[mask] = 1.0
+    assert tt.zeros(0, 4)[tt.zeros(0, dtype=tt.bool)].shape == (0, 4)

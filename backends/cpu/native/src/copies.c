@@ -31,7 +31,7 @@ static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
     } else if (PyFloat_CheckExact(value)) {
         given = TT_F64;
         from.alignment[0] = PyFloat_AS_DOUBLE(value);
-        if (dtype < TT_F16 && dtype != TT_BOOL && !(fabs(from.alignment[0]) < 128.0)) return 0;
+        if (dtype < TT_F16 && dtype != TT_BOOL && !(fabs(from.alignment[0]) <= 127.0)) return 0;
         if (dtype >= TT_F16 && isfinite(from.alignment[0]) && fabs(from.alignment[0]) > largest_of(dtype)) return 0;
         if (dtype < TT_F16 && dtype != TT_BOOL && dtype != TT_I8 && dtype != TT_I16 && dtype != TT_I32 && dtype != TT_I64 &&
             from.alignment[0] < 0.0)

@@ -30,7 +30,7 @@ static PyObject *native_gather(PyObject *module, PyObject *const *args, Py_ssize
 {
     (void)module;
     int64_t dim;
-    PyArrayObject *self = count == 3 ? tt_plain(args[0]) : NULL;
+    PyArrayObject *self = count == 3 || count == 4 ? tt_plain(args[0]) : NULL;
     if (self == NULL || !tt_int(args[1], &dim)) return tt_leave(&numpy_gather, args, count);
     PyArrayObject *index = tt_index(args[2]);
     int axis = tt_axis(dim, PyArray_NDIM(self));
@@ -179,7 +179,7 @@ static PyObject *repeat_interleave(PyObject *module, PyObject *const *args, Py_s
 #include "indexing_masks.inc"
 
 static PyMethodDef methods[] = {
-    TT_METHOD_AS("gather", native_gather, "gather(self, dim, index)"),
+    TT_METHOD_AS("gather", native_gather, "gather(self, dim, index, sparse_grad=False): sparse_grad is the gradient's"),
     TT_METHOD(index_select, "index_select(self, dim, index)"),
     TT_METHOD(take, "take(self, index)"),
     TT_METHOD(embedding, "embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)"),

@@ -1,0 +1,97 @@
+"""What this installation was built with and what it can use: what programs look at before they choose."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import tt
+from tt.backends import cudnn, mkl, openmp
+from tt.errors import ArgumentError, DeviceError
+
+__all__ = [
+    "AcceleratorError",
+    "compiled_with_cxx11_abi",
+    "cudnn_is_acceptable",
+    "has_lapack",
+    "has_mkl",
+    "has_openmp",
+    "has_spectral",
+    "init_num_threads",
+    "is_vulkan_available",
+]
+
+AcceleratorError: Final = DeviceError
+"""What a device that cannot do its work raises; `tt.errors.DeviceError`."""
+
+has_lapack: Final = True
+"""Decompositions of matrices are always there."""
+
+has_spectral: Final = True
+"""Fourier transforms are always there."""
+
+
+has_mkl: Final = mkl.is_available()
+"""Whether NumPy's products are those of MKL."""
+
+has_openmp: Final = openmp.is_available()
+"""Whether kernels use OpenMP."""
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """Return whether C++ extensions need the C++11 ABI of libstdc++: False, as none of tt's libraries is C++.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.compiled_with_cxx11_abi()
+    False
+    """
+    return False
+
+
+def is_vulkan_available() -> bool:
+    """Return whether a backend computes with Vulkan: False, unless an installed plugin serves the device "vulkan".
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.is_vulkan_available()
+    False
+    """
+    try:
+        tt.empty(0, device="vulkan")
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+def cudnn_is_acceptable(self: tt.Tensor) -> bool:
+    """Return whether cuDNN could take a tensor, by its device and dtype; `tt.backends.cudnn.is_acceptable`.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cudnn_is_acceptable(tt.ones(2))
+    False
+    """
+    if not tt.is_tensor(self):
+        raise ArgumentError(
+            "cudnn_is_acceptable", f"argument 'self' must be Tensor, not {type(self).__name__}"
+        )
+    return bool(cudnn.is_acceptable(self))
+
+
+def init_num_threads() -> None:
+    """Give a thread that a program made the number of threads of kernels; all threads share it, so nothing changes.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.init_num_threads()
+    """
+    tt.get_num_threads()

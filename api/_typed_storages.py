@@ -1,0 +1,143 @@
+"""`tt.FloatStorage` and its like: storages whose elements have a dtype, which PyTorch has deprecated."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final
+
+import tt
+from tt.errors import ArgumentError
+
+__all__ = [
+    "BFloat16Storage",
+    "BoolStorage",
+    "ByteStorage",
+    "CharStorage",
+    "ComplexDoubleStorage",
+    "ComplexFloatStorage",
+    "DoubleStorage",
+    "FloatStorage",
+    "HalfStorage",
+    "IntStorage",
+    "LongStorage",
+    "ShortStorage",
+    "Storage",
+    "StorageBase",
+    "StorageType",
+]
+
+NAMES: Final = {
+    "BFloat16Storage": "bfloat16",
+    "BoolStorage": "bool",
+    "ByteStorage": "uint8",
+    "CharStorage": "int8",
+    "ComplexDoubleStorage": "complex128",
+    "ComplexFloatStorage": "complex64",
+    "DoubleStorage": "float64",
+    "FloatStorage": "float32",
+    "HalfStorage": "float16",
+    "IntStorage": "int32",
+    "LongStorage": "int64",
+    "ShortStorage": "int16",
+}
+"""The classes and their dtypes."""
+
+
+class StorageType(type):
+    """The class of `tt.FloatStorage` and its like: calls make storages, `isinstance` looks at dtype and device."""
+
+    dtype: Any
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        same = isinstance(instance, tt.TypedStorage)
+        return same and instance.dtype == cls.dtype and instance.device.type == "cpu"
+
+    def __call__(cls, *args: Any, wrap_storage: Any = None) -> Any:
+        warnings.warn(
+            "TypedStorage is deprecated: use tt.UntypedStorage, which has no dtype, or a tensor",
+            UserWarning,
+            stacklevel=2,
+        )
+        if wrap_storage is not None:
+            if args:
+                raise ArgumentError(cls.__name__, "takes no further arguments with wrap_storage")
+            return _over(cls, wrap_storage)
+        if len(args) > 1:
+            raise ArgumentError(
+                cls.__name__, f"takes a size or a sequence of numbers, not {len(args)} arguments"
+            )
+        content: Any = args[0] if args else 0
+        if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+            return tt.TypedStorage(tt.tensor(list(content), dtype=cls.dtype, device="cpu"))
+        try:
+            size = operator.index(content)
+        except TypeError:
+            raise ArgumentError(
+                cls.__name__, f"takes a size or a sequence of numbers, not {type(content).__name__}"
+            ) from None
+        if size < 0:
+            raise ArgumentError(cls.__name__, f"takes a size that is not negative, not {size}")
+        return tt.TypedStorage(tt.empty(size, dtype=cls.dtype, device="cpu"))
+
+    def __repr__(cls) -> str:
+        return f"<class 'tt.{cls.__name__}'>"
+
+
+def _over(cls: StorageType, storage: Any) -> Any:
+    """Return the elements of a dtype in a memory that exists."""
+    if not isinstance(storage, tt.UntypedStorage):
+        raise ArgumentError(
+            cls.__name__, f"argument 'wrap_storage' must be UntypedStorage, not {type(storage).__name__}"
+        )
+    return tt.TypedStorage(tt.empty(0, dtype=cls.dtype, device="cpu").set_(storage))
+
+
+def _make(name: str) -> StorageType:
+    dtype = getattr(tt, NAMES[name])
+    doc = (
+        f"Memory on the CPU as elements of {dtype}: of a size, `{name}(2)`, or with numbers, `{name}([1])`.\n\n"
+        f"    `wrap_storage=` takes the memory of an `UntypedStorage`. The result is a `tt.TypedStorage`; deprecated.\n"
+        f"    "
+    )
+    return StorageType(name, (), {"__module__": "tt", "__doc__": doc, "dtype": dtype})
+
+
+BFloat16Storage = _make("BFloat16Storage")
+BoolStorage = _make("BoolStorage")
+ByteStorage = _make("ByteStorage")
+CharStorage = _make("CharStorage")
+ComplexDoubleStorage = _make("ComplexDoubleStorage")
+ComplexFloatStorage = _make("ComplexFloatStorage")
+DoubleStorage = _make("DoubleStorage")
+FloatStorage = _make("FloatStorage")
+HalfStorage = _make("HalfStorage")
+IntStorage = _make("IntStorage")
+LongStorage = _make("LongStorage")
+ShortStorage = _make("ShortStorage")
+Storage = FloatStorage
+
+
+class _Base(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, tt.UntypedStorage)
+
+
+class StorageBase(metaclass=_Base):
+    """What every memory of a tensor is an instance of; it makes none.
+
+    Raises
+    ------
+    ArgumentError
+        When it is called: `tt.UntypedStorage` makes storages.
+
+    Examples
+    --------
+    >>> import tt
+    >>> isinstance(tt.ones(2).untyped_storage(), tt.StorageBase)
+    True
+    """
+
+    def __init__(self) -> None:
+        raise ArgumentError("StorageBase", "makes no storages\n  try: tt.UntypedStorage")

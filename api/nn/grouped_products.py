@@ -1,0 +1,259 @@
+"""Products of groups of matrices, and products of scaled matrices of eight bits an element."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt import bfloat16
+from tt.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
+from tt.library import ops
+
+if TYPE_CHECKING:
+    from tt import Tensor
+
+__all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_mm"]
+
+
+class ScalingType(enum.Enum):
+    """Which elements of a matrix share a scale.
+
+    Examples
+    --------
+    >>> import tt.nn.functional as F
+    >>> F.ScalingType.RowWise.value
+    1
+    """
+
+    TensorWise = 0
+    RowWise = 1
+    BlockWise1x16 = 2
+    BlockWise1x32 = 3
+    BlockWise1x128 = 4
+    BlockWise128x128 = 5
+
+
+class SwizzleType(enum.Enum):
+    """The order of scales in memory.
+
+    Examples
+    --------
+    >>> import tt.nn.functional as F
+    >>> F.SwizzleType.NO_SWIZZLE.value
+    0
+    """
+
+    NO_SWIZZLE = 0
+    SWIZZLE_32_4_4 = 1
+
+
+# --- groups ------------------------------------------------------------------------------------------------------
+
+
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: Any = None,
+) -> Tensor:
+    """Multiply groups of matrices; where a matrix has two dimensions, `offs` says where each group ends in it.
+
+    Parameters
+    ----------
+    mat_a : Tensor
+        Of shape (M, K) or (groups, M, K), of float32, float16 or bfloat16.
+    mat_b : Tensor
+        Of shape (K, N) or (groups, K, N) and the same dtype.
+    offs : Tensor, optional
+        Where each group ends, of int32 and shape (groups,): in the rows of `mat_a` if only it has two dimensions, in
+        the columns of `mat_b` if only it has, and in K if both have.  None where both have three.
+    bias
+        None: as in PyTorch, there is none yet.
+    out_dtype : dtype, optional
+        The dtype of the matrices.
+
+    Returns
+    -------
+    Tensor
+        Of shape (M, N) if one of the matrices has two dimensions, else (groups, M, N).  Rows or columns behind the last
+        group are zero.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit.
+    DtypeError
+        For other dtypes, and offsets that are not of int32.
+    ValueRangeError
+        If the offsets decrease, or leave the matrix.
+    UnsupportedError
+        With a bias.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tokens, experts = tt.ones(3, 2), tt.stack([tt.eye(2), 2 * tt.eye(2)])
+    >>> tt.nn.functional.grouped_mm(tokens, experts, offs=tt.tensor([1, 3], dtype=tt.int32))
+    tensor([[1., 1.],
+            [2., 2.],
+            [2., 2.]])
+    """
+    if bias is not None:
+        raise UnsupportedError("grouped_mm(): a bias is not supported\n  try: adding it to the result")
+    _check_groups(mat_a, mat_b, offs, out_dtype)
+    if offs is None:
+        return ops.bmm(mat_a, mat_b)
+    inner = mat_a.ndim == mat_b.ndim == 2
+    limit = mat_a.shape[1] if inner else mat_a.shape[0] if mat_a.ndim == 2 else mat_b.shape[1]
+    ends: list[int] = offs.tolist()
+    starts = [0, *ends[:-1]]
+    if any(not start <= end <= limit for start, end in zip(starts, ends, strict=True)):
+        raise ValueRangeError(f"grouped_mm(): the offsets {ends} have to increase, up to {limit} at most")
+    spans = list(zip(starts, ends, strict=True))
+    if inner:
+        parts = [
+            ops.mm(ops.slice(mat_a, 1, low, high), ops.slice(mat_b, 0, low, high)) for low, high in spans
+        ]
+        return ops.stack(parts) if parts else ops.new_zeros(mat_a, (0, mat_a.shape[0], mat_b.shape[1]))
+    if mat_a.ndim == 2:
+        parts = [
+            ops.mm(ops.slice(mat_a, 0, low, high), ops.select(mat_b, 0, k))
+            for k, (low, high) in enumerate(spans)
+        ]
+        rest = (limit - (ends[-1] if ends else 0), mat_b.shape[2])
+        return ops.cat([*parts, ops.new_zeros(mat_a, rest)], 0)
+    parts = [
+        ops.mm(ops.select(mat_a, 0, k), ops.slice(mat_b, 1, low, high)) for k, (low, high) in enumerate(spans)
+    ]
+    return ops.cat([*parts, ops.new_zeros(mat_a, (mat_a.shape[1], limit - (ends[-1] if ends else 0)))], 1)
+
+
+def _check_groups(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None, out_dtype: Any) -> None:
+    """Raise unless the matrices form groups."""
+    for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if matrix.ndim not in (2, 3):
+            raise ShapeError(f"grouped_mm(): {name} has 2 or 3 dimensions, not {matrix.ndim}")
+        if matrix.dtype.name not in ("float32", "float16", "bfloat16"):
+            raise DtypeError(
+                f"grouped_mm(): {name} is of float32, float16 or bfloat16, not of {matrix.dtype}"
+            )
+    if mat_a.dtype is not mat_b.dtype:
+        raise DtypeError(f"grouped_mm(): the matrices are of two dtypes, {mat_a.dtype} and {mat_b.dtype}")
+    if out_dtype is not None and out_dtype is not mat_a.dtype:
+        raise DtypeError(f"grouped_mm(): out_dtype is that of the matrices, {mat_a.dtype}, not {out_dtype}")
+    if mat_a.shape[-1] != mat_b.shape[-2]:
+        raise ShapeError(
+            f"grouped_mm(): matrices of the shapes {list(mat_a.shape)} and {list(mat_b.shape)} cannot be multiplied"
+        )
+    flat = mat_a.ndim == 2 or mat_b.ndim == 2
+    if flat is (offs is None):
+        raise ShapeError("grouped_mm(): offs is given where a matrix has 2 dimensions, and only there")
+    groups = [m.shape[0] for m in (mat_a, mat_b) if m.ndim == 3]
+    if offs is not None:
+        if offs.dtype.name != "int32":
+            raise DtypeError(f"grouped_mm(): offs is of int32, not of {offs.dtype}")
+        if offs.ndim != 1:
+            raise ShapeError(f"grouped_mm(): offs has 1 dimension, not {offs.ndim}")
+        groups.append(offs.shape[0])
+    if len({*groups}) > 1:
+        raise ShapeError(f"grouped_mm(): the numbers of groups differ: {groups}")
+
+
+# --- scales ------------------------------------------------------------------------------------------------------
+
+
+def _only(name: str, value: Any) -> Any:
+    """Return the one value of an argument that may be a list."""
+    if not isinstance(value, list | tuple):
+        return value
+    if len(value) != 1:
+        raise UnsupportedError(f"scaled_mm(): {name} has one level of scales, not {len(value)}")
+    return value[0]
+
+
+def scaled_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Tensor | Sequence[Tensor],
+    scale_recipe_a: ScalingType | Sequence[ScalingType],
+    scale_b: Tensor | Sequence[Tensor],
+    scale_recipe_b: ScalingType | Sequence[ScalingType],
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    output_dtype: Any = None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """Multiply matrices of float8 whose elements are scaled, as a whole or by rows and columns.
+
+    Parameters
+    ----------
+    mat_a, mat_b : Tensor
+        Matrices of float8_e4m3fn or float8_e5m2, of shape (M, K) and (K, N).
+    scale_a, scale_b : Tensor, or list of one
+        The scales, of float32: one number, or (M, 1) and (1, N).
+    scale_recipe_a, scale_recipe_b : ScalingType, or list of one
+        TensorWise or RowWise, the same for both; scales of blocks are refused.
+    swizzle_a, swizzle_b : SwizzleType, optional
+        NO_SWIZZLE.
+    bias : Tensor, optional
+        Of shape (N,).
+    output_dtype : dtype, optional
+        Of the result: bfloat16 by default.
+    contraction_dim : sequence of int
+        Empty.
+    use_fast_accum : bool
+        Permits less exact sums; they are made in float32 all the same.
+
+    Raises
+    ------
+    UnsupportedError
+        For scales of blocks, other orders in memory, and contraction dimensions.
+    ShapeError, DtypeError
+        As `tt._scaled_mm`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> import tt.nn.functional as F
+    >>> x, one = tt.eye(16).to(tt.float8_e4m3fn), tt.tensor(2.0)
+    >>> F.scaled_mm(x, x, one, F.ScalingType.TensorWise, one, F.ScalingType.TensorWise)[0, 0]
+    tensor(4., dtype=tt.bfloat16)
+    """
+    recipes = _only("scale_recipe_a", scale_recipe_a), _only("scale_recipe_b", scale_recipe_b)
+    if recipes[0] is not recipes[1] or recipes[0] not in (ScalingType.TensorWise, ScalingType.RowWise):
+        raise UnsupportedError(
+            f"scaled_mm(): the recipes {recipes[0]} and {recipes[1]} are not supported: both are TensorWise or RowWise"
+        )
+    for name, order in (("swizzle_a", swizzle_a), ("swizzle_b", swizzle_b)):
+        if _only(name, order) not in (None, SwizzleType.NO_SWIZZLE):
+            raise UnsupportedError(f"scaled_mm(): {name} is NO_SWIZZLE, not {order}")
+    if contraction_dim:
+        raise UnsupportedError("scaled_mm(): contraction_dim is empty: the inner dimensions are multiplied")
+    scales = _only("scale_a", scale_a), _only("scale_b", scale_b)
+    whole = recipes[0] is ScalingType.TensorWise
+    for name, scale, size in (
+        ("scale_a", scales[0], mat_a.shape[0]),
+        ("scale_b", scales[1], mat_b.shape[-1]),
+    ):
+        if scale.numel() != (1 if whole else size):
+            raise ShapeError(
+                f"scaled_mm(): {name} has {1 if whole else size} numbers for {recipes[0].name}, not {scale.numel()}"
+            )
+    if not whole:
+        scales = ops.reshape(scales[0], (-1, 1)), ops.reshape(scales[1], (1, -1))
+    else:
+        scales = ops.reshape(scales[0], ()), ops.reshape(scales[1], ())
+    return ops._scaled_mm(
+        mat_a,
+        mat_b,
+        scales[0],
+        scales[1],
+        bias=bias,
+        out_dtype=bfloat16 if output_dtype is None else output_dtype,
+        use_fast_accum=use_fast_accum,
+    )

@@ -1,0 +1,63 @@
+"""Second derivatives of activation functions in float32, against those in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+
+F = tt.nn.functional
+FUNCTIONS = {
+    "mish": F.mish,
+    "silu": F.silu,
+    "softplus": F.softplus,
+    "softplus, steep": lambda x: F.softplus(x, beta=2.0),
+    "logsigmoid": F.logsigmoid,
+    "gelu": F.gelu,
+    "gelu, tanh": lambda x: F.gelu(x, approximate="tanh"),
+}
+
+
+def second(function, x, dtype):
+    """Return the second derivative at numbers, in double precision."""
+    at = tt.tensor(x, dtype=dtype, requires_grad=True)
+    (slope,) = tt.autograd.grad(function(at).sum(), at, create_graph=True)
+    (curve,) = tt.autograd.grad(slope.sum(), at)
+    return curve.double().numpy()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_second_derivatives_keep_their_digits_where_they_are_small(name):
+    # Away from the zeros of the curve, which lie between -3 and 3.
+    x = np.concatenate([np.linspace(-15, -3, 25), np.linspace(-1, 1, 9), np.linspace(3, 15, 25)])
+    expected = second(FUNCTIONS[name], x, tt.float64)
+    np.testing.assert_allclose(
+        second(FUNCTIONS[name], x, tt.float32), expected, rtol=1e-5, atol=1e-38, err_msg=name
+    )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_third_derivatives_are_differences_of_second_ones(name):
+    x = np.linspace(-4, 4, 17) + 0.01
+    at = tt.tensor(x, dtype=tt.float64, requires_grad=True)
+    (slope,) = tt.autograd.grad(FUNCTIONS[name](at).sum(), at, create_graph=True)
+    (curve,) = tt.autograd.grad(slope.sum(), at, create_graph=True)
+    (third,) = tt.autograd.grad(curve.sum(), at)
+    step = 1e-5
+    above, below = (second(FUNCTIONS[name], x + d, tt.float64) for d in (step, -step))
+    np.testing.assert_allclose(third.numpy(), (above - below) / (2 * step), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [tt.float16, tt.bfloat16])
+@pytest.mark.parametrize("name", ["mish", "silu", "gelu, tanh"])
+def test_second_derivatives_of_half_precision_are_rounded_once(name, dtype):
+    x = np.array([-4.0, -0.5, 0.0, 0.75, 2.0])
+    found = second(FUNCTIONS[name], x, dtype)
+    limit = tt.finfo(dtype).eps
+    np.testing.assert_allclose(found, second(FUNCTIONS[name], x, tt.float64), rtol=limit, atol=limit / 100)
+
+
+def test_the_second_derivative_of_a_complex_silu_is_that_of_finite_differences():
+    x = tt.tensor([0.3 + 0.4j, -1.0 + 0.2j], dtype=tt.complex128, requires_grad=True)
+    assert tt.autograd.gradgradcheck(F.silu, (x,))
