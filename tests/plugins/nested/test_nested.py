@@ -205,6 +205,13 @@ def test_attention_is_that_of_each_row(options):
     assert_same(found, expected)
 
 
+def test_attention_refuses_masks_as_pytorch_does():
+    x = batch_of(rows_of((2, 3))).transpose(1, 2)
+    for mask in (tt.zeros(4, 4, dtype=tt.bool), tt.zeros(3, 1, 4, 4, dtype=tt.float64), x):
+        with pytest.raises(ValueError, match="attn_mask is not possible for rows of different lengths"):
+            F.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+
 def test_attention_of_rows_of_one_length_is_that_of_a_dense_batch():
     dense = tt.randn(3, 5, 2, 4, dtype=tt.float64).requires_grad_()
     jagged = tt.nested.as_nested_tensor(dense).transpose(1, 2)
