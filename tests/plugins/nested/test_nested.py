@@ -190,6 +190,22 @@ def test_sizes_of_views(x):
         x.view(3, 7, 3)
 
 
+def test_changes_in_place_of_what_is_no_leaf_are_differentiated():
+    for change in (lambda x, y: x.mul_(y), lambda x, y: x.sin_(), lambda x, y: x.add_(y).exp_()):
+        grads = []
+        for nested in (True, False):
+            one, two = ([row.requires_grad_() for row in rows_of(seed=k)] for k in range(2))
+            if nested:
+                x = batch_of(one) * 1
+                change(x, batch_of(two))
+                x.values().square().sum().backward()
+            else:
+                sum(change(a * 1, b).square().sum() for a, b in zip(one, two, strict=True)).backward()
+            grads.append([row.grad for row in one + two])
+        for a, b in zip(*grads, strict=True):
+            assert (a is None or not a.any()) if b is None else tt.allclose(a, b)
+
+
 # --- attention, layers -----------------------------------------------------------------------------------------------
 
 
