@@ -1,6 +1,7 @@
 """Names of PyTorch that tt leaves out on purpose, with the reason and what to use; docs/differences.md prints them.
 
-`tt port` and the error for an unknown `tt.NAME` read this table, and a test compares it with PyTorch's names.
+`tt port` and the errors for unknown names of `tt` and of tensors read this table, and a test compares it with PyTorch's
+names.
 """
 
 from __future__ import annotations

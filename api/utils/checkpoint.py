@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tt.core.errors import CheckpointError as CheckpointError
     from tt.plugins.autograd.features.checkpoint import checkpoint as checkpoint
     from tt.plugins.autograd.features.checkpoint import checkpoint_sequential as checkpoint_sequential
+    from tt.plugins.autograd.features.checkpoint import noop_context_fn as noop_context_fn
+    from tt.plugins.autograd.features.checkpoint import (
+        set_checkpoint_debug_enabled as set_checkpoint_debug_enabled,
+    )
     from tt.plugins.autograd.features.checkpoint import set_checkpoint_early_stop as set_checkpoint_early_stop
+    from tt.plugins.autograd.features.selective_checkpoint import CheckpointPolicy as CheckpointPolicy
+    from tt.plugins.autograd.features.selective_checkpoint import (
+        SelectiveCheckpointContext as SelectiveCheckpointContext,
+    )
+    from tt.plugins.autograd.features.selective_checkpoint import (
+        create_selective_checkpoint_contexts as create_selective_checkpoint_contexts,
+    )
 
-_SOURCES = {
-    "checkpoint": "tt.plugins.autograd.features.checkpoint",
-    "checkpoint_sequential": "tt.plugins.autograd.features.checkpoint",
-    "set_checkpoint_early_stop": "tt.plugins.autograd.features.checkpoint",
+_CHECKPOINT: Final = "tt.plugins.autograd.features.checkpoint"
+_SELECTIVE: Final = "tt.plugins.autograd.features.selective_checkpoint"
+_SOURCES: Final = {
+    "CheckpointError": "tt.core.errors",
+    "CheckpointPolicy": _SELECTIVE,
+    "SelectiveCheckpointContext": _SELECTIVE,
+    "checkpoint": _CHECKPOINT,
+    "checkpoint_sequential": _CHECKPOINT,
+    "create_selective_checkpoint_contexts": _SELECTIVE,
+    "noop_context_fn": _CHECKPOINT,
+    "set_checkpoint_debug_enabled": _CHECKPOINT,
+    "set_checkpoint_early_stop": _CHECKPOINT,
 }
 
 __all__ = list(_SOURCES)

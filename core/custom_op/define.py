@@ -12,7 +12,7 @@ import dis
 import inspect
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, Final, overload
 
 from tt.core.custom_op.custom_op import CustomOp, make_op
 from tt.core.custom_op.infer_schema import infer_signature
@@ -23,6 +23,9 @@ from tt.core.schema.model import TAGS, OpDefinition, Signature
 from tt.core.tensor.base import TensorBase
 
 __all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
+
+POINTWISE: Final = "pointwise"
+"""A kind of operators, which custom ones declare by a tag, as in PyTorch."""
 
 
 def only_declares(function: Callable[..., Any]) -> bool:
@@ -96,7 +99,8 @@ def custom_op(
     schema : str, optional
         The signature without the name, instead of annotations: "(Tensor x, float by=1.0) -> Tensor".
     tags : str or sequence of str, optional
-        Tags of ops.yaml, for instance "data_dependent_shape".
+        Tags of ops.yaml, for instance "data_dependent_shape"; "pointwise" for an operator that treats each element
+        alone and broadcasts its tensors, which then takes jagged tensors, and batches of `vmap`.
     result : str or sequence of str
         The dtype of the results of kernels: "same" (the first tensor's), "bool", "int64", another dtype's name;
         several for several results.
@@ -251,16 +255,23 @@ def definition_of(
         raise ArgumentError(
             name, f"result has {len(rules)} rules, and the operator returns {len(signature.returns)} values"
         )
+    allowed = {*TAGS, POINTWISE}
     for tag in tags:
-        if tag not in TAGS:
-            raise ArgumentError(name, f"unknown tag {tag!r}{did_you_mean(tag, TAGS)}")
+        if tag not in allowed:
+            raise ArgumentError(name, f"unknown tag {tag!r}{did_you_mean(tag, allowed)}")
+    kind = POINTWISE if POINTWISE in tags else "other"
+    if kind == POINTWISE and not signature.tensor_arguments:
+        raise ArgumentError(
+            name, "an operator with the tag 'pointwise' takes a tensor", signatures=[str(signature)]
+        )
+    tags = [tag for tag in tags if tag != POINTWISE]
     tensors = tuple(a.name for a in signature.tensor_arguments)
     without = "nondifferentiable" in tags or (
         not any(a.alias and a.alias.write for a in signature.arguments)
         and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
     )
     grad = () if without else tensors
-    return OpDefinition(signature, "other", result=rules, grad=grad, tags=tuple(tags), doc=doc)
+    return OpDefinition(signature, kind, result=rules, grad=grad, tags=tuple(tags), doc=doc)
 
 
 def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) -> Callable[..., Any]:

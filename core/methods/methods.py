@@ -16,6 +16,7 @@ from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.methods.array_operands import ARRAYS, from_array, of_one_dtype
 from tt.core.methods.attributes import MEMBERS
+from tt.core.methods.left_out_members import NAMES, LeftOutMember, without_left_out
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
@@ -207,5 +208,9 @@ def install() -> None:
     for name, function in DUNDERS.items():
         function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)
+    for name in NAMES:
+        if name not in vars(Tensor):
+            setattr(Tensor, name, LeftOutMember(name))
+    Tensor.__dir__ = without_left_out  # type: ignore[method-assign]  # made here, as all methods are
     # Equality is elementwise, but tensors are hashed by identity, as PyTorch's are.
     Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]  # made here, as all methods are

@@ -16,6 +16,7 @@ from tt.core.dispatch.intercept.tt_function import (
 )
 from tt.core.methods.attributes import MEMBERS
 from tt.core.methods.lazy_member import LazyMember
+from tt.core.methods.left_out_members import LeftOutMember
 from tt.core.methods.methods import DUNDERS
 from tt.core.schema.snapshot import methods, properties
 from tt.core.startup import start
@@ -108,7 +109,11 @@ def member_names() -> list[str]:
     start()
     # Members that are neither operators nor the core's belong to plugins.
     own = {*MEMBERS, *methods(), *properties(), *DUNDERS}
-    brought = [name for name in vars(Tensor) if name not in own and not name.startswith("_")]
+    brought = [
+        name
+        for name, member in vars(Tensor).items()
+        if name not in own and not name.startswith("_") and not isinstance(member, LeftOutMember)
+    ]
     return [name for name in dict.fromkeys((*_PROPERTIES, *MEMBERS, *brought)) if name not in UNSEEN]
 
 

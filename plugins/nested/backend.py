@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, Final
@@ -13,11 +13,14 @@ from tt.core.library import (
     REGISTRY,
     Backend,
     Device,
+    Operator,
     dtype,
     errors,
     fork_safe_properties,
     from_numpy_dtype,
+    handle_of,
     ops,
+    wrap,
 )
 from tt.plugins.nested.handle import JaggedHandle
 from tt.plugins.nested.raggedness import Raggedness
@@ -78,6 +81,34 @@ class JaggedBackend(Backend):
     def takes_composite(self, op: str) -> bool:
         """Return whether the composite of an operator computes with no ragged size."""
         return op in ALLOWED
+
+    def generic_kernel(self, operator: Operator) -> Callable[..., Any] | None:
+        """Return the kernel of another package's operator that treats each element alone: it runs on the values."""
+        from tt.plugins.nested.pointwise import (
+            function_of_others,
+        )  # with the kernels, which the manifest does not load
+
+        function = function_of_others(operator.name)
+        if function is None:
+            return None
+
+        def kernel(args: Sequence[Any], results: Sequence[Any]) -> Any:
+            found = function(*map(self._tensor_of, args))
+            return tuple(map(handle_of, found)) if isinstance(found, tuple | list) else handle_of(found)
+
+        return kernel
+
+    def _tensor_of(self, value: Any) -> Any:
+        """Return a handle as a tensor, and any other argument as it is."""
+        if isinstance(value, JaggedHandle):
+            return wrap(value, self.spec(self._dtype_of(value.values), self.arrays.device_of(value.values)))
+        if isinstance(value, self.arrays.handle_type):
+            return wrap(value, self.arrays.spec(self._dtype_of(value), self.arrays.device_of(value)))
+        return value
+
+    def _dtype_of(self, array: Any) -> dtype:
+        native = self.arrays.dtype_of(array)
+        return native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
 
     # --- the device ----------------------------------------------------------------------------------------------
 
@@ -173,6 +204,10 @@ class JaggedBackend(Backend):
         found: bool | int | float | complex = self.to_numpy(handle).item()
         return found
 
+    def copy_into(self, target: Any, source: Any) -> None:
+        """Write the elements of another handle with rows of the same lengths."""
+        ops.copy_(self._tensor_of(target), self._tensor_of(source))
+
     def clone(self, handle: Any) -> Any:
         """Return a copy of the values with the same rows."""
         if not isinstance(handle, JaggedHandle):
@@ -243,9 +278,7 @@ class JaggedBackend(Backend):
         """Return the size of the values in bytes."""
         if not isinstance(owner, JaggedHandle):
             return self.arrays.storage_nbytes(owner)
-        native = self.arrays.dtype_of(owner.values)
-        kind = native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
-        size: int = prod(owner.values.shape) * kind.itemsize
+        size: int = prod(owner.values.shape) * self._dtype_of(owner.values).itemsize
         return size
 
 

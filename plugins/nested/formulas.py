@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import ops
+from tt.plugins.nested.parts import made
+from tt.plugins.nested.pointwise import function_of_others
+from tt.plugins.nested.raggedness import RaggedSize
 from tt.plugins.nested.tables import functions
 
 __all__ = ["NestedFormulas", "PartsOfNested", "formulas", "parts"]
@@ -13,6 +16,13 @@ __all__ = ["NestedFormulas", "PartsOfNested", "formulas", "parts"]
 
 def _values_of(g: Any) -> Any:
     return ops.nested.values(g) if g.layout.name == "jagged" else g
+
+
+def _with_rows_of(shape: Sequence[int], g: Any) -> Any:
+    """Return values as a jagged tensor with the rows of a shape."""
+    dim = next(i for i, size in enumerate(shape) if isinstance(size, RaggedSize))
+    size: Any = shape[dim]
+    return made(g, size.raggedness, dim)
 
 
 class NestedFormulas:
@@ -24,7 +34,8 @@ class NestedFormulas:
         self.formulas: dict[str, dict[str, Callable[..., Any]]] = {
             "nested::jagged": {"values": _values_of},
             "nested::with_values": {"values": _values_of},
-            "nested::values": {"self": lambda g, self: ops.nested.with_values(self, g)},
+            # Of the shape alone: the tensor itself may be changed in place before the backward pass.
+            "nested::values": {"self": lambda g, self_shape: _with_rows_of(self_shape, g)},
         }
 
 
@@ -36,7 +47,7 @@ class PartsOfNested:
 
     def function(self, op: str, layouts: Sequence[str]) -> Callable[..., Any] | None:
         """Return what takes the place of an operator in a call with tensors of these layouts, or None."""
-        return functions().get(op)
+        return functions().get(op) or function_of_others(op)
 
 
 formulas = NestedFormulas()

@@ -19,7 +19,7 @@ from tt.plugins.nested.parts import (
     values_of,
 )
 
-__all__ = ["aligned", "elementwise", "on_values", "pointwise_functions"]
+__all__ = ["aligned", "elementwise", "function_of_others", "on_values", "pointwise_functions"]
 
 MORE: Final = ("alpha_dropout", "bernoulli.p", "dropout", "masked_fill", "native_dropout", "rrelu")
 """Operators besides those of the kind pointwise that treat each element alone."""
@@ -142,13 +142,23 @@ def _spread(op: str, template: Tensor, dense: Tensor) -> Tensor:
 
 
 def pointwise_functions() -> dict[str, Callable[..., Any]]:
-    """Return the functions of tt's operators that treat each element alone.
-
-    Those of third parties are left out: which of them are defined here depends on who is registered first.
-    """
+    """Return the functions of tt's operators that treat each element alone."""
     found = {}
     for name in REGISTRY.names():
         definition = REGISTRY.definition(name)
         if definition is not None and definition.kind == "pointwise" and "::" not in name:
             found[name] = elementwise(name)
     return found | {name: elementwise(name) for name in MORE if REGISTRY.definition(name) is not None}
+
+
+def function_of_others(op: str) -> Callable[..., Any] | None:
+    """Return the function of another package's operator that treats each element alone, or None.
+
+    It is looked for when the operator is called, since packages may define theirs after this one is registered.  A
+    kernel that such a package has for jagged tensors of some device takes precedence.
+    """
+    definition = REGISTRY.definition(op)
+    if definition is None or definition.kind != "pointwise" or "::" not in op:
+        return None
+    own = any("jagged" in kernel.layouts for kernel in REGISTRY.kernels.get(op, ()))
+    return None if own else elementwise(op)

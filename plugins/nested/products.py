@@ -172,10 +172,9 @@ def scaled_dot_product_attention(
                 "x.transpose(1, 2)",
             )
     if attn_mask is not None:
-        raise refuse(
-            op,
-            "attn_mask is not for rows of different lengths",
-            "is_causal=True, or padded tensors and a mask",
+        raise errors.ValueRangeError(
+            f"{op}(): attn_mask is not possible for rows of different lengths, in the layout tt.jagged\n"
+            "  try: is_causal=True, or x.to_padded_tensor(0.0) and a mask"
         )
     if not (query.ndim == key.ndim == value.ndim) or batch_of(query) != batch_of(key):
         raise errors.ShapeError(

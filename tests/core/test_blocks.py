@@ -77,6 +77,7 @@ BLOCKS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "differentiating": levels.differentiating,
     "entered": lambda: multi_hooks.entered([], None),
     "set_checkpoint_early_stop": lambda: checkpoint.set_checkpoint_early_stop(False),
+    "set_checkpoint_debug_enabled": lambda: checkpoint.set_checkpoint_debug_enabled(True),
     "detect_anomaly": tt.autograd.detect_anomaly,
     "check_sparse_tensor_invariants": lambda: tt.sparse.check_sparse_tensor_invariants(False),
 }
@@ -97,7 +98,8 @@ def state() -> dict[str, Any]:
         "hooks": (HOOKS.pairs, HOOKS.forbidden),
         "levels": (levels.levels(), levels.is_differentiating(), forward_ad._OPEN.levels),
         "passes": multi_hooks._PASSES.stack,
-        "early": checkpoint._EARLY.stop,
+        "early": checkpoint._SETTINGS.stop,
+        "debug": checkpoint._SETTINGS.debug,
         "inference": inference._THREAD.enabled,
         "stream": tt.cpu.current_stream(),
         "sparse": tt.sparse.check_sparse_tensor_invariants.is_enabled(),

@@ -7,6 +7,7 @@ from typing import Any
 import tt
 import tt.nn.functional as F
 from tt.nn import init
+from tt.nn.modules.jagged_attention import jagged_attention
 from tt.nn.modules.linear import NonDynamicallyQuantizableLinear
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
@@ -137,6 +138,8 @@ class MultiheadAttention(Module):
     ) -> tuple[tt.Tensor, tt.Tensor | None]:
         """Return the attention's result and, with `need_weights`, its weights.
 
+        Jagged tensors (N, rows, features) attend row by row, without masks; weights are then dense.
+
         Parameters
         ----------
         query, key, value : Tensor
@@ -152,6 +155,11 @@ class MultiheadAttention(Module):
         is_causal : bool
             A hint that `attn_mask` hides what comes later; the mask has to be given, too.
         """
+        if query.is_nested or (key is not query and key.is_nested) or (value is not key and value.is_nested):
+            return jagged_attention(
+                self, query, key, value, need_weights, average_attn_weights,
+                key_padding_mask=key_padding_mask, attn_mask=attn_mask, is_causal=is_causal,
+            )  # fmt: skip
         if (
             not need_weights and key is query and value is query and attn_mask is None and key_padding_mask is None
             and not is_causal and self.batch_first and query.ndim == 3 and self.in_proj_weight is not None

@@ -23,22 +23,31 @@ from tt.core.library import (
     default_states,
     errors,
     fork_safe_lock,
+    get_default_device,
     ops,
     set_default_states,
 )
 from tt.plugins.autograd.custom.function import Function
+from tt.plugins.autograd.features.checkpoint_log import OperatorLog, both_runs
 from tt.plugins.autograd.features.saved_hooks import saved_tensors_hooks
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 
-__all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 
-class _Early(threading.local):
+class _Settings(threading.local):
     stop: bool | None = None
+    debug: bool | None = None
 
 
-_EARLY = _Early()
+_SETTINGS = _Settings()
 
 
 class set_checkpoint_early_stop(Block):  # noqa: N801 - PyTorch's name
@@ -62,13 +71,43 @@ class set_checkpoint_early_stop(Block):  # noqa: N801 - PyTorch's name
         self.enable = enable
 
     def _look(self) -> bool | None:
-        return _EARLY.stop
+        return _SETTINGS.stop
 
     def _begin(self) -> None:
-        _EARLY.stop = self.enable
+        _SETTINGS.stop = self.enable
 
     def _end(self, before: bool | None) -> None:
-        _EARLY.stop = before
+        _SETTINGS.stop = before
+
+
+class set_checkpoint_debug_enabled(Block):  # noqa: N801 - PyTorch's name
+    """Sets for a `with` block whether checkpoints log their operators, for the errors of the second run.
+
+    Parameters
+    ----------
+    enabled : bool, optional
+        Applies to checkpoints made in the block and overrides their own `debug`; None leaves it to them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with set_checkpoint_debug_enabled(True):
+    ...     y = checkpoint(tt.sin, x, use_reentrant=False)
+    """
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def _look(self) -> bool | None:
+        return _SETTINGS.debug
+
+    def _begin(self) -> None:
+        _SETTINGS.debug = self.enabled
+
+    def _end(self, before: bool | None) -> None:
+        _SETTINGS.debug = before
 
 
 class _AllThere(Exception):  # noqa: N818 - not an error: it ends the second run of a function
@@ -114,10 +153,18 @@ class Frame:
         Whether the tensors must have the same shape, dtype and device then.
     early_stop : bool
         Whether to stop the second run when all tensors are there.
+    logs : tuple of OperatorLog, optional
+        The operators of the two runs, which an error shows.
     """
 
-    def __init__(self, again: Callable[[], object], check: bool, early_stop: bool) -> None:
-        self._again, self._check, self._early_stop = again, check, early_stop
+    def __init__(
+        self,
+        again: Callable[[], object],
+        check: bool,
+        early_stop: bool,
+        logs: tuple[OperatorLog, OperatorLog] | None = None,
+    ) -> None:
+        self._again, self._check, self._early_stop, self._logs = again, check, early_stop, logs
         self._holders: list[weakref.ref[Holder]] = []
         self._lock = fork_safe_lock()
 
@@ -131,7 +178,12 @@ class Frame:
         """Return the tensor of a holder, computing all of them again if it is not there."""
         with self._lock:
             if holder.tensor is None:
-                self._fill()
+                try:
+                    self._fill()
+                except errors.CheckpointError as error:
+                    if self._logs is None:
+                        raise
+                    raise errors.CheckpointError(f"{error}\n{both_runs(*self._logs)}") from error
             tensor, holder.tensor = holder.tensor, None
         return tensor
 
@@ -201,7 +253,14 @@ class _RandomState:
             before._restore()
 
 
-def _no_contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """Return two contexts that do nothing: the default of `context_fn`.
+
+    Examples
+    --------
+    >>> from tt.utils.checkpoint import noop_context_fn
+    >>> first, second = noop_context_fn()
+    """
     return nullcontext(), nullcontext()
 
 
@@ -209,7 +268,9 @@ def checkpoint(
     function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
-    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = _no_contexts,
+    context_fn: Callable[
+        [], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
+    ] = noop_context_fn,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
@@ -227,11 +288,12 @@ def checkpoint(
     use_reentrant : bool, optional
         False or None; the other way of PyTorch, a backward pass inside another, is not offered.
     context_fn : callable
-        Returns two context managers: for the first run, and for the second.
+        Returns two context managers: for the first run, and for the second.  Those of
+        `create_selective_checkpoint_contexts` keep the results of some operators.
     determinism_check : str
         "default": the tensors of the second run must have the shapes, dtypes and devices of the first; "none".
     debug : bool
-        Let an error of the second run carry the trace of the call.
+        Log the operators of both runs, and show them when the second run differs from the first.
     early_stop : bool
         Stop the second run as soon as everything that is needed is there.
     preserve_rng_state : bool
@@ -240,7 +302,10 @@ def checkpoint(
     Raises
     ------
     CheckpointError
-        In the backward pass, when the second run differs from the first.
+        In the backward pass, when the second run differs from the first; at once, when the first context suppresses
+        an exception of the function.
+    ValueError
+        For `debug` together with `context_fn`, and an unknown `determinism_check`.
 
     Examples
     --------
@@ -258,10 +323,15 @@ def checkpoint(
         )
     if determinism_check not in ("default", "none"):
         raise errors.ValueRangeError(f"determinism_check is 'default' or 'none', not {determinism_check!r}")
-    first, second = context_fn()
     if not STATE.enabled():
-        with first:
-            return function(*args, **kwargs)
+        return function(*args, **kwargs)
+    logs = None
+    if debug if _SETTINGS.debug is None else _SETTINGS.debug:
+        if context_fn is not noop_context_fn:
+            raise errors.ValueRangeError("checkpoint(): debug=True does not go together with context_fn")
+        logs = OperatorLog(), OperatorLog()
+    first, second = context_fn() if logs is None else logs
+    device = get_default_device()
     state = _RandomState([*args, *kwargs.values()]) if preserve_rng_state else None
     names = list(kwargs)
     given, places = [*args, *kwargs.values()], []
@@ -275,33 +345,22 @@ def checkpoint(
     anchor.requires_grad = True
     node = _Arguments.apply(anchor, *tensors).grad_fn
     del tensors
-    made = _here() if debug else ""
 
     def again() -> None:
         values = list(given)
         for place, value in zip(places, node.saved_tensors, strict=True):
             values[place] = value
         count = len(values) - len(names)
-        try:
-            with second, nullcontext() if state is None else state.again():
-                function(*values[:count], **dict(zip(names, values[count:], strict=True)))
-        except _AllThere:
-            raise
-        except Exception as error:
-            if made:
-                error.add_note(f"the checkpoint was made here:\n{made}")
-            raise
+        with device, second, nullcontext() if state is None else state.again():
+            function(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
-    stop = early_stop if _EARLY.stop is None else _EARLY.stop
-    frame = Frame(again, determinism_check == "default", stop)
+    stop = early_stop if _SETTINGS.stop is None else _SETTINGS.stop
+    frame = Frame(again, determinism_check == "default", stop, logs)
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)
-
-
-def _here() -> str:
-    import traceback
-
-    return "".join(traceback.format_stack()[:-2])
+    raise errors.CheckpointError(
+        "the first context of a checkpoint's context_fn suppressed an exception of the function, so there is no result"
+    )
 
 
 def checkpoint_sequential(

@@ -243,3 +243,12 @@ def test_a_kernel_of_the_wrong_form_is_told():
         KernelContractError, match="has the form 'out', and the operator changes its arguments"
     ):
         change(tt.ones(1))
+
+
+def test_the_tag_pointwise_declares_the_kind():
+    with Library("test", "FRAGMENT") as lib:
+        lib.define("tagged(Tensor x) -> Tensor", tags=("pointwise", "nondifferentiable"))
+        definition = tt.ops.test.tagged.operator.definition
+        assert (definition.kind, definition.tags) == ("pointwise", ("nondifferentiable",))
+        with pytest.raises(tt.errors.ArgumentError, match="takes a tensor"):
+            lib.define("without(float x) -> Tensor", tags="pointwise")

@@ -190,6 +190,22 @@ def test_sizes_of_views(x):
         x.view(3, 7, 3)
 
 
+def test_changes_in_place_of_what_is_no_leaf_are_differentiated():
+    for change in (lambda x, y: x.mul_(y), lambda x, y: x.sin_(), lambda x, y: x.add_(y).exp_()):
+        grads = []
+        for nested in (True, False):
+            one, two = ([row.requires_grad_() for row in rows_of(seed=k)] for k in range(2))
+            if nested:
+                x = batch_of(one) * 1
+                change(x, batch_of(two))
+                x.values().square().sum().backward()
+            else:
+                sum(change(a * 1, b).square().sum() for a, b in zip(one, two, strict=True)).backward()
+            grads.append([row.grad for row in one + two])
+        for a, b in zip(*grads, strict=True):
+            assert (a is None or not a.any()) if b is None else tt.allclose(a, b)
+
+
 # --- attention, layers -----------------------------------------------------------------------------------------------
 
 
@@ -203,6 +219,13 @@ def test_attention_is_that_of_each_row(options):
         for q, k in zip(query, keys, strict=True)
     ]
     assert_same(found, expected)
+
+
+def test_attention_refuses_masks_as_pytorch_does():
+    x = batch_of(rows_of((2, 3))).transpose(1, 2)
+    for mask in (tt.zeros(4, 4, dtype=tt.bool), tt.zeros(3, 1, 4, 4, dtype=tt.float64), x):
+        with pytest.raises(ValueError, match="attn_mask is not possible for rows of different lengths"):
+            F.scaled_dot_product_attention(x, x, x, attn_mask=mask)
 
 
 def test_attention_of_rows_of_one_length_is_that_of_a_dense_batch():

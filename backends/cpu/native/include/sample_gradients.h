@@ -9,6 +9,10 @@
  * between the formula of Gauss and Legendre has all the digits wanted.  Only about small x the integrand has two scales, and there
  * the power series of F and its derivative need few terms.
  *
+ * Of large a, z = a (1 + m) has dz/da = D(m) with (1 + m) D' = (a m + 1) D - a (1 + m) (log(1 + m) + log(a) - digamma(a)), as
+ * differentiating F twice says.  So D = D0 + D1 / a + D2 / a^2 + ..., where D0 = (1 + m) log(1 + m) / m and
+ * D[k + 1] = ((1 + m) (D[k]' + c[k + 1]) - D[k]) / m, with the coefficients c of log(a) - digamma(a) in powers of 1 / a.
+ *
  * Loops run over the elements of a block inside of those over nodes and terms, so that compilers vectorise them.
  */
 #ifndef TT_SAMPLE_GRADIENTS_H
@@ -57,6 +61,8 @@ static const tt_precision tt_twice = {32.0, 25, 66, 24, node_24, weight_24};
 
 #define TT_GAMMA_BY_SERIES 2.0 /* numbers up to which the series are taken */
 #define TT_GAMMA_HUGE 1e25     /* concentrations beyond which only the exponent of the distribution counts, to all digits */
+#define TT_GAMMA_LARGE 64.0    /* concentrations from which the expansion is taken, where m is at most TT_GAMMA_NEAR: to 1e-12 */
+#define TT_GAMMA_NEAR 0.4
 #define TT_BETA_BY_SERIES 3.0  /* these times the sum of both concentrations */
 
 #define TT_NEWTON_STEPS 2
@@ -167,11 +173,61 @@ TT_INLINE void tt_gamma_integral(const double *restrict a, const double *restric
     for (int i = 0; i < count; i++) y[i] = z[i] * end[i] * sum[i];
 }
 
+/* The power series of D1 to D5 in m. */
+static const double gamma_part_1[] = {
+    0.16666666666666666, 0.08333333333333333, -0.03333333333333333, 0.016666666666666666, -0.009523809523809525,
+    0.005952380952380952, -0.003968253968253968, 0.002777777777777778, -0.00202020202020202, 0.0015151515151515152,
+    -0.0011655011655011655, 0.0009157509157509158, -0.0007326007326007326, 0.0005952380952380953,
+    -0.0004901960784313725, 0.0004084967320261438, -0.0003439972480220158, 0.00029239766081871346,
+};
+static const double gamma_part_2[] = {
+    0.016666666666666666, 0.016666666666666666, -0.004761904761904762, 0.0011904761904761906, 0.0,
+    -0.0003968253968253968, 0.000505050505050505, -0.000505050505050505, 0.0004662004662004662,
+    -0.00041625041625041625, 0.0003663003663003663, -0.0003205128205128205, 0.00028011204481792715,
+    -0.00024509803921568627,
+};
+static const double gamma_part_3[] = {
+    -0.009523809523809525, -0.0011904761904761906, 0.002380952380952381, -0.001984126984126984, 0.001443001443001443,
+    -0.00101010101010101, 0.0006993006993006993, -0.00048285048285048285, 0.000333000333000333,
+    -0.00022893772893772894,
+};
+static const double gamma_part_4[] = {
+    -0.0035714285714285713, -0.0035714285714285713, 0.0018037518037518038, -0.0007215007215007215,
+    0.0001554001554001554, 0.00011655011655011655,
+};
+static const double gamma_part_5[] = {
+    0.0036075036075036075, -0.00036075036075036075, -0.0008214008214008214, 0.001048951048951049,
+};
+static const double *const gamma_parts[] = {gamma_part_1, gamma_part_2, gamma_part_3, gamma_part_4, gamma_part_5};
+static const int gamma_part_terms[] = {18, 14, 10, 6, 4};
+
+TT_INLINE void tt_gamma_expansion(const double *restrict a, const double *restrict z, double *restrict y, int count, const tt_precision *to)
+{
+    double m[TT_SAMPLES], part[TT_SAMPLES];
+    (void)to;
+    for (int i = 0; i < count; i++) {
+        m[i] = (z[i] - a[i]) / a[i];
+        y[i] = 0.0;
+    }
+    for (int k = 4; k >= 0; k--) {
+        for (int i = 0; i < count; i++) part[i] = 0.0;
+        for (int n = gamma_part_terms[k] - 1; n >= 0; n--) {
+            double coefficient = gamma_parts[k][n];
+            for (int i = 0; i < count; i++) part[i] = part[i] * m[i] + coefficient;
+        }
+        for (int i = 0; i < count; i++) y[i] = (y[i] + part[i]) / a[i];
+    }
+    for (int i = 0; i < count; i++) {
+        double off = m[i] != 0.0 ? m[i] : 1e-300;
+        y[i] += (1.0 + m[i]) * tt_log1p(off) / off;
+    }
+}
+
 /* out = the derivatives of z by a, which may be the same memory as either; NaN where they are not those of a gamma number. */
 TT_INLINE void tt_gamma_slopes(const double *a, const double *z, double *out, int count, const tt_precision *to)
 {
-    double pairs[2][2][TT_SAMPLES], y[TT_SAMPLES];
-    int places[2][TT_SAMPLES], found[2] = {0, 0};
+    double pairs[3][2][TT_SAMPLES], y[TT_SAMPLES];
+    int places[3][TT_SAMPLES], found[3] = {0, 0, 0};
     for (int i = 0; i < count; i++) {
         if (!(a[i] > 0.0 && a[i] < (double)INFINITY && z[i] >= 0.0 && z[i] < (double)INFINITY)) {
             out[i] = (double)NAN;
@@ -182,16 +238,18 @@ TT_INLINE void tt_gamma_slopes(const double *a, const double *z, double *out, in
             out[i] = ratio == 1.0 ? 1.0 : ratio > 0.0 ? ratio * tt_log(ratio) / (ratio - 1.0) : 0.0;
             continue;
         }
-        int way = z[i] > TT_GAMMA_BY_SERIES, at = found[way]++;
+        int way = z[i] > TT_GAMMA_BY_SERIES;
+        if (a[i] >= TT_GAMMA_LARGE && fabs(z[i] - a[i]) <= TT_GAMMA_NEAR * a[i]) way = 2;
+        int at = found[way]++;
         pairs[way][0][at] = a[i];
         pairs[way][1][at] = z[i] > 1e-300 ? z[i] : 1e-300;
         places[way][at] = i;
     }
-    for (int way = 0; way < 2; way++) {
+    for (int way = 0; way < 3; way++) {
         if (!found[way]) continue;
         int filled = tt_samples_filled(found[way]);
         for (int i = found[way]; i < filled; i++) pairs[way][0][i] = pairs[way][1][i] = 1.0;
-        (way ? tt_gamma_integral : tt_gamma_series)(pairs[way][0], pairs[way][1], y, filled, to);
+        (way == 0 ? tt_gamma_series : way == 1 ? tt_gamma_integral : tt_gamma_expansion)(pairs[way][0], pairs[way][1], y, filled, to);
         for (int i = 0; i < found[way]; i++) out[places[way][i]] = y[i];
     }
 }

@@ -84,6 +84,26 @@ def test_gamma_numbers_change_as_quantiles_do(a):
     np.testing.assert_allclose(found.numpy(), slope, rtol=2e-8)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("a", [64.0, 100.0, 300.0, 1e4, 1e8])
+def test_the_expansion_of_large_concentrations_is_the_integral_up_to_its_ends(a, dtype):
+    # Within 0.4 a of the concentration there is the expansion, and behind it the integral.
+    parts = np.array([-0.41, -0.4, -0.39, -0.1, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 0.1, 0.39, 0.4, 0.41])
+    z = (a * (1 + parts)).astype(dtype).astype(np.float64)
+    number = special.gammaincinv(a, LEVELS).astype(dtype).astype(np.float64)
+    z = np.concatenate([z if a < 1e4 else z[3:10], number])
+    found = tt._standard_gamma_grad(*(tt.tensor(v).to(getattr(tt, dtype)) for v in (np.full_like(z, a), z)))
+    expected = [gamma_slope(a, one) for one in z]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=TOLERANCES[dtype])
+
+
+def test_both_sides_of_the_border_of_large_concentrations_agree():
+    a = np.array([np.nextafter(64.0, 0), 64.0])
+    for z in (40.0, 63.0, 64.0, 80.0):
+        below, above = tt._standard_gamma_grad(tt.tensor(a), tt.tensor([z, z], dtype=tt.float64)).tolist()
+        assert abs(below / above - 1) < 3e-11
+
+
 @pytest.mark.parametrize(("a", "b"), [(0.3, 2.0), (2.0, 0.3), (1.0, 1.0), (40.0, 9.0), (3e3, 1e4)])
 def test_beta_numbers_change_as_quantiles_do(a, b):
     x, h = special.betaincinv(a, b, LEVELS[1:-1]), 1e-4 * a

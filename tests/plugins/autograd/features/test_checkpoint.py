@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 import tt
-from tt.utils.checkpoint import checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+from tt.utils import checkpoint as checkpointing
+from tt.utils.checkpoint import (
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
 
 
 def block(x: Any, w: Any) -> Any:
@@ -238,3 +244,63 @@ def test_a_checkpoint_that_fails_can_be_run_again() -> None:
     state["broken"] = False
     y.sum().backward()
     tt.testing.assert_close(x.grad, x.detach().exp().cos() * x.detach().exp())
+
+
+def test_a_first_context_that_suppresses_an_exception_is_refused() -> None:
+    from contextlib import nullcontext, suppress
+
+    def failing(x: Any) -> Any:
+        raise ValueError("not now")
+
+    with pytest.raises(tt.errors.CheckpointError, match="suppressed an exception"):
+        checkpoint(failing, tt.ones(2), context_fn=lambda: (suppress(ValueError), nullcontext()))
+
+
+def test_the_second_run_has_the_default_device_of_the_first() -> None:
+    x = tt.ones(3, device="meta", requires_grad=True)
+    with tt.device("meta"):
+        y = checkpoint(lambda t: (t * tt.ones(3)).sin(), x)
+    y.sum().backward()
+    assert x.grad.device.type == "meta"
+
+
+def test_contexts_are_not_entered_while_nothing_is_recorded(args: Any) -> None:
+    entered: list[int] = []
+
+    def contexts() -> Any:
+        entered.append(1)
+        return checkpointing.noop_context_fn()
+
+    with tt.no_grad():
+        checkpoint(block, *args, context_fn=contexts)
+    assert not entered
+
+
+def test_a_checkpoint_needs_no_contexts_with_its_own_log() -> None:
+    with pytest.raises(ValueError, match="debug=True does not go together with context_fn"):
+        checkpoint(tt.sin, tt.ones(2), debug=True, context_fn=lambda: checkpointing.noop_context_fn())
+
+
+def test_the_setting_of_the_log_overrides_the_argument() -> None:
+    def shown(**options: Any) -> bool:
+        steps = [tt.sin, tt.exp]
+
+        def run(x: Any) -> Any:
+            for step in steps:
+                x = step(x)
+            return x
+
+        y = checkpoint(run, tt.ones(2, requires_grad=True), **options)
+        steps.pop()
+        with pytest.raises(tt.errors.CheckpointError) as caught:
+            y.sum().backward()
+        return "the operators of the forward pass" in str(caught.value)
+
+    assert not shown()
+    assert shown(debug=True)
+    with set_checkpoint_debug_enabled(True):
+        assert shown(debug=False)
+        with set_checkpoint_debug_enabled(None):
+            assert not shown()
+    with set_checkpoint_debug_enabled(False):
+        assert not shown(debug=True)

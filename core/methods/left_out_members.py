@@ -1,0 +1,73 @@
+"""Members of PyTorch's tensors that tt leaves out on purpose: using one says why, and what to use.
+
+Note [Unknown attributes]
+-------------------------
+A `__getattr__` on `Tensor` would see every unknown name, but Python then looks up all attributes in a slower way: a
+method call takes 25 ns more, and `hasattr` of an unknown name 1 µs instead of 20 ns.  So only these names, which
+programs for PyTorch use, have an object on the class, and other names get Python's own error with its own suggestions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Never
+
+from tt.core.by_name import object_named
+from tt.core.errors import UnknownOpError
+
+__all__ = ["NAMES", "LeftOutMember", "without_left_out"]
+
+NAMES: Final = (
+    "chalf", "dequantize", "eig", "grad_dtype", "hash_tensor", "index", "int_repr", "ipu", "lstsq", "module_load",
+    "mtia", "name", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
+    "q_zero_point", "qscheme", "reinforce", "slice_inverse", "solve", "symeig", "to_mkldnn", "volatile", "xpu",
+)  # fmt: skip
+"""The members."""
+
+
+class LeftOutMember:
+    """Stands on `Tensor` for a member that does not exist: every use raises, with the reason.
+
+    Attributes of tensors, members of subclasses and of plugins with its name take precedence.
+
+    Parameters
+    ----------
+    name : str
+        The name of the member.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(2).q_scale()
+    Traceback (most recent call last):
+        ...
+    tt.core.errors.UnknownOpError: tt.Tensor has no name 'q_scale': quantised dtypes do not exist
+      instead: tt.float16 or tt.bfloat16; integers and their scale as two tensors
+    >>> hasattr(tt.ones(2), "q_scale")
+    False
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Never:
+        def reason() -> str:
+            found: str = object_named("tt._reasons:reason")(f"Tensor.{self.name}")
+            return found
+
+        raise UnknownOpError(self.name, owner="tt.Tensor", reason=reason)
+
+
+def without_left_out(self: Any) -> list[str]:
+    """Return the names of a tensor's attributes, without members that only raise."""
+    kind = type(self)
+    return [
+        name
+        for name in object.__dir__(self)
+        if name not in NAMES or name in self.__dict__ or not isinstance(_on_class(kind, name), LeftOutMember)
+    ]
+
+
+def _on_class(kind: type, name: str) -> Any:
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
