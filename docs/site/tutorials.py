@@ -88,8 +88,8 @@ def training() -> Picture:
     picture.text(0, height, "0")
     picture.text(left, height + 18, "epoch 1")
     picture.text(left + width - 9 * CHARACTER, height + 18, f"epoch {len(losses)}")
-    picture.text(left + 150, 16, f"loss, at last {losses[-1]:.3f} (green)")
-    picture.text(left + 150, 34, f"learning rate, at most {max(rates):.2g} (red, dashed)")
+    picture.text(left, height + 40, f"loss, at last {losses[-1]:.3f} (green)")
+    picture.text(left, height + 58, f"learning rate, at most {max(rates):.2g} (red, dashed)")
     return picture
 
 
