@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import re
 import subprocess
 import sys
@@ -21,9 +22,13 @@ NEED = {"torch"}
 """Libraries without which a page still runs, less some blocks."""
 
 
-def run(page: Path, *options: str) -> str:
+def run(page: Path, *options: str, **variables: str) -> str:
     done = subprocess.run(
-        [sys.executable, tutorial.__file__, page, *options], capture_output=True, text=True, check=False
+        [sys.executable, tutorial.__file__, page, *options],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -37,6 +42,13 @@ def test_a_page_runs_from_its_first_block_to_its_last(name):
     expected = sum(not block.needs for block in every)
     output = run(FOLDER / name, *(f"--without={library}" for library in NEED))
     assert output.endswith(f"{expected} blocks, 0 failures\n") and expected >= 5
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_runs_without_anything_compiled(name):
+    options = [f"--without={library}" for library in NEED]
+    assert run(FOLDER / name, *options, TT_COMPILED="0", TT_NATIVE="0").endswith(" 0 failures\n")
 
 
 @pytest.mark.torch
