@@ -79,7 +79,13 @@ class UnknownOpError(TTError, AttributeError):
         if self.reason:
             return f"{self.owner} has no name {self.op!r}: {self.reason}"
         problem = f"{self.owner} has no name" if self.owner else "no operator is named"
-        return f"{problem} {self.op!r}{did_you_mean(self.op, self.candidates)}\n  see: tt ops list"
+        # A name like no other may be that of a package that is not installed, or failed to load.
+        see = (
+            "tt ops list"
+            if self.owner or self.candidates
+            else "tt ops list; tt plugins list, if a package brings it"
+        )
+        return f"{problem} {self.op!r}{did_you_mean(self.op, self.candidates)}\n  see: {see}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+import tt
+
 
 @pytest.fixture(scope="module")
 def pictures(root):
@@ -37,7 +39,13 @@ def test_a_page_gets_its_pictures_as_html(pictures):
     )
 
 
-@pytest.mark.parametrize("name", ["call", "backward", "layers", "plugin", "speed"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "call", "backward", "layers", "plugin", "speed",
+        "training", "served", "explained", "gradient", "optimizers",
+    ],
+)  # fmt: skip
 def test_a_picture_is_xml_with_a_title_and_needs_nothing_from_elsewhere(pictures, name):
     svg = str(pictures.PICTURES[name]())
     parsed = ElementTree.fromstring(svg)
@@ -73,6 +81,46 @@ def test_the_picture_of_a_plugin_has_every_state(pictures):
     from tt.core.host.plugin import State
 
     assert set(get_args(State)) <= set(words(str(pictures.plugin())).split())
+
+
+def test_the_picture_of_training_has_a_loss_and_a_rate_for_every_epoch(pictures):
+    svg = ElementTree.fromstring(str(pictures.PICTURES["training"]()))
+    loss, rate = (
+        [float(point.split()[1]) for point in path.get("d").removeprefix("M").split(" L")]
+        for path in svg.iter("{http://www.w3.org/2000/svg}path")
+        if " L" in path.get("d") and "dasharray" in path.get("style", "")
+    )
+    assert len(loss) == len(rate) == 30
+    # Down is large: the loss begins at the top and ends at the bottom, the rate is at the top in between.
+    assert loss[0] == 0 and loss[-1] > 150 and min(rate) == 0 and rate[-1] > 150 and rate[0] > 150
+
+
+def test_the_picture_of_a_backend_counts_every_operator_of_a_family(pictures):
+    from tt.core.reports.coverage import Place, matrix
+
+    shown = words(str(pictures.PICTURES["served"]()))
+    families = [row.family for row in matrix([Place("cpu", "strided")]).rows]
+    found = re.findall(r"(\w+) (\d+) kernels, (\d+) composed(?:, (\d+) missing)?", shown)
+    counted = {family: sum(int(n) for n in numbers if n) for family, *numbers in found}
+    assert len(counted) == 8 and counted == {family: families.count(family) for family in counted}
+    with pytest.raises(ValueError, match="unknown device"):
+        tt.ones(2, device="drawn")
+
+
+def test_the_picture_of_an_explanation_takes_the_composite(pictures):
+    assert re.search(r"kernel .* masked -> composite ", words(str(pictures.PICTURES["explained"]())))
+
+
+def test_the_picture_of_optimizers_has_the_fewest_calls_for_the_fused_form(pictures):
+    found = dict(
+        re.findall(r"(one by one|lists|fused) (\d+) calls", words(str(pictures.PICTURES["optimizers"]())))
+    )
+    assert int(found["fused"]) * 5 < int(found["one by one"])
+
+
+def test_a_picture_without_a_place_in_its_page_is_an_error(pictures):
+    with pytest.raises(ValueError, match=r"training\.md has no place for the picture loss"):
+        pictures.tutorials.names_of("training.md", "loss")
 
 
 def test_the_picture_of_speed_has_the_figures_of_the_readme(pictures, pages):

@@ -317,9 +317,10 @@ def _keys_and_bits(
     slots = _slots(operator)
     last = slots[-1] if slots else None
     if len(arguments) > len(slots) and not (last and last[1] in (c.GROUP_LIST, c.OTHER_LIST)):
+        what = "tensor or number" if len(slots) == 1 else "tensors or numbers"
         raise ArgumentError(
             operator.name,
-            f"takes {len(slots)} tensors or numbers here, not {len(arguments)}",
+            f"takes {len(slots)} {what} here, not {len(arguments)}",
             signatures=[str(operator.definition.signature)],
         )
     keys, bits, named = 0, 0, []

@@ -104,11 +104,12 @@ def _build(
             form_note = ", its new values are written back"
         if choice.registration.kernel.by:
             form_note += f", by {choice.registration.kernel.by}"
-        note = (
-            "the narrowest kernel that takes the call's arguments serves"
-            if len(chosen) > 1
-            else "serves the dtype"
-        )
+        if index:
+            note = "serves calls whose arguments those above do not take"
+        elif len(chosen) > 1:
+            note = "the narrowest kernel that takes the call's arguments serves"
+        else:
+            note = "serves the dtype"
         resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
     if choices[0].registration.kernel.tensors:
         return _over_tensors(context, backend, choices[0])

@@ -54,7 +54,7 @@ def test_json_holds_the_same(run: Run) -> None:
         (("add", "cpu"), "explain(): 'cpu' is not an argument: write device[/layout]:dtype[shape]"),
         (("add", "cpuu:float32"), "unknown device 'cpuu'; did you mean 'cpu'"),
         (("add", "cpu:float33"), "unknown dtype 'float33'; did you mean 'float32'"),
-        (("neg", "cpu:int64", "cpu:int64"), "neg(): takes 1 tensors or numbers here, not 2"),
+        (("neg", "cpu:int64", "cpu:int64"), "neg(): takes 1 tensor or number here, not 2"),
     ],
 )
 def test_what_cannot_be_explained_exits_with_2(run: Run, words: tuple[str, ...], message: str) -> None:

@@ -22,6 +22,13 @@ def test_an_unknown_operator_is_told_with_the_nearest():
     assert not hasattr(ops, "__no_such_protocol__")
 
 
+def test_a_name_like_no_other_leads_to_the_plugins():
+    with pytest.raises(
+        UnknownOpError, match="no operator is named 'zzzzzz'\n  see: tt ops list; tt plugins list, if"
+    ):
+        ops.zzzzzz  # noqa: B018
+
+
 def test_what_was_found_is_forgotten_with_its_operator():
     found = Operators(REGISTRY)
     assert found.exp is tt.ops.exp and "exp" in vars(found)

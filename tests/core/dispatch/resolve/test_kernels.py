@@ -54,6 +54,12 @@ def test_the_narrowest_kernel_that_covers_the_arguments_serves(probe: Any) -> No
     assert tt.add(x, x)._handle.tolist() == [1.0]
     assert tt.add(x, x, alpha=2)._handle.tolist() == [3.0]
     assert tt.add(x, x, alpha=1)._handle.tolist() == [1.0]
+    spec = f"{x.device.type}:float32"
+    steps = tt.explain("add", [spec, spec]).steps()
+    assert [(step["taken"], step["reason"]) for step in steps] == [
+        (True, "the narrowest kernel that takes the call's arguments serves"),
+        (False, "serves calls whose arguments those above do not take"),
+    ]
 
 
 def test_half_precision_is_computed_in_float32_and_rounded_once(probe: Any) -> None:
