@@ -22,6 +22,7 @@ from tt.backends.cuda import (
     integral,
     linalg,
     loss,
+    margins,
     normalization,
     optimizer,
     pointwise,
@@ -34,6 +35,7 @@ from tt.backends.cuda import (
     softmax,
     sorting,
     special,
+    unpooling,
     views,
 )
 from tt.backends.cuda.handle import StridedHandle
@@ -56,6 +58,7 @@ _FAMILIES: Final = (
     integral,
     linalg,
     loss,
+    margins,
     normalization,
     optimizer,
     pointwise,
@@ -68,6 +71,7 @@ _FAMILIES: Final = (
     softmax,
     sorting,
     special,
+    unpooling,
 )
 """Modules with kernels in CUDA C++, which go before those over the array API."""
 
