@@ -20,7 +20,7 @@ from tt.backends.cuda.launch.gather_scatter import Mover
 from tt.backends.cuda.launch.layouts import name_of
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.launch.reduction_launch import FLOATING, workspace
-from tt.backends.cuda.optimizer import BLOCK, CHUNK, Handles, Stepper, dense_count
+from tt.backends.cuda.optimizer import BLOCK, CHUNK, NUMBER_KINDS, Handles, Stepper, dense_count, number_at
 from tt.core.library import REGISTRY, KernelTable, TensorBase, handle_of, ops
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ FUNCTORS: Final = {
     "_foreach_add.Scalar": ("AddNumber", ("self",), "scalar"),
     "_foreach_add.List": ("Add", ("self", "other"), "alpha"),
     "_foreach_mul.Scalar": ("MulNumber", ("self",), "scalar"),
+    "_foreach_mul.Tensor": ("MulNumber", ("self",), "other"),
     "_foreach_mul.List": ("Mul", ("self", "other"), None),
     "_foreach_addcmul.Scalar": ("AddCMul", ("self", "tensor1", "tensor2"), "value"),
     "_foreach_addcdiv.Scalar": ("AddCDiv", ("self", "tensor1", "tensor2"), "value"),
@@ -45,7 +46,7 @@ FUNCTORS: Final = {
 _NORMS: Final = {1.0: "Norm1", 2.0: "Norm2", math.inf: "LargestSize"}
 _MANY: Final = 4
 """For fewer tensors, uploading the tables takes longer than launches."""
-_OPTIONS: Final = struct.Struct("@dq")
+_OPTIONS: Final = struct.Struct("@dQqq")
 
 
 def kernel_names(dtype: str) -> list[str]:
@@ -93,17 +94,21 @@ class Lists:
         # Its own tables: those of results are new in each call, and would displace those of optimizers.
         self._stepper = Stepper(Mover(backend), FOREACH)
 
-    def each(self, functor: str, out: Handles, lists: Sequence[Handles], number: float) -> None:
-        """Write what a functor makes of the elements of lists, which have the strides of the results."""
+    def each(self, functor: str, out: Handles, lists: Sequence[Handles], number: Any) -> None:
+        """Write what a functor makes of the elements of lists, which have the strides of the results.
+
+        The number may be a handle; the kernel reads it.
+        """
         kernel = f"each_tensor<{{}}, each::{functor}>"
-        self._stepper.launch(kernel, [out, *lists], (), _OPTIONS.pack(float(number), CHUNK))
+        plain = 0.0 if isinstance(number, StridedHandle) else float(number)
+        self._stepper.launch(kernel, [out, *lists], (), _OPTIONS.pack(plain, *number_at(number), CHUNK))
 
     def norms(self, order: float, out: Handles, arrays: Handles) -> None:
         """Write the norms of arrays, none of which is empty: two launches for each dtype."""
         by_dtype: dict[str, list[tuple[StridedHandle, ...]]] = {}
         for pair in zip(out, arrays, strict=True):
             by_dtype.setdefault(name_of(pair[1].dtype), []).append(pair)
-        options = _OPTIONS.pack(0.0, CHUNK)
+        options = _OPTIONS.pack(0.0, 0, 0, CHUNK)
         for name, members in by_dtype.items():
             operation = f"reduction::{_NORMS[order]}<{name}>, {BLOCK}"
             counts = [prod(array.shape) for _, array in members]
@@ -163,11 +168,23 @@ def _composed(op: str, args: tuple[Any, ...]) -> Any:
     return found.function(*args)
 
 
+def _number(number: Any, device: Any) -> Any:
+    """Return a number, or a handle of one on the device; None for others."""
+    if isinstance(number, complex):
+        return None
+    if not isinstance(number, TensorBase):
+        return number
+    if number.ndim or number.device != device:
+        return None
+    handle = handle_of(number)
+    return handle if name_of(handle.dtype) in NUMBER_KINDS else None
+
+
 def functional(lists: Lists, op: str, functor: str, count: int, *args: Any) -> Any:
     """Return new tensors."""
-    number = args[count] if len(args) > count else 0.0
-    handles = None if isinstance(number, complex) else _handles(args[:count])
-    if handles is None:
+    handles = _handles(args[:count])
+    number = _number(args[count], args[0][0].device) if handles and len(args) > count else 0.0
+    if handles is None or number is None:
         return _composed(op, args)
     first = args[0]
     with lists.backend.on(first[0].device.index or 0):
@@ -178,9 +195,11 @@ def functional(lists: Lists, op: str, functor: str, count: int, *args: Any) -> A
 
 def inplace(lists: Lists, op: str, functor: str, count: int, *args: Any) -> None:
     """Change the tensors of the first list."""
-    number = args[count] if len(args) > count else 0.0
-    handles = None if isinstance(number, complex) else _handles(args[:count])
-    if handles is None or not apart(handles[0], handles[1:]):
+    handles = _handles(args[:count])
+    number = _number(args[count], args[0][0].device) if handles and len(args) > count else 0.0
+    # The number might be an element of a target.
+    read = [] if not isinstance(number, StridedHandle) else [[number] * len(args[0])]
+    if handles is None or number is None or not apart(handles[0], handles[1:] + read):
         _composed(op, args)
         return
     with lists.backend.on(args[0][0].device.index or 0):

@@ -24,7 +24,7 @@ from tt.core.library import KernelTable, fork_safe_lock
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["BLOCK", "CHUNK", "Handles", "Stepper", "dense_count", "tables"]
+__all__ = ["BLOCK", "CHUNK", "NUMBER_KINDS", "Handles", "Stepper", "dense_count", "number_at", "tables"]
 
 OPTIMIZER: Final = Program("optimizer.cuh")
 
@@ -39,7 +39,7 @@ _REMEMBERED: Final = 64
 
 _OPTIONS: Final = struct.Struct("@5d3Q3qq4i")
 _RULE_OPTIONS: Final = struct.Struct("@8dq4i")
-_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
+NUMBER_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
 """Dtypes of numbers that a kernel reads, as `NumberKind` in sources/optimizer.cuh numbers them."""
 
 Handles = Sequence[StridedHandle]
@@ -115,7 +115,7 @@ class Stepper:
         flags : tuple of bool
             Whether to maximize, and two more.
         """
-        rate_at, scale_at, infinite_at = (_number_at(value) for value in (rate, grad_scale, found_inf))
+        rate_at, scale_at, infinite_at = (number_at(value) for value in (rate, grad_scale, found_inf))
         plain = 0.0 if isinstance(rate, StridedHandle) else float(rate)
         options = _OPTIONS.pack(
             plain, *numbers, *(0.0,) * (4 - len(numbers)), rate_at[0], scale_at[0], infinite_at[0], rate_at[1],
@@ -170,7 +170,7 @@ class Stepper:
         flat = [self.backend.current_device()]
         room = (0,) * (5 - len(members[0]))
         for arrays, number, elements in zip(members, steps, counts, strict=True):
-            address, kind = _number_at(number)
+            address, kind = number_at(number)
             flat += [array.data_ptr for array in arrays]
             flat += (*room, address, elements, kind)
         key = tuple(flat)
@@ -208,16 +208,16 @@ def dense_count(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return expected
 
 
-def _number_at(value: Any) -> tuple[int, int]:
+def number_at(value: Any) -> tuple[int, int]:
     """Return the address of a number on the device and its kind; zeros for other values.
 
     The shape rule explains the TypeError of a number of another dtype.
     """
     if not isinstance(value, StridedHandle):
         return 0, 0
-    kind = _KINDS.get(name_of(value.dtype))
+    kind = NUMBER_KINDS.get(name_of(value.dtype))
     if kind is None or prod(value.shape) != 1:
-        raise TypeError(f"one number of {', '.join(_KINDS)}, not {value.nbytes} bytes of {value.dtype}")
+        raise TypeError(f"one number of {', '.join(NUMBER_KINDS)}, not {value.nbytes} bytes of {value.dtype}")
     return value.data_ptr, kind
 
 

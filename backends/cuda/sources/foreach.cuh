@@ -7,12 +7,14 @@
 
 struct EachOptions {
     double number;
+    uint64 at;  // the address of the number if it is on the device
+    int64 kind;
     int64 chunk;  // elements
 };
 
 // --- element by element ------------------------------------------------------------------------------------------------
 
-// INPUTS: how many lists are read; n is the Python number.
+// INPUTS: how many lists are read; n is a number.
 namespace each {
 
 #define TT_EACH(name, inputs, expression)                                                                               \
@@ -44,9 +46,10 @@ __global__ void each_tensor(const Stepped* tensors, const Chunk* chunks, const E
     T* out = reinterpret_cast<T*>(tensor.arrays[0]);
     const T *x = reinterpret_cast<const T*>(tensor.arrays[1]), *y = reinterpret_cast<const T*>(tensor.arrays[2]),
             *z = reinterpret_cast<const T*>(tensor.arrays[3]);
+    const A number = A(number_at(o.at, o.kind, o.number));
     each_of_chunk(tensor, chunk.first, o.chunk, [&](int64 i) {
         const A second = Op::INPUTS > 1 ? A(y[i]) : A(0), third = Op::INPUTS > 2 ? A(z[i]) : A(0);
-        out[i] = convert<T>(Op::of(A(x[i]), second, third, A(o.number)));
+        out[i] = convert<T>(Op::of(A(x[i]), second, third, number));
     });
 }
 

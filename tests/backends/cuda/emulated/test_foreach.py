@@ -61,6 +61,34 @@ def test_norms_of_a_list_are_two_launches(order):
     assert [name.partition("<")[0] for name in names] == ["norm_parts", "norm_wholes"]
 
 
+def test_a_number_on_the_device_is_read_there():
+    given = lists(1)[0]
+    mine, number = there([given])[0], tt.tensor(2.5, device="cuda")
+    found, names = launches(tt._foreach_mul, mine, number)
+    same(found, tt._foreach_mul(given, 2.5))
+    assert len(names) == 1
+    _, names = launches(tt._foreach_mul_, mine, number)
+    same(mine, tt._foreach_mul(given, 2.5))
+    assert len(names) == 1
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_number_that_is_part_of_a_target_is_refused(device):
+    x = [tt.full((3,), 2.0, device=device) for _ in range(5)]
+    with pytest.raises(RuntimeError, match="an operand covers a part of the memory"):
+        tt._foreach_mul_(x, x[1][0])
+
+
+def test_gradients_are_clipped_by_a_few_launches():
+    weights = [tt.nn.Parameter(tt.zeros(n + 1, device="cuda")) for n in range(20)]
+    for weight in weights:
+        weight.grad = tt.ones_like(weight)
+    _, names = launches(tt.nn.utils.clip_grad_norm_, weights, 1.0)
+    assert len(names) < 20
+    total = sum(float(w.grad.square().sum()) for w in weights)
+    assert abs(total - 1) < 1e-4
+
+
 ODD = {
     "few": lambda: ([tt.ones(3)], 2.0),
     "integers": lambda: ([tt.ones(3, dtype=tt.int64)] * 5, 2.5),
