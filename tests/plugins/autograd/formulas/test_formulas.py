@@ -62,6 +62,8 @@ NOT_IN_TORCH = {
     "_elementwise_loss",
     "_elementwise_loss_backward",
     "_cross_entropy_backward",
+    "_prelu_kernel",
+    "_prelu_backward",
     "_multi_margin",
     "_multi_margin_backward",
     "_multilabel_margin",
