@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.array_api.activation import check_approximate
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.elementwise import run
 from tt.backends.cuda.pointwise import FLOATING, Pointwise
 from tt.core.library import KernelTable, errors
 
@@ -89,6 +91,24 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         functor = "GeluBackward" if approximate == "none" else "GeluTanhBackward"
         return made.two(functor, grad, self, (), None, out)
 
+    def prelu_backward(grad: Any, self: Any, weight: Any, out: Any = None) -> StridedHandle:
+        return run(backend, "PReluBackward", [grad, self, weight], grad.dtype, (), out)
+
+    def prelu(self: Any, weight: Any) -> StridedHandle:
+        count, step = prod(weight.shape), weight.strides[-1] if weight.ndim else 0
+        ones = (1,) * max(self.ndim - 2, 0)
+        # One number, or one for each channel; the shape rule has compared them.
+        if count == 1 or self.ndim < 2:
+            view = weight.view((1,) * self.ndim, (0,) * self.ndim)
+        else:
+            view = weight.view((1, count, *ones), (0, step, *(0 for _ in ones)))
+        return made.two("PRelu", self, view)
+
+    made.table.kernel(
+        "prelu", prelu, dtypes=FLOATING, takes=("self", "weight"), half="same", priority=1, check=True
+    )
+    made.serve_two({"_prelu_kernel": "PRelu"}, FLOATING, takes=("self", "weight"))
+    made.serve("_prelu_backward", ("grad_output", "self", "weight"), prelu_backward, FLOATING)
     made.serve("gelu", ("self", "approximate"), gelu, FLOATING)
     made.serve("gelu_backward", ("grad_output", "self", "approximate"), gelu_backward, FLOATING)
     return [made.table]

@@ -17,11 +17,13 @@ from tt.backends.cuda import (
     ctc,
     embedding,
     folding,
+    foreach,
     grid,
     indexing,
     integral,
     linalg,
     loss,
+    margins,
     normalization,
     optimizer,
     pointwise,
@@ -34,6 +36,7 @@ from tt.backends.cuda import (
     softmax,
     sorting,
     special,
+    unpooling,
     views,
 )
 from tt.backends.cuda.handle import StridedHandle
@@ -51,11 +54,13 @@ _FAMILIES: Final = (
     ctc,
     embedding,
     folding,
+    foreach,
     grid,
     indexing,
     integral,
     linalg,
     loss,
+    margins,
     normalization,
     optimizer,
     pointwise,
@@ -68,6 +73,7 @@ _FAMILIES: Final = (
     softmax,
     sorting,
     special,
+    unpooling,
 )
 """Modules with kernels in CUDA C++, which go before those over the array API."""
 

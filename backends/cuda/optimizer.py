@@ -24,20 +24,22 @@ from tt.core.library import KernelTable, fork_safe_lock
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["CHUNK", "Stepper", "dense_count", "tables"]
+__all__ = ["BLOCK", "CHUNK", "NUMBER_KINDS", "Handles", "Stepper", "dense_count", "number_at", "tables"]
 
 OPTIMIZER: Final = Program("optimizer.cuh")
 
 CHUNK: Final = 1 << 14
 """Elements for each block."""
 
-_BLOCK: Final = (512,)
+BLOCK: Final = 512
+"""Threads of each block."""
+
 _REMEMBERED: Final = 64
 """Lists of tensors whose tables stay on the device."""
 
 _OPTIONS: Final = struct.Struct("@5d3Q3qq4i")
 _RULE_OPTIONS: Final = struct.Struct("@8dq4i")
-_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
+NUMBER_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
 """Dtypes of numbers that a kernel reads, as `NumberKind` in sources/optimizer.cuh numbers them."""
 
 Handles = Sequence[StridedHandle]
@@ -83,10 +85,12 @@ class Stepper:
     ----------
     mover : Mover
         Copies tensors with gaps; its backend's engine launches.
+    program : Program
+        Has the kernels.
     """
 
-    def __init__(self, mover: Mover) -> None:
-        self.mover, self.backend = mover, mover.backend
+    def __init__(self, mover: Mover, program: Program = OPTIMIZER) -> None:
+        self.mover, self.backend, self._program = mover, mover.backend, program
         self._tables: OrderedDict[tuple[int, ...], tuple[StridedHandle, StridedHandle, int]] = OrderedDict()
         self._lock = fork_safe_lock()
 
@@ -111,7 +115,7 @@ class Stepper:
         flags : tuple of bool
             Whether to maximize, and two more.
         """
-        rate_at, scale_at, infinite_at = (_number_at(value) for value in (rate, grad_scale, found_inf))
+        rate_at, scale_at, infinite_at = (number_at(value) for value in (rate, grad_scale, found_inf))
         plain = 0.0 if isinstance(rate, StridedHandle) else float(rate)
         options = _OPTIONS.pack(
             plain, *numbers, *(0.0,) * (4 - len(numbers)), rate_at[0], scale_at[0], infinite_at[0], rate_at[1],
@@ -128,8 +132,10 @@ class Stepper:
                 by_dtype.setdefault(name_of(arrays[0].dtype), []).append((arrays, number))
         for name, members in by_dtype.items():
             dense = [self._dense(arrays) for arrays, _ in members]
-            tensors, chunks, count = self._table(dense, [number for _, number in members])
-            OPTIMIZER.kernel(kernel.format(name))(self.backend, (count,), _BLOCK, (tensors, chunks, options))
+            counts = [prod(arrays[0].shape) for arrays in dense]
+            tensors, chunks, count = self.table(dense, [number for _, number in members], counts)
+            launched = self._program.kernel(kernel.format(name))
+            launched(self.backend, (count,), (BLOCK,), (tensors, chunks, options))
             for (arrays, _), used in zip(members, dense, strict=True):
                 if arrays is not used:
                     for array, copy in zip(arrays, used, strict=True):
@@ -148,16 +154,25 @@ class Stepper:
         out = self.mover.empty(array.shape, array.dtype)
         return self.mover.take(out, array, array.shape, array.strides, out.strides)
 
-    def _table(
-        self, members: Sequence[tuple[StridedHandle, ...]], steps: Sequence[StridedHandle | None]
+    def table(
+        self,
+        members: Sequence[tuple[StridedHandle, ...]],
+        steps: Sequence[StridedHandle | None],
+        counts: Sequence[int],
     ) -> tuple[StridedHandle, StridedHandle, int]:
-        """Return the tables of addresses and of chunks on the device, and how many chunks there are."""
+        """Return the tables of addresses and of chunks on the device, and how many chunks there are.
+
+        Parameters
+        ----------
+        members, steps, counts : sequence
+            The arrays of each parameter, its number of steps and of elements.
+        """
         flat = [self.backend.current_device()]
         room = (0,) * (5 - len(members[0]))
-        for arrays, number in zip(members, steps, strict=True):
-            address, kind = _number_at(number)
+        for arrays, number, elements in zip(members, steps, counts, strict=True):
+            address, kind = number_at(number)
             flat += [array.data_ptr for array in arrays]
-            flat += (*room, address, prod(arrays[0].shape), kind)
+            flat += (*room, address, elements, kind)
         key = tuple(flat)
         captured = self.backend.transfers.captured is not None
         with self._lock:
@@ -166,9 +181,9 @@ class Stepper:
                 self._tables.move_to_end(key)
                 return found
         rows = np.array(flat[1:], np.int64).reshape(len(members), 8)
-        counts = -(-rows[:, 6] // CHUNK)
-        owners = np.repeat(np.arange(len(members)), counts)
-        starts = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        pieces = -(-rows[:, 6] // CHUNK)
+        owners = np.repeat(np.arange(len(members)), pieces)
+        starts = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         chunks = np.stack([owners, starts * CHUNK], axis=1).astype(np.int64)
         found = uploaded(self.backend, rows), uploaded(self.backend, chunks), len(chunks)
         if captured:
@@ -193,16 +208,16 @@ def dense_count(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return expected
 
 
-def _number_at(value: Any) -> tuple[int, int]:
+def number_at(value: Any) -> tuple[int, int]:
     """Return the address of a number on the device and its kind; zeros for other values.
 
     The shape rule explains the TypeError of a number of another dtype.
     """
     if not isinstance(value, StridedHandle):
         return 0, 0
-    kind = _KINDS.get(name_of(value.dtype))
+    kind = NUMBER_KINDS.get(name_of(value.dtype))
     if kind is None or prod(value.shape) != 1:
-        raise TypeError(f"one number of {', '.join(_KINDS)}, not {value.nbytes} bytes of {value.dtype}")
+        raise TypeError(f"one number of {', '.join(NUMBER_KINDS)}, not {value.nbytes} bytes of {value.dtype}")
     return value.data_ptr, kind
 
 

@@ -131,7 +131,18 @@ def glu(self: Any, dim: int) -> Any:
 def prelu(self: Any, weight: Any) -> Any:
     check_shapes("prelu", self, weight)
     shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
+    # Both gradients use one comparison here, where those of _prelu_kernel would each make their own.
     return ops.where(ops.gt(self, 0), self, ops.mul(self, ops.reshape(weight, shape)))
+
+
+@composite("_prelu_kernel")
+def prelu_kernel(self: Any, weight: Any) -> Any:
+    return ops.where(ops.gt(self, 0), self, ops.mul(self, weight))
+
+
+@composite("_prelu_backward")
+def prelu_backward(grad_output: Any, self: Any, weight: Any) -> Any:
+    return ops.where(ops.gt(self, 0), grad_output, ops.mul(grad_output, weight))
 
 
 @composite("gelu")

@@ -308,14 +308,48 @@ def local_response_norm(input: Any, size: int, alpha: float, beta: float, k: flo
         )
     if not input.numel():
         return ops.clone(input)
-    x = widened(input)
+    if input.dtype.is_floating_point:
+        return ops._local_response_norm(input, size, alpha, beta, k)
+    # Means of integers are cut, as PyTorch's are.
+    return ops.div.default(input, ops.pow(_response_divisor(input, size, alpha, k), beta))
+
+
+def _mean_of_channels(x: Any, before: int, after: int) -> Any:
+    """Return the means of each element and of its neighbours in so many channels; those outside count as zeros."""
     batch, channels = x.shape[:2]
-    squares = ops.reshape(ops.square(x), (batch, 1, channels, prod(x.shape[2:])))
-    # Channels outside count as zeros; the mean of a window is its sum divided by size.
-    padded = ops.constant_pad_nd(squares, (0, 0, size // 2, (size - 1) // 2), 0)
-    mean = ops.reshape(ops.avg_pool2d(padded, (size, 1), 1), tuple(x.shape))
-    result = ops.div.default(x, ops.pow(ops.add(ops.mul(mean, alpha), k), beta))
-    return as_type(result, result_type(input, 1.0))
+    flat = ops.reshape(x, (batch, 1, channels, prod(x.shape[2:])))
+    padded = ops.constant_pad_nd(flat, (0, 0, before, after), 0)
+    return ops.reshape(ops.avg_pool2d(padded, (before + after + 1, 1), 1), tuple(x.shape))
+
+
+def _response_divisor(x: Any, size: int, alpha: float, k: float) -> Any:
+    mean = _mean_of_channels(ops.square(x), size // 2, (size - 1) // 2)
+    return ops.add(ops.mul(mean, alpha), k)
+
+
+@composite("_local_response_norm")
+def local_response_norm_parts(input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
+    check_shapes("_local_response_norm", input, size, alpha, beta, k)
+    if not input.numel():
+        return ops.clone(input)
+    x = widened(input)
+    return as_type(ops.div.default(x, ops.pow(_response_divisor(x, size, alpha, k), beta)), input.dtype)
+
+
+@composite("_local_response_norm_backward")
+def local_response_norm_backward(
+    grad: Any, input: Any, size: int, alpha: float, beta: float, k: float
+) -> Any:
+    check_shapes("_local_response_norm_backward", grad, input, size, alpha, beta, k)
+    if not input.numel():
+        return ops.clone(grad)
+    g, x = widened(grad), widened(input)
+    divisor = _response_divisor(x, size, alpha, k)
+    shares = ops.div.default(ops.mul(g, x), ops.pow(divisor, beta + 1))
+    # The elements that an element divides are its neighbours in the opposite order.
+    shared = ops.mul(x, _mean_of_channels(shares, (size - 1) // 2, size // 2))
+    own = ops.div.default(g, ops.pow(divisor, beta))
+    return as_type(ops.sub(own, ops.mul(shared, 2 * alpha * beta)), input.dtype)
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------

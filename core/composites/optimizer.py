@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import python_value, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ValueRangeError
+from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.optimizer import fused_rule as check_fused_rule
 
 composites: Final = CompositeTable()
@@ -54,6 +54,24 @@ _define("mul", "Scalar", "mul", 1)
 _define("mul", "List", "mul", 2)
 _define("lerp", "Scalar", "lerp", 2)
 _define("sqrt", "", "sqrt", 1)
+
+
+def _number_of(op: str, other: Any) -> Any:
+    if other.ndim:
+        raise ShapeError(f"{op}(): other must have no dimensions, but it has the shape {list(other.shape)}")
+    return other
+
+
+@composite("_foreach_mul.Tensor")
+def foreach_mul_by_tensor(self: Any, other: Any) -> list[Any]:
+    factor = _number_of("_foreach_mul", other)
+    return _each("_foreach_mul", lambda tensor: ops.mul(tensor, factor), self)
+
+
+@composite("_foreach_mul_.Tensor")
+def foreach_mul_by_tensor_inplace(self: Any, other: Any) -> None:
+    factor = _number_of("_foreach_mul_", other)
+    _each("_foreach_mul_", lambda tensor: ops.mul_(tensor, factor), self)
 
 
 @composite("_foreach_add.List")

@@ -307,7 +307,7 @@ def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> 
         return ops.leaky_relu.default(self, (lower + upper) / 2)
     x = self if self.dtype.itemsize >= 4 else as_type(self, float32)
     slope = ops.add(ops.mul(uniform_like(x, generator, x.dtype), upper - lower), lower)
-    return as_type(ops.where.default(ops.le(x, 0), ops.mul(x, slope), x), self.dtype)
+    return as_type(ops._prelu_kernel(x, slope), self.dtype)
 
 
 @composite("rrelu.inplace")

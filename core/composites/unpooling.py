@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, is_integral, number
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.convolution import each
 from tt.core.shapes.pooling import strides_of
 from tt.core.types.dtype import int64
+
+Sizes = Sequence[int]
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -24,17 +26,40 @@ def lp_pool(count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
     def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-        if not norm_type:
-            raise ValueRangeError(f"lp_pool{count}d(): norm_type must not be 0, as the root would not exist")
-        average = getattr(ops, f"avg_pool{count}d")
-        mean = average(ops.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
-        total = ops.mul(
-            ops.relu.default(ops.abs(mean)), prod(each(f"lp_pool{count}d", kernel_size, count, ""))
-        )
-        # A negative mean of odd powers keeps its sign, and has no root: NaN, as in PyTorch.
-        return ops.pow(ops.mul(ops.sign(mean), total), 1.0 / norm_type)
+        op = f"lp_pool{count}d"
+        hops = None if stride is None else each(op, stride, count, "stride")
+        return ops._lp_pool(input, norm_type, each(op, kernel_size, count, "kernel_size"), hops, ceil_mode)
 
     return pool
+
+
+def _power_sums(x: Any, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Any:
+    """Return the means of the powers of windows, times the elements of a whole window."""
+    average = getattr(ops, f"avg_pool{len(kernel_size)}d")
+    return ops.mul(average(ops.pow(x, norm_type), kernel_size, stride, 0, ceil_mode), prod(kernel_size))
+
+
+@composite("_lp_pool")
+def lp_pool_windows(input: Any, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Any:
+    check_shapes("_lp_pool", input, norm_type, kernel_size, stride, ceil_mode)
+    sums = _power_sums(widened(input), norm_type, kernel_size, stride, ceil_mode)
+    # A negative sum of odd powers has no root: NaN, as in PyTorch.
+    return as_type(ops.pow(sums, 1.0 / norm_type), input.dtype)
+
+
+@composite("_lp_pool_backward")
+def lp_pool_backward(
+    grad: Any, input: Any, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool
+) -> Any:
+    check_shapes("_lp_pool_backward", grad, input, norm_type, kernel_size, stride, ceil_mode)
+    x, count = widened(input), len(kernel_size)
+    sums = _power_sums(x, norm_type, kernel_size, stride, ceil_mode)
+    # PyTorch multiplies by the sign of the sum twice: where it is 0, an infinite slope of the root becomes NaN.
+    factor = ops.mul(ops.square(ops.sign(sums)), prod(kernel_size) / norm_type)
+    slope = ops.mul(ops.mul(widened(grad), factor), ops.pow(sums, 1.0 / norm_type - 1.0))
+    sizes, none = tuple(input.shape[-count:]), (0,) * count
+    shared = ops._avg_unpool(slope, sizes, kernel_size, stride, none, ceil_mode, True, None)
+    return as_type(ops.mul(ops.mul(shared, norm_type), ops.pow(x, norm_type - 1.0)), input.dtype)
 
 
 # --- back to where the largest element was ---------------------------------------------------------------------

@@ -157,3 +157,51 @@ def class_loss_backward(
             f"{op}(): logsumexp {list(logsumexp.shape)} has not the shape of target, {list(places)}"
         )
     return tuple(input.shape)
+
+
+# --- losses with a margin ----------------------------------------------------------------------------------------
+
+
+def _rows_of_scores(op: str, input: Described, target: Described, shape: Shape) -> None:
+    """Raise unless there is a matrix of scores, with int64 classes of a shape."""
+    if input.ndim != 2 or not input.shape[1]:
+        raise ShapeError(
+            f"{op}(): the input has the shape (batch, classes), but this one has {list(input.shape)}"
+        )
+    if tuple(target.shape) != shape:
+        raise ShapeError(
+            f"{op}(): an input of shape {list(input.shape)} needs a target of shape {list(shape)}, but it has "
+            f"{list(target.shape)}"
+        )
+    if target.dtype.name != "int64":
+        raise DtypeError(f"{op}(): expected target dtype to be Long, but got {target.dtype}")
+
+
+@rule("multi_margin")
+def multi_margin(input: Described, target: Described, p: int, *, op: str) -> Shape:
+    """A number for each row."""
+    _rows_of_scores(op, input, target, tuple(input.shape[:1]))
+    if p not in (1, 2):
+        raise ValueRangeError(f"{op}(): p must be 1 or 2, got {p}")
+    return tuple(input.shape[:1])
+
+
+@rule("multi_margin_backward")
+def multi_margin_backward(grad: Described, input: Described, target: Described, p: int, *, op: str) -> Shape:
+    """The gradient of the input."""
+    expect_gradient(op, grad, multi_margin(input, target, p, op=op))
+    return tuple(input.shape)
+
+
+@rule("multilabel_margin")
+def multilabel_margin(input: Described, target: Described, *, op: str) -> Shape:
+    """A number for each row."""
+    _rows_of_scores(op, input, target, tuple(input.shape))
+    return tuple(input.shape[:1])
+
+
+@rule("multilabel_margin_backward")
+def multilabel_margin_backward(grad: Described, input: Described, target: Described, *, op: str) -> Shape:
+    """The gradient of the input."""
+    expect_gradient(op, grad, multilabel_margin(input, target, op=op))
+    return tuple(input.shape)

@@ -165,3 +165,22 @@ def batch_norm_backward(
     result = channel_norm(input, weight, None, mean, var, op=op)
     channels = (input.shape[1],)
     return result, Result(channels), Result(channels)
+
+
+@rule("local_response_norm")
+def local_response_norm(input: Described, size: int, *, op: str) -> Shape:
+    """The shape of the input; its second dimension has the channels."""
+    if input.ndim < 3:
+        raise ValueRangeError(
+            f"local_response_norm(): expected an input of at least 3 dimensions, got {input.ndim}"
+        )
+    if size < 1:
+        raise ShapeError(f"local_response_norm(): size must be positive, got {size}")
+    return tuple(input.shape)
+
+
+@rule("local_response_norm_backward")
+def local_response_norm_backward(grad: Described, input: Described, size: int, *, op: str) -> Shape:
+    """The gradient of the input."""
+    check_gradient(op, grad, input)
+    return local_response_norm(input, size, op=op)

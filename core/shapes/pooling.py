@@ -203,3 +203,33 @@ def adaptive_avg_unpool(grad: Described, size: Shape, *, op: str) -> Shape:
     if min(size, default=0) < 1:
         raise ShapeError(f"{op}(): the input of which this is the gradient is empty: {list(size)}")
     return (*lead, *size)
+
+
+@rule("lp_pool")
+def lp_pool(
+    input: Described, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool, *, op: str
+) -> Shape:
+    """A number for each window; channels, and maybe a batch, lie before the dimensions of windows."""
+    op = f"lp_pool{len(kernel_size)}d"
+    if not norm_type:
+        raise ValueRangeError(f"{op}(): norm_type must not be 0, there is no such root")
+    lead, sizes = channels_of(op, input, len(kernel_size))
+    return (*lead, *pooled(op, sizes, kernel_size, stride, 0, 1, ceil_mode))
+
+
+@rule("lp_pool_backward")
+def lp_pool_backward(
+    grad: Described,
+    input: Described,
+    norm_type: float,
+    kernel_size: Any,
+    stride: Any,
+    ceil_mode: bool,
+    *,
+    op: str,
+) -> Shape:
+    """The gradient of the input."""
+    shape = lp_pool(input, norm_type, kernel_size, stride, ceil_mode, op=op)
+    if tuple(grad.shape) != shape:
+        raise ShapeError(f"{op}(): grad {list(grad.shape)} has not the shape of the result, {list(shape)}")
+    return tuple(input.shape)

@@ -113,8 +113,10 @@ def _scale(grads: list[tt.Tensor], max_norm: float, total_norm: tt.Tensor, forea
                 tt.ops._foreach_mul_(group, factor.item())
                 continue
             there = factor.to(group[0].device)
-            for grad in group:
-                grad.mul_(there)
+            if len(group) > 1:
+                tt.ops._foreach_mul_(group, there)
+            else:
+                group[0].mul_(there)
 
 
 def clip_grad_norm_(

@@ -101,7 +101,8 @@ KINDS: Final[Mapping[str, Message]] = {
     "index_add": _slice, "index_copy": _index, "index_fill": _index, "take": _flat, "put": _flat,
     "masked_scatter": _source, "bernoulli": _probability, "nll_loss": _target, "binary_cross_entropy": _chance,
     "div": _divisor, "multinomial": _weight, "_weighted_taps": _slice, "_spread_taps": _slice,
-    "ctc_loss": _label, "embedding_bag": _bag, **dict.fromkeys(POLYNOMIALS, _degree),
+    "ctc_loss": _label, "embedding_bag": _bag, "_multi_margin": _place, "_multilabel_margin": _place,
+    **dict.fromkeys(POLYNOMIALS, _degree),
 }  # fmt: skip
 """The faults on the device, by operator; the position in this mapping is the number used there."""
 

@@ -284,6 +284,8 @@ ONE(GeluTanh, T(0.5) * x * (T(1) + math::tanh(ops::gelu_inner(x))))
 // --- gradients of activations: x is the gradient of the result, y the argument or the result
 TWO(ThresholdBackward, y <= N(0) ? T(0) : x)
 TWO(LeakyReluBackward, y > T(0) ? x : x * N(0))
+TWO(PRelu, x > T(0) ? x : x * y)
+THREE(PReluBackward, y > T(0) ? x : x * z)
 TWO(HardTanhBackward, y <= N(0) || y >= N(1) ? T(0) : x)
 TWO(EluBackward, y <= T(0) ? x * N(2) * N(0) * N(1) * math::exp(y * N(2)) : x * N(1))
 TWO(SigmoidBackward, x * (T(1) - y) * y)

@@ -92,6 +92,28 @@ def prelu(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: channels", error=RuntimeError)
 
 
+@family("prelu_kernel")
+def prelu_kernel(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (3,), (2, 3), (0, 3)):
+        yield Sample((make.tensor(*shape), make.tensor(*shape)), name=f"shape {shape}")
+    yield Sample((make.tensor(2, 3, 2), make.tensor(1, 3, 1)), name="by channel")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), make.tensor(2, 3)), name=layout)
+    yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=RuntimeError)
+
+
+@family("prelu_backward")
+def prelu_backward(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (3,), (2, 3), (0, 3)):
+        yield Sample((make.tensor(*shape), make.tensor(*shape), make.tensor(*shape)), name=f"shape {shape}")
+    yield Sample((make.tensor(2, 3, 2), make.tensor(2, 3, 2), make.tensor(1, 3, 1)), name="by channel")
+    for layout in LAYOUTS:
+        args = (make.tensor(2, 3), make.tensor(2, 3, layout=layout), make.tensor(2, 3))
+        yield Sample(args, name=layout)
+    wrong = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2))
+    yield Sample(wrong, name="error: shapes", error=RuntimeError)
+
+
 @family("glu")
 def glu(make: Inputs) -> Iterator[Sample]:
     for shape, dim in (((4,), 0), ((2, 6), 1), ((4, 3), 0), ((2, 3, 4), -1), ((0, 4), 1)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from tt.core.testing.samples.base import LAYOUTS, OUT_OF_RANGE, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.loss import REDUCTIONS, legacy
@@ -54,6 +55,69 @@ def multilabel_margin_loss(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, make.of([[-2, 0, 0, 0]] * 3, int64)), name="error: negative class", error=OUT_OF_RANGE)
     yield Sample((x, x), name="error: dtype", error=RuntimeError)
     yield Sample((x, target), {"reduction": "max"}, "error: reduction", ValueError)
+
+
+def margins(make: Inputs) -> Iterator[tuple[Any, Any, int, float]]:
+    """Yield scores, classes, power and margin."""
+    for p in (1, 2):
+        for margin in (1.0, 6.0):
+            yield make.tensor(3, 4), make.indices(3, limit=4), p, margin
+    for layout in LAYOUTS:
+        yield make.tensor(3, 4, layout=layout), make.indices(3, limit=4), 2, 1.0
+    yield make.tensor(0, 4), make.indices(0, limit=4), 1, 1.0
+    yield make.tensor(2, 70), make.indices(2, limit=70), 1, 1.0
+
+
+@family("multi_margin")
+def multi_margin(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(margins(make)):
+        yield Sample(args, name=f"{number}: {list(args[0].shape)}, p {args[2]}, margin {args[3]}")
+    x, target = make.tensor(3, 4), make.indices(3, limit=4)
+    yield Sample((x, target, 3, 1.0), name="error: p", error=ValueError)
+    yield Sample((x, target[:2], 1, 1.0), name="error: batch", error=RuntimeError)
+    yield Sample((x[0], target[0], 1, 1.0), name="error: dimensions", error=RuntimeError)
+    yield Sample((x, make.of([0, 4, 1], int64), 1, 1.0), name="error: class", error=OUT_OF_RANGE)
+    yield Sample((x, make.of([0, 3, 1], int32), 1, 1.0), name="error: dtype", error=RuntimeError)
+
+
+@family("multi_margin_backward")
+def multi_margin_backward(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(margins(make)):
+        grad = make.tensor(len(args[0]))
+        yield Sample((grad, *args), name=f"{number}: {list(args[0].shape)}, p {args[2]}, margin {args[3]}")
+    x, target = make.tensor(3, 4), make.indices(3, limit=4)
+    yield Sample((make.tensor(2), x, target, 1, 1.0), name="error: grad", error=RuntimeError)
+    wrong = (make.tensor(3), x, make.of([0, -1, 1], int64), 1, 1.0)
+    yield Sample(wrong, name="error: class", error=OUT_OF_RANGE)
+
+
+def named(make: Inputs) -> Iterator[tuple[Any, Any]]:
+    """Yield scores and the classes that rows name."""
+    target = make.of([[3, 0, -1, 1], [-1, 2, 0, 1], [2, 2, 1, 0]], int64)
+    for layout in LAYOUTS:
+        yield make.tensor(3, 4, layout=layout), target
+    yield make.tensor(0, 4), target[:0]
+    yield make.tensor(2, 1), make.of([[0], [-1]], int64)
+
+
+@family("multilabel_margin")
+def multilabel_margin(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(named(make)):
+        yield Sample(args, name=f"{number}: {list(args[0].shape)}")
+    x, target = make.tensor(3, 4), make.of([[0, -1, 0, 0]] * 3, int64)
+    yield Sample((x, target[0]), name="error: shapes", error=RuntimeError)
+    yield Sample((x[0], target[0]), name="error: dimensions", error=RuntimeError)
+    yield Sample((x, make.of([[0, -1, 4, 0]] * 3, int64)), name="error: class", error=OUT_OF_RANGE)
+    yield Sample((x, target.to(int32)), name="error: dtype", error=RuntimeError)
+
+
+@family("multilabel_margin_backward")
+def multilabel_margin_backward(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(named(make)):
+        yield Sample((make.tensor(len(args[0])), *args), name=f"{number}: {list(args[0].shape)}")
+    x, target = make.tensor(3, 4), make.of([[0, -1, 0, 0]] * 3, int64)
+    yield Sample((make.tensor(2), x, target), name="error: grad", error=RuntimeError)
+    yield Sample((make.tensor(3), x, target - 2), name="error: class", error=OUT_OF_RANGE)
 
 
 @family("multilabel_soft_margin_loss")

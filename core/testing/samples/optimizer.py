@@ -33,6 +33,13 @@ def foreach_scalar(make: Inputs) -> Iterator[Sample]:
     yield Sample(([], 2), name="error: nothing", error=OPTION)
 
 
+@family("foreach_number")
+def foreach_number(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make), make.tensor()), name="several")
+    yield Sample(([], make.tensor()), name="error: nothing", error=OPTION)
+    yield Sample((tensors(make), make.tensor(1)), name="error: dimensions", error=RuntimeError)
+
+
 @family("foreach_list")
 def foreach_list(make: Inputs) -> Iterator[Sample]:
     yield Sample((tensors(make), tensors(make)), name="several")

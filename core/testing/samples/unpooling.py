@@ -30,6 +30,42 @@ def lp_pool(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, 2.0, 2, 0), name="error: stride", error=RuntimeError)
 
 
+def _windows_of_powers(make: Inputs) -> Iterator[tuple[Any, ...]]:
+    """Yield an input, the order of its norm, and windows."""
+    for n in (1, 2, 3):
+        x = make.tensor(2, 2, *(5, 4, 3)[:n], low=0.5)
+        yield x, 2.0, (2,) * n, None, False
+        yield x, 3.0, (2, 1, 3)[:n], (1, 2, 1)[:n], False
+        yield x[0], 1.5, (2,) * n, (2,) * n, True
+        yield x.transpose(1, -1), 1.0, (2,) * n, (1,) * n, False
+        yield x[:0], 2.0, (2,) * n, None, False
+
+
+@family("lp_pool_windows")
+def lp_pool_windows(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(_windows_of_powers(make)):
+        yield Sample(args, name=f"{number}: {list(args[0].shape)}, norm {args[1]}")
+    x = make.tensor(2, 2, 5, low=0.5)
+    yield Sample((x, 0.0, (2,), None, False), name="error: norm", error=ValueError)
+    yield Sample((x, 2.0, (9,), None, False), name="error: window", error=RuntimeError)
+    yield Sample((x, 2.0, (2,), (0,), False), name="error: stride", error=RuntimeError)
+
+
+@family("lp_pool_backward")
+def lp_pool_backward(make: Inputs) -> Iterator[Sample]:
+    for number, (x, order, kernel, stride, ceil_mode) in enumerate(_windows_of_powers(make)):
+        hops = kernel if stride is None else stride
+        shape = [
+            (-((k - n) // h) if ceil_mode else (n - k) // h) + 1
+            for n, k, h in zip(x.shape[-len(kernel) :], kernel, hops, strict=True)
+        ]
+        grad = make.tensor(*x.shape[: -len(kernel)], *shape)
+        name = f"{number}: {list(x.shape)}, norm {order}"
+        yield Sample((grad, x, order, kernel, stride, ceil_mode), name=name)
+    x = make.tensor(2, 2, 5, low=0.5)
+    yield Sample((x, x, 2.0, (2,), None, False), name="error: grad", error=RuntimeError)
+
+
 def _places(make: Inputs, *shape: int, limit: int) -> Any:
     """Return indices that are all different in each channel."""
     lead, count = shape[:2], prod(shape[2:])
@@ -142,6 +178,32 @@ def local_response_norm(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 4, 3, layout="transposed"), 3), name="transposed")
     yield Sample((make.tensor(2, 4), 2), name="error: dimensions", error=ValueError)
     yield Sample((make.tensor(2, 4, 3), 0), name="error: size", error=RuntimeError)
+
+
+def _responses(make: Inputs) -> Iterator[tuple[Any, int, float, float, float]]:
+    """Yield the arguments of a normalization by neighbouring channels."""
+    for size in (1, 2, 3):
+        yield make.tensor(2, 4, 3), size, 0.5, 0.75, 1.0
+        yield make.tensor(1, 3, 2, 1, 2), size, 0.5, 0.5, 2.0
+    yield make.tensor(2, 4, 3, layout="transposed"), 3, 0.5, 0.75, 1.0
+    yield make.tensor(0, 4, 3), 2, 0.5, 0.75, 1.0
+
+
+@family("local_response_norm_parts")
+def local_response_norm_parts(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(_responses(make)):
+        yield Sample(args, name=f"{number}: {list(args[0].shape)}, size {args[1]}")
+    yield Sample((make.tensor(2, 4), 2, 0.5, 0.75, 1.0), name="error: dimensions", error=ValueError)
+    yield Sample((make.tensor(2, 4, 3), 0, 0.5, 0.75, 1.0), name="error: size", error=RuntimeError)
+
+
+@family("local_response_norm_backward")
+def local_response_norm_backward(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(_responses(make)):
+        grad = make.tensor(*args[0].shape)
+        yield Sample((grad, *args), name=f"{number}: {list(args[0].shape)}, size {args[1]}")
+    x = make.tensor(2, 4, 3)
+    yield Sample((x[:1], x, 2, 0.5, 0.75, 1.0), name="error: grad", error=RuntimeError)
 
 
 @family("gumbel_softmax")

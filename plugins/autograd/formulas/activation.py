@@ -22,6 +22,11 @@ d.of("hardtanh", self=lambda g, self, min_val, max_val: ops.hardtanh_backward(g,
 d.of("hardshrink", self=lambda g, self, lambd: ops.where(ops.abs(self) <= lambd, 0, g))
 d.of("softshrink", self=lambda g, self, lambd: ops.where(ops.abs(self) <= lambd, 0, g))
 d.of("leaky_relu", self=lambda g, self, negative_slope: ops.leaky_relu_backward(g, self, negative_slope))
+d.of(
+    "_prelu_kernel",
+    self=lambda g, self, weight: ops._prelu_backward(g, self, weight),
+    weight=lambda g, self: ops.where(self > 0, 0, g * self),
+)
 
 # --- exponential -----------------------------------------------------------------------------------------------
 

@@ -158,3 +158,10 @@ def bce_with_logits_target(
 
 
 d.of("binary_cross_entropy_with_logits", input=bce_with_logits_input, target=bce_with_logits_target)
+
+
+# --- margins ---------------------------------------------------------------------------------------------------
+
+d.of("_multi_margin",
+     input=lambda g, input, target, p, margin: ops._multi_margin_backward(g, input, target, p, margin))  # fmt: skip
+d.of("_multilabel_margin", input=lambda g, input, target: ops._multilabel_margin_backward(g, input, target))

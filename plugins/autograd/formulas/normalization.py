@@ -75,3 +75,13 @@ d.joint("layer_norm", layer_norm)
 d.joint("rms_norm", rms_norm)
 d.joint("group_norm", group_norm)
 d.joint("_batch_norm", batch_norm)
+
+
+# --- neighbouring channels -------------------------------------------------------------------------------------
+
+d.of(
+    "_local_response_norm",
+    input=lambda g, input, size, alpha, beta, k: ops._local_response_norm_backward(
+        g, input, size, alpha, beta, k
+    ),
+)

@@ -112,3 +112,13 @@ d.of(
         g, tuple(grad_shape)[-len(size) :]
     ),
 )
+
+
+# --- the mean of powers ----------------------------------------------------------------------------------------
+
+d.of(
+    "_lp_pool",
+    input=lambda g, input, norm_type, kernel_size, stride, ceil_mode: ops._lp_pool_backward(
+        g, input, norm_type, kernel_size, stride, ceil_mode
+    ),
+)

@@ -17,7 +17,7 @@ from tests.tiers import SLICES
 pytestmark = pytest.mark.exhaustive
 
 HERE = Path(__file__).parent / "emulated"
-COMPILED = ("test_faults.py", "test_graphs.py", "test_optim.py")
+COMPILED = ("test_faults.py", "test_foreach.py", "test_graphs.py", "test_optim.py")
 """Tests that need kernels of programs."""
 FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.name not in COMPILED)
 

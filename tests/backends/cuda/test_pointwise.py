@@ -38,7 +38,8 @@ def default(dtype):
 CASES = [
     pytest.param(op, dtype, marks=[] if default(dtype) else pytest.mark.exhaustive)
     for op, dtype in sorted(SERVED)
-    if op != "complex"  # whose results are of another dtype: test_complex.py
+    # The results of complex have another dtype (test_complex.py), and the weight of prelu another shape (below).
+    if op not in ("complex", "prelu")
 ]
 
 
@@ -183,3 +184,16 @@ def test_clamp_takes_numbers_and_tensors(host_backend, minimum, maximum):
     expected = expected if low is None else np.maximum(expected, low)
     expected = expected if high is None else np.minimum(expected, np.float32(high))
     np.testing.assert_array_equal(kernel(host_backend, "clamp")(*handles).array, expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "count"), [((2, 3), 3), ((2, 3, 4), 3), ((2, 3, 2, 2), 1), ((5,), 1), ((), 1)]
+)
+def test_prelu_has_a_weight_for_each_channel(host_engine, shape, count):
+    backend = CudaBackend(HostMemory(), lambda: np, host_engine)
+    kernel = kernels_of(activation.tables(backend))["prelu", "float32"]
+    rng = np.random.default_rng(3)
+    x = np.asarray(rng.standard_normal(shape), np.float32)
+    weight = rng.standard_normal(2 * count).astype(np.float32)[::2]
+    given = {"self": x, "weight": weight}
+    np.testing.assert_array_equal(call(backend, kernel, given).array, reference("prelu", given))

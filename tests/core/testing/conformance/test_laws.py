@@ -88,6 +88,13 @@ def test_composite_no_kernel_may_be_registered():
     assert broken("softmin", lambda self, dim, dtype: self, takes=("self", "dim", "dtype")) >= {"composite"}
 
 
+def test_composite_a_kernel_that_gets_tensors_is_one_too():
+    def kernel(self):
+        return [x.sqrt() for x in self]
+
+    assert "composite" not in broken("_foreach_sqrt", kernel, tensors=True)
+
+
 def test_result_the_dtype_follows_from_the_arguments():
     case = case_of("eq", tt.ones(2), tt.ones(2))
     case.result = tt.ones(2)

@@ -62,6 +62,16 @@ NOT_IN_TORCH = {
     "_elementwise_loss",
     "_elementwise_loss_backward",
     "_cross_entropy_backward",
+    "_prelu_kernel",
+    "_prelu_backward",
+    "_multi_margin",
+    "_multi_margin_backward",
+    "_multilabel_margin",
+    "_multilabel_margin_backward",
+    "_lp_pool",
+    "_lp_pool_backward",
+    "_local_response_norm",
+    "_local_response_norm_backward",
     "_softmax_backward",
     "_log_softmax_backward",
     "_layer_norm_backward",
@@ -87,7 +97,7 @@ NOT_IN_TORCH |= {"_vector_norm"}  # compared as linalg_vector_norm
 # torch gives self the gradient of what src replaced; the finite differences above say otherwise.
 NOT_IN_TORCH |= {"as_strided_scatter"}
 # torch's backward pass fails on a list in which a tensor has no dimensions.
-NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar"}
+NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar", "_foreach_mul.Tensor"}
 # torch does not differentiate these.
 NOT_IN_TORCH |= {"_standard_gamma_grad", "_dirichlet_grad", "_ctc_loss_backward"}
 # torch computes these gradients in the dtype of an integer argument, or by powers of two that overflow.
