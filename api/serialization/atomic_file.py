@@ -24,6 +24,7 @@ _FLAGS = os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 _PIECE = 1 << 24  # files of Python write at most 2 GiB at once
+_BLOCK = 1 << 16
 _START_WRITING = 2  # SYNC_FILE_RANGE_WRITE
 
 
@@ -71,10 +72,11 @@ class _EarlyFile(io.FileIO):
         """Write bytes, and have the disk begin with those of before."""
         written = super().write(data)
         self._end += written
-        if self._end - self._begun >= _PIECE and self._start_writing is not None:
+        whole = self._end & -_BLOCK  # the rest of a block is still to come, and would be written twice
+        if whole - self._begun >= _PIECE and self._start_writing is not None:
             # What is wrong with the disk shows when the file is synced.
-            self._start_writing(self.fileno(), self._begun, self._end - self._begun, _START_WRITING)
-            self._begun = self._end
+            self._start_writing(self.fileno(), self._begun, whole - self._begun, _START_WRITING)
+            self._begun = whole
         return written
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:

@@ -1,6 +1,6 @@
 /* CRC-32 of zip files, and reading files with it.
  *
- * The checksum takes 16 bytes at a time: products without carries fold four lines of 128 bits.  It is the remainder of the
+ * The checksum takes 64 or 256 bytes at a time: products without carries fold four lines of 128 or 512 bits.  It is the remainder of the
  * data as a polynomial over two elements.  A line of 128 bits that is n bits before another may be added to it after a
  * multiplication by x^n modulo the polynomial, whose result has the same remainder.  The constants below are such powers,
  * with the order of bits reversed, as the checksum reads bytes from their lowest bit.
@@ -67,6 +67,32 @@ FOLDING static uint32_t folded(uint32_t state, const unsigned char *data, size_t
     return (uint32_t)_mm_extract_epi32(a, 1);
 }
 
+#define WIDE_BYTES ((size_t)256)
+#define WIDE __attribute__((target("vpclmulqdq,pclmul,avx512f,avx512vl,sse4.1")))
+
+static bool is_wide;
+static uint64_t wide_powers[2]; /* x^(2048+32), x^(2048-32) */
+
+WIDE static inline __m512i fold_wide(__m512i line, __m512i powers, const unsigned char *next)
+{
+    __m512i low = _mm512_clmulepi64_epi128(line, powers, 0x00), high = _mm512_clmulepi64_epi128(line, powers, 0x11);
+    return _mm512_ternarylogic_epi64(low, high, _mm512_loadu_si512(next), 0x96); /* the sum of three */
+}
+
+/* The same for a multiple of WIDE_BYTES: what is left of them has the remainder of all. */
+WIDE static uint32_t folded_wide(uint32_t state, const unsigned char *data, size_t size)
+{
+    const __m512i powers = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)wide_powers));
+    __m512i lines[4];
+    for (int k = 0; k < 4; k++) lines[k] = _mm512_loadu_si512(data + 64 * k);
+    lines[0] = _mm512_xor_si512(lines[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)state)));
+    for (data += WIDE_BYTES, size -= WIDE_BYTES; size > 0; data += WIDE_BYTES, size -= WIDE_BYTES)
+        for (int k = 0; k < 4; k++) lines[k] = fold_wide(lines[k], powers, data + 64 * k);
+    unsigned char left[WIDE_BYTES];
+    for (int k = 0; k < 4; k++) _mm512_storeu_si512(left + 64 * k, lines[k]);
+    return folded(0, left, WIDE_BYTES);
+}
+
 static int can_fold(void) { return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"); }
 #else
 #define HAS_FOLDING 0
@@ -86,6 +112,12 @@ static uint32_t checksum(uint32_t before, const unsigned char *data, size_t size
 {
     uint32_t state = ~before;
 #if HAS_FOLDING
+    if (is_wide && size >= 4 * WIDE_BYTES) {
+        size_t lines = size & ~(WIDE_BYTES - 1);
+        state = folded_wide(state, data, lines);
+        data += lines;
+        size -= lines;
+    }
     if (size >= 64) {
         size_t lines = size & ~(size_t)15;
         state = folded(state, data, lines);
@@ -107,7 +139,7 @@ static uint32_t product(uint32_t a, uint32_t b)
     return sum;
 }
 
-/* x to the power of the bits of `size` bytes. */
+/* The power of x of the bits of `size` bytes. */
 static uint32_t power_of(size_t size)
 {
     uint32_t found = 0x80000000u, square = 0x00800000u; /* 1, and x^8 */
@@ -306,6 +338,11 @@ static int exec(PyObject *module)
         for (int bit = 0; bit < 8; bit++) state = state & 1 ? 0xedb88320u ^ (state >> 1) : state >> 1;
         table[byte] = state;
     }
+#if HAS_FOLDING
+    wide_powers[0] = (uint64_t)power_of((2048 + 32) / 8) << 1; /* products of reversed numbers are short by one bit */
+    wide_powers[1] = (uint64_t)power_of((2048 - 32) / 8) << 1;
+    is_wide = __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+#endif
     return 0;
 }
 
