@@ -168,6 +168,25 @@ def test_the_disk_begins_before_the_file_is_synced(tmp_path, monkeypatch):
         assert calls[-1][1:3] == (36 << 20, 25 << 20), "whole blocks, once each"
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system has no such function")
+def test_only_the_cache_of_the_file_that_is_replaced_is_dropped(tmp_path, way, monkeypatch):
+    dropped = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda fd, *args: dropped.append((os.fstat(fd).st_ino, args)))
+    path = tmp_path / "name"
+    tt.save(1, path)
+    assert dropped == []
+    before = path.stat().st_ino
+    tt.save(2, path)
+    assert dropped == [(before, (0, 0, os.POSIX_FADV_DONTNEED))]
+    monkeypatch.setattr(os, "posix_fadvise", refuse)
+    tt.save(3, path)
+    assert tt.load(path) == 3
+
+
+def refuse(*_):
+    raise PermissionError
+
+
 class Partial(io.RawIOBase):
     """A file that takes at most a thousand bytes at once, as files of the system take at most 2 GiB."""
 
