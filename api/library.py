@@ -11,9 +11,10 @@ from tt.core.library import __all__ as _names
 if TYPE_CHECKING:
     from tt.backends.array_api import ArrayApiBackend
     from tt.backends.cpu.native.checksums import crc32
+    from tt.backends.cpu.native.reading import empty_bytes, read_into
     from tt.core.testing.opcheck import opcheck
 
-__all__ = [*_names, "ArrayApiBackend", "crc32", "opcheck"]
+__all__ = [*_names, "ArrayApiBackend", "crc32", "empty_bytes", "opcheck", "read_into"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,10 @@ def __getattr__(name: str) -> Any:
         from tt.backends.cpu.native.checksums import crc32
 
         return crc32
+    if name in ("empty_bytes", "read_into"):
+        from tt.backends.cpu.native import reading
+
+        return getattr(reading, name)
     if name == "opcheck":
         from tt.core.testing.opcheck import opcheck
 

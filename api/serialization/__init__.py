@@ -1,9 +1,13 @@
 """tt.serialization: saving and loading, and what files may do.
 
-`tt.save` and `tt.load` are what programs need; see docs/saving.md.
+`tt.save` and `tt.load` are what programs need; see docs/saving.md.  What saves is imported
+when it is used: programs that only load files start faster.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tt.serialization.allow_list import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from tt.serialization.loading import load
@@ -18,9 +22,11 @@ from tt.serialization.options import (
     set_default_mmap_options,
     skip_data,
 )
-from tt.serialization.saving import save
 from tt.serialization.storages import LoadedStorage
-from tt.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
+
+if TYPE_CHECKING:
+    from tt.serialization.saving import save
+    from tt.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
 
 __all__ = [
     "LoadEndianness",
@@ -43,3 +49,16 @@ __all__ = [
     "set_default_mmap_options",
     "skip_data",
 ]
+
+_LATE = {"save": "saving", "get_unsafe_globals_in_checkpoint": "unsafe_globals"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

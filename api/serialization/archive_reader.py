@@ -15,13 +15,12 @@ from typing import IO, Any
 import numpy as np
 
 from tt.errors import CorruptFileError
-from tt.library import crc32
+from tt.library import empty_bytes, read_into
 from tt.serialization.options import OPTIONS
 
-__all__ = ["ArchiveReader", "Record", "new_memory"]
+__all__ = ["ArchiveReader", "Record"]
 
 _LARGE = 0xFFFFFFFF
-_PIECE = 1 << 18  # what fits into the cache between reading and checking
 _ENTRY = struct.Struct("<4sHHHHHHIIIHHHHHII")
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 _END = struct.Struct("<4sHHHHIIH")
@@ -218,27 +217,11 @@ class ArchiveReader:
     def read_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the contents of a record in memory of their own, which are checked as they are read."""
         record = self.find(name)
-        memory = new_memory(record.size)
-        view = memoryview(memory.data)
-        self._file.seek(self._start + record.offset)
+        memory = empty_bytes(record.size)
         check = OPTIONS.checksums and record.crc != 0
-        into = getattr(self._file, "readinto", None)
-        crc = position = 0
-        while position < record.size:
-            piece = view[position : position + _PIECE]
-            if into is not None:
-                got = into(piece)
-            else:
-                data = self._file.read(len(piece))
-                got = len(data)
-                piece[:got] = data
-            if not got:
-                raise self._corrupt(
-                    f"the record {record.name!r} ends after {position} of {record.size} bytes"
-                )
-            if check:
-                crc = crc32(piece[:got], crc)
-            position += got
+        got, crc = read_into(self._file, self._start + record.offset, memory, check)
+        if got != record.size:
+            raise self._corrupt(f"the record {record.name!r} ends after {got} of {record.size} bytes")
         if check and crc != record.crc:
             raise self._corrupt(
                 f"the record {record.name!r} is damaged: its checksum is {crc:08x}, and {record.crc:08x} was saved\n"
@@ -257,17 +240,6 @@ class ArchiveReader:
 
 
 _UTF8_AND_DESCRIPTOR = 0x808
-
-
-def new_memory(size: int) -> np.ndarray[Any, Any]:
-    """Return memory for a record.
-
-    NumPy asks for huge pages, for which the system may move memory about: a second for each gigabyte, and more when
-    memory is fragmented.  Plain pages are filled as fast as the file is read.
-    """
-    if size < 1 << 20 or not hasattr(mmap, "MAP_ANONYMOUS"):
-        return np.empty(size, np.uint8)
-    return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), np.uint8)
 
 
 def _mapped(file: IO[bytes]) -> mmap.mmap:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tt.library import crc32
+from tt.serialization.atomic_file import write_all
 
 __all__ = ["ALIGNMENT", "ArchiveWriter", "Sink"]
 
@@ -53,8 +54,7 @@ class ArchiveWriter:
         """Write a record: any buffer of bytes."""
         view = memoryview(data).cast("B")
         self._header(record, len(view), crc32(view) if self._checksums else 0)
-        for start in range(0, len(view), _PIECE):  # in pieces: files of Python write at most 2 GiB at once
-            self._put(view[start : start + _PIECE])
+        self._put(view)
 
     def reserve(self, record: str, nbytes: int) -> None:
         """Leave room for a record, which reads as zeros and has no checksum."""
@@ -81,11 +81,7 @@ class ArchiveWriter:
         )
 
     def _put(self, data: Any) -> None:
-        written = self._file.write(data)
-        if isinstance(written, int) and written != len(data):  # files without a buffer may write a part
-            rest = memoryview(data)[written:]
-            while rest:
-                rest = rest[self._file.write(rest) :]
+        write_all(self._file, data)
         self._offset += len(data)
 
     def _header(self, record: str, size: int, crc: int) -> None:

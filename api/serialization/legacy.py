@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
 
 from tt.errors import CorruptFileError
-from tt.serialization.pickling import StorageTable, host_bytes, pickled
+from tt.library import empty_bytes, read_into
+from tt.serialization.options import OPTIONS
+from tt.serialization.unpickler import ScanningUnpickler, WeightsUnpickler
 
-__all__ = ["MAGIC_NUMBER", "PROTOCOL_VERSION", "is_legacy", "locate_storages", "save_legacy"]
+__all__ = ["MAGIC_NUMBER", "PROTOCOL_VERSION", "is_legacy", "load_legacy"]
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 
+_HEAD = 1 << 22
+"""Bytes in which the pickles of most files end; where they do not, the whole file is read to find their end."""
 
-def save_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
-    """Write an object in the old format."""
-    table = StorageTable(legacy=True)
-    body = pickled(obj, protocol, pickle_module, table)
-    info = {
-        "protocol_version": PROTOCOL_VERSION,
-        "little_endian": sys.byteorder == "little",
-        "type_sizes": {"short": 2, "int": 4, "long": 4},
-    }
-    keys = [str(number) for number in range(len(table.tensors))]
-    for part in (MAGIC_NUMBER, PROTOCOL_VERSION, info):
-        file.write(pickle_module.dumps(part, protocol=protocol))
-    file.write(body)
-    file.write(pickle_module.dumps(keys, protocol=protocol))
-    for memory, width in zip(table.tensors, table.widths, strict=True):
-        data = host_bytes(memory).data
-        file.write(struct.pack("<q", len(data) // width))
-        file.write(data)
+
+@dataclass(slots=True)
+class _Pickles:
+    """What the pickles of a file say.
+
+    `data` holds them, `body` is where that of the object begins, and `end` where the bytes of the storages do; `sizes`
+    are the bytes of an element and of all of each storage that the object refers to.
+    """
+
+    data: bytes
+    body: int
+    end: int
+    info: Any
+    keys: Any
+    sizes: dict[str, tuple[int, int]]
 
 
 def is_legacy(start: bytes) -> bool:
@@ -40,35 +46,133 @@ def is_legacy(start: bytes) -> bool:
     return MAGIC_NUMBER.to_bytes(10, "little") in start[:40]
 
 
-def locate_storages(
-    data: Any, position: int, keys: Any, sizes: dict[str, tuple[int, int]], path: str
-) -> tuple[dict[str, int], int]:
-    """Return where the bytes of each storage begin, and where the file ends; all must be there.
+def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
+    """Return the object in a file, which is left at the end of the object.
 
     Parameters
     ----------
-    data : buffer
-        The file.
-    position : int
-        Where the first storage begins.
-    keys : list of str
-        The storages in their order, as the file lists them.
-    sizes : dict
-        Bytes of an element and of all of each storage that the pickle refers to.
+    file : IO[bytes]
+        The file, at the beginning of the object.
     path : str
-        The file, for messages.
+        Its name in messages.
+    session : object
+        What makes tensors; its `read` and `swap` are set.
     """
+    begin = file.tell()
+    pickles = _pickles(file, begin, path, session)
+    size = file.seek(0, os.SEEK_END) - begin
+    places, end = _locate_storages(file, begin, size, pickles, path)
+    if isinstance(pickles.info, dict):
+        session.swap = bool(pickles.info.get("little_endian", True)) != (sys.byteorder == "little")
+
+    def read(key: str, nbytes: int) -> np.ndarray[Any, Any]:
+        if OPTIONS.skip or not nbytes:
+            return np.zeros(nbytes, np.uint8)
+        memory = empty_bytes(nbytes)
+        if read_into(file, begin + places[key], memory)[0] != nbytes:
+            raise CorruptFileError(path, f"the storage {key} is cut off")
+        return memory
+
+    def persistent_load(id: Any) -> Any:
+        if _is_class(id):
+            return id[1]  # which was found like any other
+        if isinstance(id, tuple) and len(id) > 5 and id[5] is not None:
+            return _part(id, id[5], path, session)
+        return session.persistent_load(id)
+
+    session.read = read
+    found, _ = session.unpickle(pickles.data, pickles.body, persistent_load)
+    file.seek(begin + end)
+    return found
+
+
+# --- the pickles ---------------------------------------------------------------------------------------------------
+
+
+def _pickles(file: IO[bytes], begin: int, path: str, session: Any) -> _Pickles:
+    """Return what the pickles of a file say; their bytes alone are kept, not those of the storages."""
+    data = file.read(_HEAD)
+    try:
+        return _parsed(data, path, session)
+    except CorruptFileError:
+        more = file.read()
+        if not more:
+            raise
+        return _parsed(data + more, path, session)
+
+
+def _parsed(data: bytes, path: str, session: Any) -> _Pickles:
+    position, values = 0, []
+    for _ in range(3):
+        value, position = _plain(data, position, path, session)
+        values.append(value)
+    magic, version, info = values
+    if magic != MAGIC_NUMBER or version != PROTOCOL_VERSION:
+        raise CorruptFileError(path, f"it is of version {version!r} of the old format, not of 1001")
+    # The bytes of storages come after the pickle, and sparse tensors are checked as they are made.
+    sizes: dict[str, tuple[int, int]] = {}
+    scanner = ScanningUnpickler(
+        data, position, path, session.rebuilder(), _noting(sizes, path, session), "latin1"
+    )
+    scanner.load()
+    keys, end = _plain(data, scanner.position, path, session)
+    return _Pickles(data, position, end, info, keys, sizes)
+
+
+def _plain(data: bytes, position: int, path: str, session: Any) -> tuple[Any, int]:
+    """Return the object in a pickle without tensors, and where it ends."""
+
+    def refuse(id: Any) -> Any:
+        raise CorruptFileError(path, "its pickle is damaged: it has a storage where none can be")
+
+    unpickler = WeightsUnpickler(data, position, path, session.rebuilder(), refuse)
+    return unpickler.load(), unpickler.position
+
+
+def _noting(sizes: dict[str, tuple[int, int]], path: str, session: Any) -> Callable[[Any], Any]:
+    def note(id: Any) -> Any:
+        if not _is_class(id):
+            kind, key, _, count = session.checked(id)
+            if sizes.setdefault(key, (kind.itemsize, kind.itemsize * count))[1] != kind.itemsize * count:
+                raise CorruptFileError(path, f"tensors disagree on the size of the storage {key}")
+        return None
+
+    return note
+
+
+def _is_class(id: Any) -> bool:
+    """Return whether an id is that of a class of modules, with its source."""
+    return isinstance(id, tuple) and len(id) > 1 and id[0] in ("module", b"module")
+
+
+# --- the storages --------------------------------------------------------------------------------------------------
+
+
+def _locate_storages(
+    file: IO[bytes], begin: int, size: int, pickles: _Pickles, path: str
+) -> tuple[dict[str, int], int]:
+    """Return where the bytes of each storage begin, and where the object ends; all must be there."""
+    keys, sizes, position = pickles.keys, pickles.sizes, pickles.end
     if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(sizes):
         raise CorruptFileError(path, "the storages that it lists are not those that its tensors need")
     places = {}
     for key in map(str, keys):
-        header = bytes(data[position : position + 8])
+        file.seek(begin + position)
+        header = file.read(8)
         position += 8
-        width, size = sizes[key]
-        if len(header) != 8 or struct.unpack("<q", header)[0] * width != size or size > len(data) - position:
+        width, nbytes = sizes[key]
+        if len(header) != 8 or struct.unpack("<q", header)[0] * width != nbytes or nbytes > size - position:
             raise CorruptFileError(
                 path, f"the storage {key} is cut off, or of another size than its tensors say"
             )
         places[key] = position
-        position += size
+        position += nbytes
     return places, position
+
+
+def _part(id: Any, view: Any, path: str, session: Any) -> Any:
+    """Return a part of a storage, which very old files have."""
+    whole = session.find_storage(session.persistent_load(id[:5]))
+    if not isinstance(view, tuple) or len(view) != 3:
+        raise CorruptFileError(path, "its pickle is damaged: the id of a part of a storage is none")
+    return session.part_of(whole, view[1], view[2])

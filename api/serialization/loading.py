@@ -17,14 +17,12 @@ import tt
 from tt.errors import CorruptFileError, UnsafeGlobalError, UnsupportedError
 from tt.library import tensor_in_storage
 from tt.serialization.archive_reader import ArchiveReader
-from tt.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION, is_legacy, locate_storages
 from tt.serialization.locations import UserCodeError, restorer
 from tt.serialization.names import DTYPE_NAMES, STORAGE_TYPES, TENSOR_TYPES, to_tt
 from tt.serialization.options import OPTIONS, LoadEndianness
 from tt.serialization.rebuilding import Rebuilder
 from tt.serialization.storages import LoadedStorage, StorageType, array_of_bytes
-from tt.serialization.tar import is_tar, load_tar
-from tt.serialization.unpickler import ScanningUnpickler, WeightsUnpickler
+from tt.serialization.unpickler import WeightsUnpickler
 
 __all__ = ["load"]
 
@@ -133,8 +131,8 @@ class _Session:
         self.path = ""
         self.storages: dict[str, LoadedStorage] = {}
         self._untyped: dict[int, tuple[Any, LoadedStorage]] = {}
-        self._swap = False
-        self._read: Reader = lambda key, nbytes: np.empty(0, np.uint8)
+        self.swap = False
+        self.read: Reader = lambda key, nbytes: np.empty(0, np.uint8)
 
     def load_or_raise(self, file: IO[bytes], path: str) -> Any:
         """Return the contents of a file, or raise the error of a function of the user."""
@@ -153,12 +151,17 @@ class _Session:
             return self._load_archive(ArchiveReader(file, path))
         if self._mapped:
             raise RuntimeError(f"load(): mmap=True needs a file of the zip format, and {path} is none")
-        if is_tar(start):
+        # Few files are of an old format, and what reads these takes milliseconds to import.
+        if start[257:262] == b"ustar":
+            from tt.serialization.tar import load_tar
+
             return load_tar(file, path, self)
         if not start:
             raise CorruptFileError(path, "the file is empty")
+        from tt.serialization.legacy import is_legacy, load_legacy
+
         if is_legacy(start):
-            return self._load_legacy(file)
+            return load_legacy(file, path, self)
         raise CorruptFileError(
             path, "it is not a file that tt.save or torch.save wrote, or its beginning is damaged"
         )
@@ -178,7 +181,7 @@ class _Session:
         )
         if order not in ("little", "big"):
             raise CorruptFileError(self.path, f"its order of bytes is {order!r}, and not 'little' or 'big'")
-        self._swap = order != sys.byteorder
+        self.swap = order != sys.byteorder
 
         def read(key: str, nbytes: int) -> np.ndarray[Any, Any]:
             record = archive.find(f"data/{key}")
@@ -190,16 +193,17 @@ class _Session:
                 return np.zeros(nbytes, np.uint8)
             return archive.map_array(f"data/{key}") if self._mapped else archive.read_array(f"data/{key}")
 
-        self._read = read
+        self.read = read
         data = archive.read("data.pkl")
         found, _ = self.unpickle(data, 0, self.persistent_load)
         return found
 
     def persistent_load(self, id: Any) -> Any:
         """Return the storage that an id of the file stands for."""
-        return self.storage(*self._checked(id))
+        return self.storage(*self.checked(id))
 
-    def _checked(self, id: Any) -> tuple[StorageType, str, str, int]:
+    def checked(self, id: Any) -> tuple[StorageType, str, str, int]:
+        """Return the type, key, location and number of elements of an id."""
         right = isinstance(id, tuple) and len(id) >= 5 and id[0] in ("storage", b"storage")
         if right:
             kind, key, location, count = id[1:5]
@@ -220,9 +224,9 @@ class _Session:
         known = self.storages.get(key)
         if known is None:
             known = self._place(key, nbytes, kind.dtype or tt.uint8, location)
-            known.swap = self._swap
+            known.swap = self.swap
             self.storages[key] = known
-            if kind.dtype is not None and self._swap:
+            if kind.dtype is not None and self.swap:
                 known.tensor()  # in the order of this machine from now on
         elif known.nbytes() != nbytes:
             raise CorruptFileError(
@@ -237,7 +241,7 @@ class _Session:
     def _place(self, key: str, nbytes: int, dtype: tt.dtype, location: str) -> LoadedStorage:
         if self._to_meta:
             return LoadedStorage(tt.empty(nbytes, dtype=tt.uint8, device="meta"), dtype)
-        memory = self._read(key, nbytes)
+        memory = self.read(key, nbytes)
         return self.restore(LoadedStorage(array_of_bytes(memory), dtype), location)
 
     def find_storage(self, found: Any) -> LoadedStorage:
@@ -251,14 +255,15 @@ class _Session:
             )
         return known[1]
 
-    def _rebuilder(self) -> Rebuilder:
+    def rebuilder(self) -> Rebuilder:
+        """Return what makes tensors."""
         return Rebuilder(self.path, self.find_storage, self.restore)
 
     # --- pickles ---------------------------------------------------------------------------------------------
 
     def unpickle(self, data: Any, position: int, persistent_load: Callable[[Any], Any]) -> tuple[Any, int]:
         """Return the object in a pickle, and where it ends."""
-        rebuilder = self._rebuilder()
+        rebuilder = self.rebuilder()
         if self._safe:
             encoding = self._more["encoding"]
             unpickler = WeightsUnpickler(data, position, self.path, rebuilder, persistent_load, encoding)
@@ -293,67 +298,7 @@ class _Session:
             raise CorruptFileError(self.path, f"its pickle is damaged: {error}") from error
         return found, file.tell()
 
-    # --- the old format --------------------------------------------------------------------------------------
-
-    def _load_legacy(self, file: IO[bytes]) -> Any:
-        begin = file.tell()
-        data = file.read()
-        position, values = 0, []
-        for _ in range(3):
-            value, position = self._plain(data, position)
-            values.append(value)
-        magic, version, info = values
-        if magic != MAGIC_NUMBER or version != PROTOCOL_VERSION:
-            raise CorruptFileError(self.path, f"it is of version {version!r} of the old format, not of 1001")
-        # The bytes of storages come after the pickle, and sparse tensors are checked as they are made.
-        sizes: dict[str, tuple[int, int]] = {}
-        scanner = ScanningUnpickler(
-            data, position, self.path, self._rebuilder(), self._noting(sizes), "latin1"
-        )
-        scanner.load()
-        keys, end = self._plain(data, scanner.position)
-        places, end = locate_storages(data, end, keys, sizes, self.path)
-        if isinstance(info, dict):
-            self._swap = bool(info.get("little_endian", True)) != (sys.byteorder == "little")
-
-        def read(key: str, nbytes: int) -> np.ndarray[Any, Any]:
-            if OPTIONS.skip or not nbytes:
-                return np.zeros(nbytes, np.uint8)
-            return np.frombuffer(data, np.uint8, nbytes, places[key]).copy()
-
-        def persistent_load(id: Any) -> Any:
-            if _is_class(id):
-                return id[1]  # which was found like any other
-            if isinstance(id, tuple) and len(id) > 5 and id[5] is not None:
-                return self._part(id, id[5])
-            return self.persistent_load(id)
-
-        self._read = read
-        found, _ = self.unpickle(data, position, persistent_load)
-        file.seek(begin + end)
-        return found
-
-    def _plain(self, data: bytes, position: int) -> tuple[Any, int]:
-        """Return the object in a pickle without tensors, and where it ends."""
-        unpickler = WeightsUnpickler(data, position, self.path, self._rebuilder(), _refused(self.path))
-        return unpickler.load(), unpickler.position
-
-    def _noting(self, sizes: dict[str, tuple[int, int]]) -> Callable[[Any], Any]:
-        def note(id: Any) -> Any:
-            if not _is_class(id):
-                kind, key, _, count = self._checked(id)
-                if sizes.setdefault(key, (kind.itemsize, kind.itemsize * count))[1] != kind.itemsize * count:
-                    raise CorruptFileError(self.path, f"tensors disagree on the size of the storage {key}")
-            return None
-
-        return note
-
-    def _part(self, id: Any, view: Any) -> LoadedStorage:
-        """Return a part of a storage, which very old files have."""
-        whole = self.find_storage(self.persistent_load(id[:5]))
-        if not isinstance(view, tuple) or len(view) != 3:
-            raise CorruptFileError(self.path, "its pickle is damaged: the id of a part of a storage is none")
-        return self.part_of(whole, view[1], view[2])
+    # --- old formats ------------------------------------------------------------------------------------------
 
     def part_of(self, whole: LoadedStorage, offset: Any, count: Any) -> LoadedStorage:
         """Return a part of a storage, in elements."""
@@ -378,18 +323,6 @@ class _Part(LoadedStorage):
     def placed(self, dtype: tt.dtype, size: Any, stride: Any, offset: int) -> tt.Tensor:
         """Return a tensor in the part."""
         return self._whole.placed(dtype, size, stride, offset + self._offset)
-
-
-def _is_class(id: Any) -> bool:
-    """Return whether an id is that of a class of modules, with its source."""
-    return isinstance(id, tuple) and len(id) > 1 and id[0] in ("module", b"module")
-
-
-def _refused(path: str) -> Callable[[Any], Any]:
-    def refuse(id: Any) -> Any:
-        raise CorruptFileError(path, "its pickle is damaged: it has a storage where none can be")
-
-    return refuse
 
 
 def _default_order() -> str:

@@ -11,9 +11,9 @@ PyTorch has too (whole modules), the pickler in Python writes the right names in
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import re
-import secrets
 import sys
 from collections import OrderedDict
 from types import FunctionType, ModuleType
@@ -31,7 +31,7 @@ from tt.serialization.storages import LoadedStorage, bytes_of
 __all__ = ["StorageTable", "host_bytes", "pickled"]
 
 _MODULE = "tt.serialization.foreign_names"
-_NONCE = "N" + secrets.token_hex(16)
+_NONCE = "N" + os.urandom(16).hex()
 _LINE = re.compile(rf"c{_MODULE}\n{_NONCE}([^\n ]*) ([^\n]*)\n".encode())
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import struct
 import sys
-from pathlib import PurePath
 from typing import IO, Any
 
 from tt.serialization.archive_writer import ALIGNMENT, ArchiveWriter
-from tt.serialization.atomic_file import AtomicFile
-from tt.serialization.legacy import save_legacy
+from tt.serialization.atomic_file import AtomicFile, write_all
+from tt.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from tt.serialization.options import OPTIONS
 from tt.serialization.pickling import StorageTable, host_bytes, pickled
 
@@ -77,10 +77,10 @@ def save(
         )
     table = StorageTable()
     if not _use_new_zipfile_serialization:
-        write_to: Any = lambda file: save_legacy(obj, file, pickle_module, pickle_protocol)  # noqa: E731
+        write_to: Any = lambda file: _write_legacy(obj, file, pickle_module, pickle_protocol)  # noqa: E731
     else:
         data = pickled(obj, pickle_protocol, pickle_module, table)
-        name = "archive" if path is None else PurePath(path).stem
+        name = "archive" if path is None else os.path.splitext(os.path.basename(path))[0]
 
         def write_to(file: Any) -> None:
             _write_archive(file, name or "archive", data, table, not _disable_byteorder_record)
@@ -115,3 +115,22 @@ def _write_archive(file: Any, name: str, data: bytes, table: StorageTable, byte_
     digest = hashlib.sha256(data).digest()[:16]
     archive.write(".data/serialization_id", b"%040d" % int.from_bytes(digest, "big"))
     archive.close()
+
+
+def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int) -> None:
+    table = StorageTable(legacy=True)
+    body = pickled(obj, protocol, pickle_module, table)
+    info = {
+        "protocol_version": PROTOCOL_VERSION,
+        "little_endian": sys.byteorder == "little",
+        "type_sizes": {"short": 2, "int": 4, "long": 4},
+    }
+    keys = [str(number) for number in range(len(table.tensors))]
+    for part in (MAGIC_NUMBER, PROTOCOL_VERSION, info):
+        write_all(file, pickle_module.dumps(part, protocol=protocol))
+    write_all(file, body)
+    write_all(file, pickle_module.dumps(keys, protocol=protocol))
+    for memory, width in zip(table.tensors, table.widths, strict=True):
+        data = host_bytes(memory).data
+        write_all(file, struct.pack("<q", len(data) // width))
+        write_all(file, data)

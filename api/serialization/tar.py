@@ -11,12 +11,7 @@ import numpy as np
 from tt.errors import CorruptFileError
 from tt.serialization.storages import LoadedStorage, StorageType, array_of_bytes
 
-__all__ = ["is_tar", "load_tar"]
-
-
-def is_tar(start: bytes) -> bool:
-    """Return whether a file begins as a tar file does."""
-    return start[257:262] == b"ustar"
+__all__ = ["load_tar"]
 
 
 def load_tar(file: IO[bytes], path: str, session: Any) -> Any:

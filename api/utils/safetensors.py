@@ -20,8 +20,8 @@ import numpy as np
 
 import tt
 from tt.errors import CorruptFileError, UnsupportedError, ValueRangeError
-from tt.serialization.archive_reader import new_memory
-from tt.serialization.atomic_file import AtomicFile
+from tt.library import empty_bytes, read_into
+from tt.serialization.atomic_file import AtomicFile, write_all
 
 __all__ = ["load", "load_file", "load_sharded", "save", "save_file", "save_sharded"]
 
@@ -33,7 +33,6 @@ _NAMES = {
 }  # fmt: skip
 _DTYPES = {name: getattr(tt, dtype) for dtype, name in _NAMES.items()}
 _LONGEST_HEADER = 100_000_000
-_PIECE = 1 << 24
 INDEX = "model.safetensors.index.json"
 
 
@@ -58,7 +57,7 @@ def save(tensors: Mapping[str, tt.Tensor], metadata: Mapping[str, str] | None = 
     >>> safetensors.load(data)
     {'weight': tensor([1., 1.])}
     """
-    return b"".join(bytes(piece) for piece in _pieces(tensors, metadata))
+    return b"".join(_pieces(tensors, metadata))
 
 
 def save_file(
@@ -97,9 +96,7 @@ def save_file(
     pieces = _pieces(tensors, metadata)
     with AtomicFile(filename) as file:
         for piece in pieces:
-            view = memoryview(piece).cast("B")
-            while view:
-                view = view[file.write(view[:_PIECE]) :]
+            write_all(file, piece)
 
 
 def _pieces(tensors: Mapping[str, tt.Tensor], metadata: Mapping[str, str] | None) -> list[Any]:
@@ -243,9 +240,8 @@ def load_file(
 
 def _reading(file: BufferedReader, path: str) -> Any:
     def read(begin: int, count: int) -> np.ndarray[Any, Any]:
-        memory = new_memory(count)
-        file.seek(begin)
-        if file.readinto(memory.data) != count:
+        memory = empty_bytes(count)
+        if read_into(file, begin, memory)[0] != count:
             raise CorruptFileError(
                 path, f"the file is cut off: {count} bytes from byte {begin} on are not there"
             )

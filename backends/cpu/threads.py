@@ -7,11 +7,13 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cpu.native.loading import load
 from tt.core.library import errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["get_num_interop_threads", "get_num_threads", "set_num_interop_threads", "set_num_threads"]
 
@@ -170,7 +172,8 @@ def blas_functions(action: str) -> Iterator[Callable[..., Any]]:
 def loaded_blas() -> list[str]:
     """Return the paths of the OpenBLAS libraries in the process, if the system reports them."""
     try:
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            maps = file.read()
     except OSError:
         return []
     return sorted(set(re.findall(r"(/\S*openblas\S*\.so\S*)$", maps, re.MULTILINE)))
@@ -178,6 +181,10 @@ def loaded_blas() -> list[str]:
 
 def scipy_blas() -> list[Path]:
     """Return the OpenBLAS that SciPy brings."""
+    from pathlib import (
+        Path,  # takes milliseconds to import, and a first call needs the number of threads only
+    )
+
     found = importlib.util.find_spec("scipy")
     folders = [] if found is None else list(found.submodule_search_locations or ())
     return sorted(

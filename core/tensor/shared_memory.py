@@ -7,10 +7,8 @@ it, and the kernel frees it with the last descriptor and the last mapping: nothi
 killed when.  Each process keeps one descriptor for each memory, so the limit of open files is the limit of shared
 storages.
 
-With "file_system" memory is a file with a name, which travels instead of a descriptor.  The first bytes of the file
-count the processes that have mapped it and the messages on their way; who takes one away last removes the name.
-Processes that are killed never do so: Python's resource tracker, which outlives its whole family of processes, removes
-the names then.  A child that was forked is not counted, for it has mapped the memory anyhow, until it sends it on.
+With "file_system" memory is a file with a name, which travels instead of a descriptor.  The file lists who needs it;
+see Note [Holders].  A child that was forked is not listed, for it has mapped the memory anyhow, until it sends it on.
 """
 
 from __future__ import annotations
@@ -21,12 +19,21 @@ import errno
 import os
 import sys
 import weakref
-from collections.abc import Iterator
-from types import ModuleType
 from typing import Any, ClassVar, Final
 
 from tt.core.errors import AssertedError, SharedMemoryError
 from tt.core.forks import fork_safe_lock
+from tt.core.tensor.shared_names import (
+    HEADER,
+    add_message,
+    drop_holder,
+    format_header,
+    new_name,
+    remove,
+    remove_abandoned,
+    take_message,
+    tracker,
+)
 
 __all__ = [
     "SharedMemory",
@@ -35,7 +42,6 @@ __all__ = [
     "set_sharing_strategy",
 ]
 
-_HEADER: Final = 64
 _HAS_MEMFD: Final = hasattr(os, "memfd_create")
 _STRATEGIES: Final = frozenset(("file_descriptor", "file_system") if _HAS_MEMFD else ("file_system",))
 _strategy = "file_descriptor" if _HAS_MEMFD else "file_system"
@@ -47,7 +53,6 @@ _known: weakref.WeakValueDictionary[Any, SharedMemory] = weakref.WeakValueDictio
 
 if os.name == "posix":
     import _posixshmem  # Python's own, of multiprocessing.shared_memory
-    import fcntl
 
     _LIBC: Final = ctypes.CDLL(None, use_errno=True)
     _LIBC.mmap.restype = ctypes.c_void_p
@@ -108,7 +113,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
             f"invalid sharing strategy {new_strategy!r}\n  there are: {', '.join(sorted(_STRATEGIES))}"
         )
     if new_strategy == "file_system":
-        _tracker().ensure_running()  # one for the whole family: children inherit it
+        tracker().ensure_running()  # one for the whole family: children inherit it
     _strategy = new_strategy
 
 
@@ -128,7 +133,7 @@ class _Mapping:
         self._unmap: Any = None
         self.fd, self.name = -1, ""
         self.counted_in = os.getpid()
-        header = _HEADER if name else 0
+        header = HEADER if name else 0
         read_write, shared = 1 | 2, 1
         size = max(nbytes + header, 1)  # also memory without bytes has an address
         address = _LIBC.mmap(None, size, read_write, shared, fd, 0)
@@ -220,22 +225,23 @@ class SharedMemory:
 
     @classmethod
     def _with_name(cls, nbytes: int) -> SharedMemory:
-        name = f"/tt_{os.getpid()}_{os.urandom(8).hex()}"
-        _tracker().register(name, "shared_memory")  # before the file: a kill between them leaves nothing
+        remove_abandoned()
+        name = new_name()
+        tracker().register(name, "shared_memory")  # before the file: a kill between them leaves nothing
         try:
             fd = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
         except OSError as error:
-            _tracker().unregister(name, "shared_memory")
+            tracker().unregister(name, "shared_memory")
             raise SharedMemoryError(nbytes, error.errno) from error
         try:
-            os.ftruncate(fd, nbytes + _HEADER)
+            os.ftruncate(fd, nbytes + HEADER)
             if sys.platform == "linux":
                 # Memory is taken now: if there is too little, a later write would kill the process.
-                os.posix_fallocate(fd, 0, nbytes + _HEADER)
-            os.pwrite(fd, (1).to_bytes(8, sys.byteorder), 0)
+                os.posix_fallocate(fd, 0, nbytes + HEADER)
+            os.pwrite(fd, format_header(), 0)
             new = cls(fd, nbytes, name)
         except BaseException as error:
-            _remove(name)
+            remove(name)
             if isinstance(error, OSError):
                 raise SharedMemoryError(nbytes, error.errno) from error
             raise
@@ -271,28 +277,30 @@ class SharedMemory:
 
     @classmethod
     def from_name(cls, name: str, nbytes: int) -> SharedMemory:
-        """Return the memory with a name, taking over the count of the message that brought it.
+        """Return the memory with a name, which a message has brought.
 
         Raises
         ------
         SharedMemoryError
             If it is gone, cannot be mapped, or is smaller.
         """
+        remove_abandoned()
         with _lock:
             known = _known.get(name)
             if known is not None:
-                count(name, -1)
+                take_message(name, hold=False)
                 return known
             try:
                 fd = _posixshmem.shm_open(name, os.O_RDWR, mode=0o600)
             except OSError as error:
                 raise SharedMemoryError(nbytes, error.errno) from error
             try:
-                if os.fstat(fd).st_size < nbytes + _HEADER:
+                if os.fstat(fd).st_size < nbytes + HEADER:
                     raise SharedMemoryError(nbytes, errno.EINVAL)
                 new = cls(fd, nbytes, name)
             finally:
                 os.close(fd)
+            take_message(name, hold=True)
             _note(new)
         return new
 
@@ -311,53 +319,7 @@ def _key(fd: int) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-# --- counts of memory with a name ------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _opened(name: str) -> Iterator[int]:
-    """Open a file and lock it against other processes and threads."""
-    fd = _posixshmem.shm_open(name, os.O_RDWR, mode=0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)  # gone with the descriptor, also of a process that is killed
-        if not os.fstat(fd).st_nlink:
-            raise FileNotFoundError(name)  # removed in the meantime
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def count(name: str, change: int) -> int:
-    """Change how many processes and messages need a file; at zero it is removed.
-
-    Returns
-    -------
-    int
-        The new count; 0 for a file that is gone.
-    """
-    try:
-        with _opened(name) as fd:
-            found = int.from_bytes(os.pread(fd, 8, 0), sys.byteorder) + change
-            os.pwrite(fd, max(found, 0).to_bytes(8, sys.byteorder), 0)
-            if found <= 0:
-                _remove(name)
-            return max(found, 0)
-    except FileNotFoundError:
-        return 0
-
-
-def _remove(name: str) -> None:
-    tracker = _tracker()  # first: late in the end of the process there is none
-    with contextlib.suppress(FileNotFoundError):
-        _posixshmem.shm_unlink(name)
-        tracker.unregister(name, "shared_memory")
-
-
-def _tracker() -> ModuleType:
-    """Return what removes the files of processes that were killed."""
-    from multiprocessing import resource_tracker  # start-up: it brings sockets, and few processes name memory
-
-    return resource_tracker
+# --- memory with a name ---------------------------------------------------------------------------------------------
 
 
 def _release(mapping: _Mapping) -> None:
@@ -365,7 +327,7 @@ def _release(mapping: _Mapping) -> None:
     if mapping.counted_in != os.getpid():
         return  # a child that was forked has the memory, and is not counted
     with contextlib.suppress(ImportError, TypeError):  # late in the end of the process
-        count(name, -1)
+        drop_holder(name)
 
 
 def count_message(memory: SharedMemory) -> bool:
@@ -374,7 +336,7 @@ def count_message(memory: SharedMemory) -> bool:
     A child that was forked is counted from its first message on.
     """
     own = memory.mapping.counted_in == os.getpid()
-    if not count(memory.name, 1 if own else 2):
+    if not add_message(memory.name, hold=not own):
         return False
     memory.mapping.counted_in = os.getpid()
     return True
@@ -385,6 +347,8 @@ def release_all() -> None:
     for memory in list(_named):
         if memory.name:
             _release(memory.mapping)
+    with contextlib.suppress(ImportError, TypeError, OSError):  # late in the end of the process
+        remove_abandoned(now=True)
 
 
 class _Family:

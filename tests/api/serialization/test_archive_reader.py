@@ -85,6 +85,29 @@ def test_damaged_numbers_are_found_by_their_checksum_which_can_be_ignored(saved)
         tt.serialization.set_crc32_options(True)
 
 
+@pytest.mark.parametrize("place", [0, 5_000_000, 21_000_000, 23_999_999])
+def test_damage_anywhere_in_a_large_record_is_found(tmp_path, place):
+    path = tmp_path / "large.pt"
+    x = tt.arange(3_000_000)
+    tt.save(x, path)
+    assert tt.equal(tt.load(path), x)
+    record = ArchiveReader(io.BytesIO(path.read_bytes()), "large").find("data/0")
+    with open(path, "r+b") as file:
+        file.seek(record.offset + place)
+        byte = file.read(1)[0]
+        file.seek(record.offset + place)
+        file.write(bytes([byte ^ 16]))
+    with pytest.raises(CorruptFileError, match="checksum"):
+        tt.load(path)
+    with open(path, "rb") as file, pytest.raises(CorruptFileError, match="checksum"):
+        tt.load(file)
+    tt.serialization.set_crc32_options(False)
+    try:
+        assert (tt.load(path) != x).sum() == 1
+    finally:
+        tt.serialization.set_crc32_options(True)
+
+
 def zipped(entries, *, method=zipfile.ZIP_STORED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:

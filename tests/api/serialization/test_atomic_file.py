@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import stat
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt.serialization import atomic_file
 from tt.serialization.atomic_file import AtomicFile
 
 
@@ -137,3 +139,70 @@ def test_a_save_that_is_killed_leaves_a_whole_file(tmp_path):
 def test_two_hundred_saves_that_are_killed_leave_whole_files_and_hardly_any_other(tmp_path):
     assert len(killed_saves(tmp_path, 200)) > 3
     assert len(os.listdir(tmp_path)) <= 5  # a name lasts for microseconds between link and rename
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_large_file_is_written_whole_with_and_without_an_early_start(tmp_path, early, monkeypatch):
+    if not early:
+        monkeypatch.setattr(atomic_file, "_writeback", lambda: None)
+    x = tt.arange(5_000_000)
+    for form in (True, False):
+        tt.save({"x": x, "y": x[:3].clone()}, tmp_path / "name", _use_new_zipfile_serialization=form)
+        found = tt.load(tmp_path / "name")
+        assert tt.equal(found["x"], x) and found["y"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a function of Linux")
+def test_the_disk_begins_before_the_file_is_synced(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(atomic_file, "_writeback", lambda: lambda *args: calls.append(args))
+    with AtomicFile(tmp_path / "name") as file:
+        for _ in range(5):
+            file.write(bytes(9 << 20))
+        assert [(offset, count, flags) for _, offset, count, flags in calls] == [
+            (0, 18 << 20, 2),
+            (18 << 20, 18 << 20, 2),
+        ]
+        file.seek(100, os.SEEK_CUR)
+        file.write(bytes(16 << 20))
+        assert calls[-1][1:3] == (36 << 20, 25 << 20), "whole blocks, once each"
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="the system has no such function")
+def test_only_the_cache_of_the_file_that_is_replaced_is_dropped(tmp_path, way, monkeypatch):
+    dropped = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda fd, *args: dropped.append((os.fstat(fd).st_ino, args)))
+    path = tmp_path / "name"
+    tt.save(1, path)
+    assert dropped == []
+    before = path.stat().st_ino
+    tt.save(2, path)
+    assert dropped == [(before, (0, 0, os.POSIX_FADV_DONTNEED))]
+    monkeypatch.setattr(os, "posix_fadvise", refuse)
+    tt.save(3, path)
+    assert tt.load(path) == 3
+
+
+def refuse(*_):
+    raise PermissionError
+
+
+class Partial(io.RawIOBase):
+    """A file that takes at most a thousand bytes at once, as files of the system take at most 2 GiB."""
+
+    def __init__(self):
+        self.contents = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.contents += bytes(data)[:1000]
+        return min(len(data), 1000)
+
+
+@pytest.mark.parametrize("form", [True, False])
+def test_a_file_that_takes_only_a_part_gets_the_rest_too(form):
+    file = Partial()
+    tt.save(tt.arange(10_000), file, _use_new_zipfile_serialization=form)
+    assert tt.equal(tt.load(io.BytesIO(file.contents)), tt.arange(10_000))

@@ -18,7 +18,7 @@ import tt
 from tests.api.serialization.archives import archive_of, legacy_of, storage_id, text
 from tests.backends.array_api.devices import device as new_device
 from tt.errors import CorruptFileError, DeviceError
-from tt.serialization import LoadedStorage, LoadEndianness
+from tt.serialization import LoadedStorage, LoadEndianness, legacy
 
 
 def saved(obj, **options):
@@ -258,6 +258,23 @@ def test_an_old_file_cut_off_or_changed_anywhere_is_refused_or_loads():
         changed[position] ^= 1 << int(random.integers(8))
         with contextlib.suppress(tt.errors.TTError):  # the format has no checksums
             load(bytes(changed))
+
+
+@pytest.mark.parametrize("head", [1, 300, 1 << 22])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_old_files_one_after_the_other_are_read_wherever_their_pickles_end(
+    tmp_path, monkeypatch, head, by_name
+):
+    monkeypatch.setattr(legacy, "_HEAD", head)
+    objects = [{"x": tt.arange(1000), "y": tt.ones(3)}, [tt.zeros(0), tt.arange(7.0)[2:]]]
+    data = b"before" + b"".join(saved(x, _use_new_zipfile_serialization=False) for x in objects) + b"after"
+    (tmp_path / "files").write_bytes(data)
+    with open(tmp_path / "files", "rb") if by_name else io.BytesIO(data) as file:
+        file.seek(len(b"before"))
+        first, second = tt.load(file), tt.load(file)
+        assert file.read() == b"after"
+    assert tt.equal(first["x"], objects[0]["x"]) and first["y"].tolist() == [1, 1, 1]
+    assert second[0].shape == (0,) and second[1].tolist() == [2, 3, 4, 5, 6]
 
 
 def test_parts_of_storages_that_very_old_files_have_are_parts():

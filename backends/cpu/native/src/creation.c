@@ -406,7 +406,17 @@ static PyObject *roll(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return (PyObject *)now;
 }
 
+/* empty_bytes(count): in memory that is kept when it is freed, as the results of kernels are */
+static PyObject *empty_bytes(PyObject *module, PyObject *count)
+{
+    (void)module;
+    npy_intp size = PyLong_AsSsize_t(count);
+    if (size == -1 && PyErr_Occurred()) return NULL;
+    return (PyObject *)tt_new(PyArray_DescrFromType(NPY_UINT8), 1, &size, NULL);
+}
+
 static PyMethodDef methods[] = {
+    {"empty_bytes", empty_bytes, METH_O, "empty_bytes(count): an array of bytes"},
     TT_METHOD(full, "full(size, fill_value, dtype)"),
     TT_METHOD(ones, "ones(size, dtype)"),
     TT_METHOD(eye, "eye(n, m, dtype)"),

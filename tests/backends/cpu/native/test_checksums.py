@@ -41,5 +41,16 @@ def test_what_is_no_contiguous_buffer_is_refused():
 
 
 def test_without_native_kernels_zlib_serves(monkeypatch):
-    monkeypatch.setattr(checksums, "_native", lambda: None)
+    monkeypatch.setattr(checksums, "native_checksums", lambda: None)
     assert crc32(b"123456789") == 0xCBF43926
+
+
+@pytest.mark.parametrize("extra", [0, 1, 5000, (4 << 20) - 1])
+def test_large_buffers_are_checked_by_several_threads(extra):
+    data = np.random.default_rng(2).integers(0, 256, (16 << 20) + extra, np.uint8)
+    assert crc32(data) == zlib.crc32(data)
+    assert crc32(data, 0xDEADBEEF) == zlib.crc32(data, 0xDEADBEEF)
+    native = checksums.native_checksums()
+    if native is not None:
+        for threads in (1, 2, 5, 40):
+            assert native.crc32(data, 7, threads) == zlib.crc32(data, 7)
