@@ -1,4 +1,4 @@
-"""The built site in a browser: Chromium, driven by Playwright, reads it from the disk as a reader would.
+"""The built site in a browser: Chromium, driven by Playwright, reads it from a server of this process.
 
 `make docs` builds the site.  Without it, without Chromium or without `pip install tt-tensor[browser]` these tests skip.
 """
@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from collections.abc import Iterator
+from functools import partial
 from html import unescape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -38,9 +41,31 @@ LOOKED_AT: Final = (
 def site(root: Path) -> Path:
     """The built site."""
     folder = root / "build" / "site"
-    if not (folder / "index.html").is_file():
+    index = folder / "searchindex.js"  # which is written last
+    if not index.is_file():
         pytest.skip("build/site is missing: run make docs")
+    sources = [root / "docs" / "conf.py", *root.glob("docs/*.md"), *root.glob("docs/site/*.*")]
+    if index.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        pytest.skip("build/site is older than docs/: run make docs")
     return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a line for each."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served: a page that is read from the disk may not fetch the excerpts of a search."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +83,17 @@ def browser() -> Iterator[Any]:
 
 
 class Visitor:
-    """A tab that keeps what goes wrong: messages of the console, errors, and requests for what is not on the disk."""
+    """A tab that keeps what goes wrong: errors, those of the console included, and requests that leave the site."""
 
-    def __init__(self, browser: Any, site: Path, **options: Any) -> None:
-        self.site = site
+    def __init__(self, browser: Any, address: str, **options: Any) -> None:
+        self.address = address
         self.context = browser.new_context(**options)
-        self.context.route(re.compile(r"^(?!file:|data:|blob:)"), self._refuse)
+        self.context.route(re.compile(rf"^(?!{address}|data:|blob:)"), self._refuse)
         self.page = self.context.new_page()
         self.wrong: list[str] = []
         self.page.on(
             "console",
-            lambda m: m.type in ("error", "warning") and self.wrong.append(f"{self.page.url}: {m.text}"),
+            lambda m: m.type == "error" and self.wrong.append(f"{self.page.url}: {m.text}"),
         )
         self.page.on("pageerror", lambda error: self.wrong.append(f"{self.page.url}: {error}"))
         self.page.on(
@@ -79,16 +104,16 @@ class Visitor:
         self.wrong.append(f"{self.page.url} asks for {route.request.url}")
         route.abort()
 
-    def open(self, name: str, until: str = "load") -> Any:
+    def open(self, name: str) -> Any:
         """Open a page of the site."""
-        self.page.goto(f"file://{self.site / name}", wait_until=until)
+        self.page.goto(self.address + name)
         return self.page
 
 
 @pytest.fixture(scope="module")
-def visitor(browser: Any, site: Path) -> Iterator[Visitor]:
+def visitor(browser: Any, address: str) -> Iterator[Visitor]:
     """A tab of the size of a desk's screen."""
-    found = Visitor(browser, site, viewport={"width": 1280, "height": 800})
+    found = Visitor(browser, address, viewport={"width": 1280, "height": 800})
     yield found
     found.context.close()
 
@@ -105,7 +130,7 @@ def load(visitor: Visitor, names: list[str]) -> list[str]:
     """Open pages; return what went wrong."""
     visitor.wrong.clear()
     for name in names:
-        page = visitor.open(name, until="domcontentloaded")
+        page = visitor.open(name)
         if not page.title():
             visitor.wrong.append(f"{name} has no title")
     return visitor.wrong
@@ -158,13 +183,21 @@ def test_every_link_and_every_file_of_every_page_is_there(site: Path) -> None:
 )
 def test_the_search_finds(visitor: Visitor, words: str, title: str) -> None:
     visitor.wrong.clear()
-    page = visitor.open("search.html")
-    page.goto(f"{page.url}?q={words}")
+    page = visitor.open(f"search.html?q={words}")
     page.wait_for_selector("#search-results li a", timeout=60_000)
     page.wait_for_function("document.querySelector('#search-results .search-summary')", timeout=60_000)
     found = page.locator("#search-results li a").all_inner_texts()
     assert any(title in text for text in found[:30]), found[:30]
+    page.wait_for_load_state("networkidle")  # the excerpts have come
     assert not visitor.wrong
+
+
+def test_the_search_finds_without_a_server(browser: Any, site: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"file://{site / 'search.html'}?q=softmax")
+    page.wait_for_selector("#search-results li a", timeout=60_000)
+    assert page.locator("#search-results li a", has_text="tt.softmax").count()
+    page.close()
 
 
 def test_the_matrix_filters_and_sorts(visitor: Visitor) -> None:
@@ -197,9 +230,11 @@ def test_the_matrix_filters_and_sorts(visitor: Visitor) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", WIDTHS)
 def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
-    browser: Any, site: Path, screen: str, scheme: str
+    browser: Any, address: str, screen: str, scheme: str
 ) -> None:
-    visitor = Visitor(browser, site, viewport={"width": WIDTHS[screen], "height": 844}, color_scheme=scheme)
+    visitor = Visitor(
+        browser, address, viewport={"width": WIDTHS[screen], "height": 844}, color_scheme=scheme
+    )
     wide, colours = [], set()
     for name in LOOKED_AT:
         page = visitor.open(name)
