@@ -227,24 +227,28 @@ def test_the_matrix_filters_and_sorts(visitor: Visitor) -> None:
     assert not visitor.wrong
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", WIDTHS)
 def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
-    browser: Any, address: str, screen: str, scheme: str
+    browser: Any, address: str, screen: str
 ) -> None:
-    visitor = Visitor(
-        browser, address, viewport={"width": WIDTHS[screen], "height": 844}, color_scheme=scheme
-    )
+    visitor = Visitor(browser, address, viewport={"width": WIDTHS[screen], "height": 844})
     wide, colours = [], set()
     for name in LOOKED_AT:
         page = visitor.open(name)
-        excess = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if excess > 0:
-            wide.append(f"{name}: {excess} pixels")
-        colours.add(tuple(page.evaluate(BRIGHTNESS)))
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            excess = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            if excess > 0:
+                wide.append(f"{name}: {excess} pixels")
+            colours.add((scheme, *page.evaluate(BRIGHTNESS)))
     visitor.context.close()
     assert not wide and not visitor.wrong
-    assert all((back > text) == (scheme == "light") and abs(back - text) > 300 for back, text in colours)
+    assert {scheme for scheme, _, _ in colours} == {"light", "dark"}
+    assert all(
+        (back > text) == (scheme == "light") and abs(back - text) > 300 for scheme, back, text in colours
+    ), colours
 
 
 # The sum of red, green and blue of the background and of the text.
