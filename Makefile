@@ -100,7 +100,7 @@ format: $(VENV)/.tools ## mend what ruff can mend
 
 docs: $(STAMP) $(VENV)/.documentation ## the documentation as a site with search, in build/site; a broken link is an error
 	$(BIN)/tt ops pages docs/operators
-	$(BIN)/sphinx-build -b html -c docs --fail-on-warning --keep-going --quiet . build/site
+	$(BIN)/sphinx-build -j auto -b html -c docs --fail-on-warning --keep-going --quiet . build/site
 	@echo "build/site/index.html"
 
 wheel: $(STAMP) ## build the wheel and the source distribution into dist/
@@ -114,7 +114,7 @@ bench: $(STAMP) ## everything that is measured, as tables and a picture in build
 
 clean: ## remove all that these commands made
 	rm -rf $(VENV) .editable build dist htmlcov .coverage .coverage.* coverage.xml
-	rm -rf core/schema/_snapshot.py core/tensor/tensor_methods.pyi core/dispatch/registry/typed_ops.pyi docs/operators
+	rm -rf core/schema/_snapshot.py core/tensor/tensor_methods.pyi core/dispatch/registry/typed_ops.pyi docs/operators docs/reference
 	rm -rf api/__init__.pyi api/*/__init__.pyi api/nn/functional.pyi
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find api core backends plugins cli examples tests benchmarks \

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from tt.cli import cuda, demo, env, new, ops, output, plugins, port
-from tt.cli.options import help_if_alone
+from tt.cli.options import examples, help_if_alone
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
 __all__ = ["build", "main"]
@@ -70,14 +70,16 @@ def build() -> typer.Typer:
         rich_markup_mode=markup,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(root)
+    app.callback(
+        epilog=examples("tt demo", "tt ops show softmax", "tt ops explain add cpu:float32 cpu:int64")
+    )(root)
     app.add_typer(ops.app, name="ops")
     app.add_typer(plugins.app, name="plugins")
     app.add_typer(new.app, name="new")
     app.add_typer(cuda.app, name="cuda")
-    app.command("env")(env.env)
-    app.command("demo")(demo.demo)
-    app.command("port")(port.port)
+    app.command("env", epilog=examples("tt env", "tt env --json"))(env.env)
+    app.command("demo", epilog=examples("tt demo", "tt demo --seeds 5 --mask softmax"))(demo.demo)
+    app.command("port", epilog=examples("tt port model.py", "tt port --write train.py model.py"))(port.port)
     add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo", "port"})
     return app
 

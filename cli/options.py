@@ -8,13 +8,26 @@ import typer
 
 from tt.cli import output
 
-__all__ = ["Json", "OpName", "complete_backend", "complete_op", "complete_plugin", "help_if_alone"]
+__all__ = [
+    "Json",
+    "OpName",
+    "complete_backend",
+    "complete_op",
+    "complete_plugin",
+    "examples",
+    "help_if_alone",
+]
 
 
 def help_if_alone(context: typer.Context) -> None:
     """Show the help of a group that is called without a command."""
     if context.invoked_subcommand is None:
         output.text(context.get_help())
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a command's help, with calls to copy; an empty line keeps each on its own."""
+    return "\n\n".join(["Examples:", *commands])
 
 
 def complete_op(incomplete: str) -> list[str]:

@@ -17,15 +17,18 @@ from sphinx.util import logging
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "site"))
 
-from landing import landing  # noqa: E402 - a module of docs/site
+from docstrings import process  # noqa: E402 - modules of docs/site
+from landing import landing  # noqa: E402
+from links import inventories, prepare, resolve  # noqa: E402
 from pictures import with_pictures  # noqa: E402
 from plots import plot  # noqa: E402
+from reference import FOLDER, write  # noqa: E402
 
 project = "tt"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.intersphinx"]
 # The root of the source is the root of the repository, so that links between all pages work.
-include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
-source_suffix = {".md": "markdown"}
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", f"{FOLDER}/*.rst"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "README"
 myst_heading_anchors = 4
 myst_fence_as_directive = {
@@ -39,7 +42,16 @@ smartquotes = False  # quotes are often those of a string
 html_additional_pages = {"index": "landing.html"}
 html_context = {"landing": landing()}
 templates_path = ["site"]
+# The reference: docstrings write names as `tt.add`, and not every name in backticks has a page.
+default_role = "py:obj"
+intersphinx_mapping = inventories(ROOT / "build" / "inventories")
+autodoc_inherit_docstrings = False  # a class lists what it defines, and links to its bases
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 90
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # attributes in a list: those with docstrings of their own are described below it
 nitpicky = True
+nitpick_ignore_regex = [("py:.*", ".*")]
 # Pages may quote code in languages that Sphinx cannot highlight.
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -55,6 +67,7 @@ INDEXES = {
     "README": ["docs/README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
     "docs/README": [],
     "docs/operators": ["operators/README"],
+    "docs/reference": ["reference/README"],
 }
 
 
@@ -77,8 +90,8 @@ def fit(app: Any, name: str, source: list[str]) -> None:
     if name in INDEXES:
         linked = (target for _, target, _ in LINK.findall(source[0]) if target.endswith(".md"))
         listed = INDEXES[name] or dict.fromkeys(target for target in linked if not target.startswith("../"))
-        # That of the operators is made by `make docs`: no link leads there yet.
-        options = "" if name == "docs/operators" else ":hidden:\n"
+        # What `make docs` makes has no link yet.
+        options = "" if name in ("docs/operators", "docs/reference") else ":hidden:\n"
         source[0] += f"\n\n```{{toctree}}\n{options}\n" + "\n".join(listed) + "\n```\n"
     elif name.startswith("docs/operators/") and not name.endswith("/README"):
         source[0] = "---\norphan: true\n---\n" + with_code(with_plot(source[0]))
@@ -166,6 +179,10 @@ def write_coverage(app: Any, error: Exception | None) -> None:
 
 def setup(app: Any) -> None:
     """Connect the handlers of this module."""
+    write(ROOT / FOLDER)
+    app.connect("autodoc-process-docstring", process, priority=400)  # before napoleon
+    app.connect("doctree-read", prepare)
+    app.connect("missing-reference", resolve, priority=400)  # before intersphinx
     app.connect("build-finished", write_coverage)
     app.connect("source-read", fit)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))

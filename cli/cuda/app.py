@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tt.cli.cuda.warmup import warmup
-from tt.cli.options import help_if_alone
+from tt.cli.options import examples, help_if_alone
 
 __all__ = ["app"]
 
@@ -18,4 +18,6 @@ def cuda(context: typer.Context) -> None:
     help_if_alone(context)
 
 
-app.command("warmup")(warmup)
+app.command("warmup", epilog=examples("tt cuda warmup", "tt cuda warmup --arch sm_90 --dtype float32"))(
+    warmup
+)

@@ -6,7 +6,7 @@ import typer
 
 from tt.cli.new.backend import backend
 from tt.cli.new.op import op
-from tt.cli.options import help_if_alone
+from tt.cli.options import examples, help_if_alone
 
 __all__ = ["app"]
 
@@ -19,5 +19,8 @@ def new(context: typer.Context) -> None:
     help_if_alone(context)
 
 
-app.command("backend")(backend)
-app.command("op")(op)
+app.command("backend", epilog=examples("tt new backend npu --library array_api_strict"))(backend)
+app.command(
+    "op",
+    epilog=examples("tt new op acme::twice", "tt new op acme::twice --directory work/acme --license MIT"),
+)(op)

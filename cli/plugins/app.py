@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tt.cli.options import help_if_alone
+from tt.cli.options import examples, help_if_alone
 from tt.cli.plugins.list import list_plugins
 from tt.cli.plugins.show import show
 
@@ -19,5 +19,5 @@ def plugins(context: typer.Context) -> None:
     help_if_alone(context)
 
 
-app.command("list")(list_plugins)
-app.command("show")(show)
+app.command("list", epilog=examples("tt plugins list", "tt plugins list --activate"))(list_plugins)
+app.command("show", epilog=examples("tt plugins show cpu --activate"))(show)

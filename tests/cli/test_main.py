@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ import typer
 
 import tt
 from tt.cli import options
+from tt.cli.main import build
 from tt.core.errors import UnknownOpError
 from tt.core.host import host
 
@@ -38,6 +43,30 @@ def test_alone_it_shows_the_help(run: Run) -> None:
     for command, description in COMMANDS.items():
         assert described[command].startswith(description[:40])
     assert {"--version", "--debug", "--install-completion", "--show-completion"} <= described.keys()
+
+
+def leaf_commands() -> dict[str, Any]:
+    """Return every command that is not a group, by its words after `tt`."""
+    found: dict[str, Any] = {}
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(build()))]
+    while waiting:
+        words, command = waiting.pop()
+        inner = getattr(command, "commands", {})
+        waiting += [((*words, name), sub) for name, sub in inner.items()]
+        if not inner:
+            found[" ".join(words)] = command
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(leaf_commands()))
+def test_the_help_of_a_command_ends_with_examples_whose_options_exist(run: Run, name: str) -> None:
+    shown = run(*name.split(), "--help").out
+    _, _, end = shown.partition("\n  Examples:\n")
+    calls = [line.strip() for line in end.splitlines() if line.strip()]
+    assert calls and all(call.startswith(f"tt {name}") for call in calls)
+    command = leaf_commands()[name]
+    for call in calls:  # parsed, not run
+        command.make_context(name, shlex.split(call)[1 + len(name.split()) :]).close()
 
 
 def test_version(run: Run) -> None:
@@ -153,6 +182,40 @@ def test_the_shell_asks_for_the_completion_of_an_operator(run: Run, monkeypatch:
     monkeypatch.setenv("COMP_WORDS", "tt ops show softsi")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert run().out.split() == ["softsign"]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[[str], str]:
+    """Run a script in bash, in an empty home, with this `tt` on its path."""
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash")
+    program = tmp_path / "tt"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tt "$@"\n')
+    program.chmod(0o755)
+    settings = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def call(script: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", script], env=settings, capture_output=True, text=True, check=True, timeout=120
+        )
+        return done.stdout
+
+    return call
+
+
+@pytest.mark.exhaustive
+def test_what_is_shown_for_bash_completes_there(shell: Callable[[str], str]) -> None:
+    script = (
+        "source <(tt --show-completion); COMP_WORDS=(tt plugins show spa) COMP_CWORD=3; _tt_completion tt"
+    )
+    assert shell(f'{script}; echo "${{COMPREPLY[@]}}"').split() == ["sparse"]
+
+
+@pytest.mark.exhaustive
+def test_what_is_installed_for_bash_completes_in_a_new_shell(shell: Callable[[str], str]) -> None:
+    assert "bash completion installed" in shell("tt --install-completion")
+    script = "source ~/.bashrc; COMP_WORDS=(tt ops show softsi) COMP_CWORD=3; _tt_completion tt"
+    assert shell(f'{script}; echo "${{COMPREPLY[@]}}"').split() == ["softsign"]
 
 
 def test_python_m_tt_is_the_command() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from tt.core.dispatch.call import codes as c
@@ -142,6 +143,25 @@ class Explanation:
         lines += [f"  {note}" for note in self.notes]
         if self.error is not None:
             lines.append(f"{type(self.error).__name__}: {self.error}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the explanation as a table, which notebooks show."""
+        given = "".join(
+            f"<li><code>{escape(name)}</code>: {escape(text)}</li>" for name, text in self.arguments
+        )
+        lines = [f"<p><code>{escape(self.signature)}</code></p>", f"<ul>{given}</ul>", "<table>"]
+        lines.append("<tr><th></th><th>kind</th><th>source</th><th>reason</th></tr>")
+        for step in self.steps():
+            cells = ("→" if step["taken"] else "", step["kind"], step["source"], step["reason"])
+            row = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
+            lines.append(f"<tr>{row}</tr>")
+        lines.append("</table>")
+        found = self.resolution
+        notes = [found.casts] if found is not None and found.casts else []
+        lines += [f"<p>{escape(note)}</p>" for note in (*notes, *self.notes)]
+        if self.error is not None:
+            lines.append(f"<pre>{escape(f'{type(self.error).__name__}: {self.error}')}</pre>")
         return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from tt.core.reports.coverage.page import SCRIPT, STYLE
 from tt.core.reports.coverage.served import Coverage, How
 from tt.core.reports.coverage.words import dtypes_in_words, percentage
 
-__all__ = ["html"]
+__all__ = ["fragment", "html"]
 
 # In the order of MEANINGS, in which a column sorts.
 _CLASS: Final[dict[How, str]] = {
@@ -38,6 +38,35 @@ def html(matrix: Matrix) -> str:
     '<!doctype html>'
     """
     return "\n".join(_lines(matrix)) + "\n"
+
+
+def fragment(matrix: Matrix) -> str:
+    """Return a table of families and backends for a notebook: no style or script that would reach its other cells.
+
+    Examples
+    --------
+    >>> from tt.core.reports.coverage import Place, matrix
+    >>> from tt.core.reports.coverage.html import fragment
+    >>> print(fragment(matrix([Place("cpu")], ops=["exp"])))
+    <table><caption>1 operator: served by 1 backend</caption>
+    <thead><tr><th>family</th><th>cpu</th></tr></thead><tbody>
+    <tr><th>pointwise</th><td>1 of 1</td></tr>
+    <tr><th>all</th><td>1 of 1</td></tr>
+    </tbody></table>
+    """
+    title = f"{_counted(len(matrix.rows), 'operator')}: served by {_counted(len(matrix.places), 'backend')}"
+    title += f", {matrix.dtype}" if matrix.dtype else ""
+    heads = "".join(f"<th>{escape(str(name))}</th>" for name in ("family", *matrix.places))
+    lines = [f"<table><caption>{escape(title)}</caption>", f"<thead><tr>{heads}</tr></thead><tbody>"]
+    for family in (*matrix.families(), None):
+        counts = [matrix.served(place, family) for place in matrix.places]
+        cells = "".join(f"<td>{served} of {whole}</td>" for served, whole in counts)
+        lines.append(f"<tr><th>{escape(family or 'all')}</th>{cells}</tr>")
+    return "\n".join([*lines, "</tbody></table>"])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _lines(matrix: Matrix) -> Iterator[str]:

@@ -110,6 +110,11 @@ class Matrix:
         whole = counts.total() - counts["other layout"]
         return whole - counts["missing"], whole
 
+    def _repr_html_(self) -> str:
+        from tt.core.reports.coverage.html import fragment  # which imports this module
+
+        return fragment(self)
+
     def as_data(self) -> dict[str, Any]:
         """Return all of it in lists and dicts, for JSON."""
         return {

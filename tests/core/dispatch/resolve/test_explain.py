@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 
 import tt
+from tt.core.dispatch.resolve.explain import Explanation
 from tt.core.library import ops
 
 
@@ -27,3 +30,52 @@ def found_bits() -> int:
     from tt.core.types.promotion import DIM_BITS, SCALAR_BITS
 
     return DIM_BITS[tt.float64.code] | SCALAR_BITS[float]
+
+
+class Notebook(HTMLParser):
+    """The text of each cell of the tables; fails for an element that is not closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+
+
+def test_a_notebook_shows_every_candidate_and_which_is_taken() -> None:
+    found = tt.explain("add", ["cpu:float32+autograd", "cpu:int64"])
+    rows = Notebook(found._repr_html_()).rows[1:]
+    assert [row[1:] for row in rows] == [[s["kind"], s["source"], s["reason"]] for s in found.steps()]
+    assert [row[0] == "→" for row in rows] == [s["taken"] for s in found.steps()] and rows
+
+
+def test_a_notebook_shows_text_of_others_as_text() -> None:
+    error = tt.errors.ArgumentError("<b>", "<script>alert(1)</script>")
+    found = Explanation("x", "functional", "x(<i>) -> &", [("<a>", "<img>")], error=error, notes=["<u>"])
+    text = found._repr_html_()
+    assert (
+        "x(&lt;i&gt;) -&gt; &amp;" in text
+        and "&lt;script&gt;" in text
+        and "<code>&lt;a&gt;</code>: &lt;img&gt;" in text
+    )
+    assert not re.search(r"<(b|script|i|a|img|u)\b", text)
+
+
+def test_a_tensor_has_no_rich_representation_so_notebooks_show_its_text() -> None:
+    assert not [name for name in dir(tt.ones(1)) if name.startswith("_repr_")]

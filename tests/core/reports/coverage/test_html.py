@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tt.core.reports.coverage import Place, matrix
-from tt.core.reports.coverage.html import html
+from tt.core.reports.coverage.html import fragment, html
 from tt.core.reports.coverage.markdown import MEANINGS
 from tt.core.reports.coverage.page import SCRIPT, STYLE
 
@@ -203,3 +204,21 @@ def test_a_column_sorts_by_how_well_operators_are_served_in_a_browser(browser, f
     rows = [r for r in found.rows if r.definition.core and "int64" in r.promised and r.family == "shaping"]
     ranked = sorted(rows, key=lambda r: list(MEANINGS).index(r.cells[column].how))
     assert names_shown(page) == [r.definition.name for r in ranked]
+
+
+def test_a_notebook_gets_a_table_of_families_without_style_and_script(found):
+    table = Page(found._repr_html_())
+    assert found._repr_html_() == fragment(found)
+    cells = {e["tag"] for e in table.elements}
+    assert cells == {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+    heads = [e["text"] for e in table.all("th")]
+    assert heads[: len(found.places) + 1] == ["family", *map(str, found.places)]
+    assert heads[len(found.places) + 1 :] == [*found.families(), "all"]
+    last = [e["text"] for e in table.all("td")][-len(found.places) :]
+    assert last == [f"{served} of {whole}" for served, whole in map(found.served, found.places)]
+
+
+def test_a_notebook_gets_names_of_plugins_as_text(found):
+    row = dataclasses.replace(found.rows[0], family="<script>")
+    text = fragment(dataclasses.replace(found, rows=(row,)))
+    assert "<script" not in text and "<th>&lt;script&gt;</th>" in text

@@ -72,3 +72,11 @@ def test_what_cannot_be_drawn_is_said() -> None:
         x = x * 2
     with pytest.raises(ValueError, match="more than 10 nodes"):
         draw(x, limit=10)
+
+
+def test_a_notebook_shows_the_picture_and_names_are_text_in_it() -> None:
+    y, w = graph()
+    drawing = draw(y, {"<script>&": w})
+    assert drawing._repr_svg_() == drawing.svg and "<script" not in drawing.svg
+    texts = [t.text for t in ElementTree.fromstring(drawing.svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert "<script>&" in texts

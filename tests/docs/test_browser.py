@@ -1,0 +1,261 @@
+"""The built site in a browser: Chromium, driven by Playwright, reads it from a server of this process.
+
+`make docs` builds the site.  Without it, without Chromium or without `pip install tt-tensor[browser]` these tests skip.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from html import unescape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM: Final = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+FLAGS: Final = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+WIDTHS: Final = {"phone": 390, "desk": 1280}
+LOOKED_AT: Final = (
+    "index.html", "README.html", "search.html", "genindex.html", "docs/nn.html", "docs/errors.html",
+    "docs/differences.html",
+    "docs/how-it-works.html", "docs/benchmarks.html", "docs/coverage.html", "docs/matrix.html", "docs/commands.html",
+    "docs/operators/README.html", "docs/operators/softmax.html", "docs/operators/linalg.svd.html",
+    "docs/operators/nn.functional.scaled_dot_product_attention.html", "docs/reference/README.html",
+    "docs/reference/tt.html", "docs/reference/nn.html", "docs/reference/library.html", "docs/reference/errors.html",
+    "docs/reference/tt.Tensor.html", "docs/reference/tt.nn.Linear.html", "docs/reference/tt.nn.LSTM.html",
+    "docs/reference/tt.utils.data.DataLoader.html",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(root: Path) -> Path:
+    """The built site."""
+    folder = root / "build" / "site"
+    index = folder / "searchindex.js"  # which is written last
+    if not index.is_file():
+        pytest.skip("build/site is missing: run make docs")
+    sources = [root / "docs" / "conf.py", *root.glob("docs/*.md"), *root.glob("docs/site/*.*")]
+    if index.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        pytest.skip("build/site is older than docs/: run make docs")
+    return folder
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a line for each."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served: a page that is read from the disk may not fetch the excerpts of a search."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium with an empty profile."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is missing: install the extra browser"
+    )
+    if CHROMIUM is None:
+        pytest.skip("Chromium is missing")
+    with playwright.sync_playwright() as program:
+        chromium = program.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+class Visitor:
+    """A tab that keeps what goes wrong: errors, those of the console included, and requests that leave the site."""
+
+    def __init__(self, browser: Any, address: str, **options: Any) -> None:
+        self.address = address
+        self.context = browser.new_context(**options)
+        self.context.route(re.compile(rf"^(?!{address}|data:|blob:)"), self._refuse)
+        self.page = self.context.new_page()
+        self.wrong: list[str] = []
+        self.page.on(
+            "console",
+            lambda m: m.type == "error" and self.wrong.append(f"{self.page.url}: {m.text}"),
+        )
+        self.page.on("pageerror", lambda error: self.wrong.append(f"{self.page.url}: {error}"))
+        self.page.on(
+            "requestfailed", lambda request: self.wrong.append(f"{self.page.url}: {request.url} failed")
+        )
+
+    def _refuse(self, route: Any) -> None:
+        self.wrong.append(f"{self.page.url} asks for {route.request.url}")
+        route.abort()
+
+    def open(self, name: str) -> Any:
+        """Open a page of the site."""
+        self.page.goto(self.address + name)
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Any, address: str) -> Iterator[Visitor]:
+    """A tab of the size of a desk's screen."""
+    found = Visitor(browser, address, viewport={"width": 1280, "height": 800})
+    yield found
+    found.context.close()
+
+
+def pages_of(site: Path) -> list[str]:
+    """Return the pages of the site, those that people wrote first."""
+    made = ("docs/operators/", "docs/reference/", "_static/")
+    names = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    names = [name for name in names if not name.startswith("_static/")]
+    return sorted(names, key=lambda name: (name.startswith(made), name))
+
+
+def load(visitor: Visitor, names: list[str]) -> list[str]:
+    """Open pages; return what went wrong."""
+    visitor.wrong.clear()
+    for name in names:
+        page = visitor.open(name)
+        if not page.title():
+            visitor.wrong.append(f"{name} has no title")
+    return visitor.wrong
+
+
+def test_every_written_page_and_some_of_the_made_ones_load_without_an_error_or_a_request(
+    visitor: Visitor, site: Path
+) -> None:
+    names = pages_of(site)
+    written = [name for name in names if not name.startswith(("docs/operators/", "docs/reference/"))]
+    made = [name for name in names if name not in set(written)]
+    assert len(written) > 40 and len(made) > 1000
+    assert not load(visitor, [*written, *made[::40]])
+
+
+@pytest.mark.exhaustive
+def test_every_page_loads_without_an_error_or_a_request(visitor: Visitor, site: Path) -> None:
+    assert not load(visitor, pages_of(site))
+
+
+def test_every_link_and_every_file_of_every_page_is_there(site: Path) -> None:
+    texts = {name: (site / name).read_text(encoding="utf-8") for name in pages_of(site)}
+    anchors = {name: set(map(unescape, re.findall(r'\bid="([^"]+)"', text))) for name, text in texts.items()}
+    broken, checked = [], 0
+    for name, text in texts.items():
+        for found in set(re.findall(r'<[^<>]*\b(?:href|src)="([^"]+)"', text)):
+            address = unescape(found)
+            if re.match(r"[a-z][a-z+.-]*:", address):
+                continue
+            path, _, anchor = address.partition("#")
+            path = unquote(path.partition("?")[0])
+            target = (site / name).parent.joinpath(path).resolve() if path else site / name
+            inside = target.relative_to(site).as_posix() if target.is_relative_to(site) else ""
+            checked += 1
+            if not target.is_file():
+                broken.append(f"{name}: {address}: there is no such file")
+            elif anchor and inside in anchors and unquote(anchor) not in anchors[inside]:
+                broken.append(f"{name}: {address}: there is no such place")
+    assert checked > 10000 and not broken, "\n".join(broken[:30])
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("softmax", "tt.softmax"),
+        ("custom_op", "tt.library"),
+        ("Linear", "tt.nn.Linear"),
+        ("lr_scheduler", "tt.optim.lr_scheduler"),
+    ],
+)
+def test_the_search_finds(visitor: Visitor, words: str, title: str) -> None:
+    visitor.wrong.clear()
+    page = visitor.open(f"search.html?q={words}")
+    page.wait_for_selector("#search-results li a", timeout=60_000)
+    page.wait_for_function("document.querySelector('#search-results .search-summary')", timeout=60_000)
+    found = page.locator("#search-results li a").all_inner_texts()
+    assert any(title in text for text in found[:30]), found[:30]
+    page.wait_for_load_state("networkidle")  # the excerpts have come
+    assert not visitor.wrong
+
+
+def test_the_search_finds_without_a_server(browser: Any, site: Path) -> None:
+    page = browser.new_page()
+    page.goto(f"file://{site / 'search.html'}?q=softmax")
+    page.wait_for_selector("#search-results li a", timeout=60_000)
+    assert page.locator("#search-results li a", has_text="tt.softmax").count()
+    page.close()
+
+
+def test_the_matrix_filters_and_sorts(visitor: Visitor) -> None:
+    visitor.wrong.clear()
+    page = visitor.open("docs/matrix.html")
+    rows = page.locator("#matrix tbody tr:visible")
+    everything = rows.count()
+    page.fill("#search", "linalg_*")
+    page.wait_for_function(
+        f"document.querySelectorAll('#matrix tbody tr:not([hidden])').length < {everything}"
+    )
+    names = rows.locator("th summary").all_inner_texts()
+    assert len(names) > 20 and all(name.startswith("linalg_") for name in names)
+    page.click("#filters button[type=reset]")
+    page.wait_for_function(
+        f"document.querySelectorAll('#matrix tbody tr:not([hidden])').length === {everything}"
+    )
+    page.check("#core")
+    assert 0 < rows.count() < everything
+    page.uncheck("#core")
+    heading = page.locator("#matrix th button").first
+    orders = []
+    for _ in range(2):
+        heading.click()
+        orders.append(page.locator("#matrix tbody th summary").all_inner_texts())
+    assert orders[0] != orders[1] and orders[0] == orders[1][::-1] and len(orders[0]) == everything
+    assert not visitor.wrong
+
+
+@pytest.mark.parametrize("screen", WIDTHS)
+def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
+    browser: Any, address: str, screen: str
+) -> None:
+    visitor = Visitor(browser, address, viewport={"width": WIDTHS[screen], "height": 844})
+    wide, colours = [], set()
+    for name in LOOKED_AT:
+        page = visitor.open(name)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            excess = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            if excess > 0:
+                wide.append(f"{name}: {excess} pixels")
+            colours.add((scheme, *page.evaluate(BRIGHTNESS)))
+    visitor.context.close()
+    assert not wide and not visitor.wrong
+    assert {scheme for scheme, _, _ in colours} == {"light", "dark"}
+    assert all(
+        (back > text) == (scheme == "light") and abs(back - text) > 300 for scheme, back, text in colours
+    ), colours
+
+
+# The sum of red, green and blue of the background and of the text.
+BRIGHTNESS: Final = """(() => {
+  const sum = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
+  const style = getComputedStyle(document.body);
+  const back = [document.body, document.documentElement].map(e => getComputedStyle(e).backgroundColor)
+    .find(c => c !== "rgba(0, 0, 0, 0)");
+  return [sum(back || "255 255 255"), sum(style.color)];
+})()"""
