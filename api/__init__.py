@@ -185,26 +185,26 @@ _LAZY = {
     **dict.fromkeys(
         ("AcceleratorError", "compiled_with_cxx11_abi", "cudnn_is_acceptable", "has_lapack", "has_mkl", "has_openmp",
          "has_spectral", "init_num_threads", "is_vulkan_available"),
-        "tt._build_facts",
+        "tt._late.build_facts",
     ),
     **dict.fromkeys(
         ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
          "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage", "Storage",
          "StorageBase"),
-        "tt._typed_storages",
+        "tt._late.typed_storages",
     ),
     **dict.fromkeys(
         ("batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt", "batch_norm_gather_stats",
          "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats"),
-        "tt._batch_statistics",
+        "tt._late.batch_statistics",
     ),
     **dict.fromkeys(
-        ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._fake_quantization"
+        ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._late.fake_quantization"
     ),
     **dict.fromkeys(
         ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
          "_unsafe_masked_index_put_accumulate"),
-        "tt._internal_forms",
+        "tt._late.internal_forms",
     ),
     "fork": "tt.jit",
     "wait": "tt.jit",

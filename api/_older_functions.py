@@ -418,7 +418,7 @@ def nuclear_norm(
     Raises
     ------
     ShapeError
-        If the input is no matrix.
+        If the input is not a matrix.
 
     Examples
     --------

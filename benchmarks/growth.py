@@ -205,7 +205,8 @@ def growth_text(found: dict[str, Any]) -> str:
     for points in zip(*found["backward"].values(), strict=True):
         rows.append([f"{points[0]['nodes']:,}", *(number(point["microseconds"]) for point in points)])
     exponents = [
-        f"{slope([p['nodes'] for p in points], [p['microseconds'] for p in points]):+.2f}"
+        # Rounded first, and 0.0 added: least squares give +0.0 or -2e-17 for no growth, by processor.
+        f"{round(slope([p['nodes'] for p in points], [p['microseconds'] for p in points]), 2) + 0.0:+.2f}"
         for points in found["backward"].values()
     ]
     rows.append(["grows with the power", *exponents])

@@ -1,4 +1,4 @@
-"""What a thread has set for autocast, and the older functions that name one device type each.
+"""The settings of a thread for autocast, and the older functions that name one device type each.
 
 The dtypes, the cache and the nesting are kept although no layer reads them yet: programs set them, read them back and
 restore them.
@@ -87,7 +87,7 @@ def set_autocast_dtype(device_type: str, dtype: Any) -> None:
     Raises
     ------
     ArgumentError
-        If it is no dtype.
+        If it is not a dtype.
 
     Examples
     --------

@@ -95,8 +95,8 @@ class ConstraintRegistry:
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise tt.errors.UnsupportedError(
-                f"no transform is registered to the constraint {constraint!r} ({type(constraint).__name__}); "
-                "register one with biject_to.register or transform_to.register"
+                f"no transform to the constraint {constraint!r} ({type(constraint).__name__}) is registered; "
+                "add one with biject_to.register or transform_to.register"
             )
         return factory(constraint)
 

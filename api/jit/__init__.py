@@ -99,7 +99,7 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
     func : callable
         The function, or a module.
     *args, **kwargs
-        What it is called with.  An error that it raises is raised here.
+        Its arguments.  An error that it raises is raised here.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def wait(future: Future[Any]) -> Any:
     Raises
     ------
     ArgumentError
-        If it is no future.
+        If it is not a future.
 
     Examples
     --------

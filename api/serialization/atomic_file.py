@@ -74,7 +74,7 @@ class _EarlyFile(io.FileIO):
         self._end += written
         whole = self._end & -_BLOCK  # the rest of a block is still to come, and would be written twice
         if whole - self._begun >= _PIECE and self._start_writing is not None:
-            # What is wrong with the disk shows when the file is synced.
+            # Faults of the disk show when the file is synced.
             self._start_writing(self.fileno(), self._begun, whole - self._begun, _START_WRITING)
             self._begun = whole
         return written

@@ -27,7 +27,7 @@ _HEAD = 1 << 22
 
 @dataclass(slots=True)
 class _Pickles:
-    """What the pickles of a file say.
+    """The contents of a file's pickles.
 
     `data` holds them, `body` is where that of the object begins, and `end` where the bytes of the storages do; `sizes`
     are the bytes of an element and of all of each storage that the object refers to.
@@ -90,7 +90,7 @@ def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
 
 
 def _pickles(file: IO[bytes], begin: int, path: str, session: Any) -> _Pickles:
-    """Return what the pickles of a file say; their bytes alone are kept, not those of the storages."""
+    """Return the contents of a file's pickles; their bytes alone are kept, not those of the storages."""
     data = file.read(_HEAD)
     try:
         return _parsed(data, path, session)

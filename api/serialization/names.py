@@ -119,8 +119,8 @@ _IN_NN = {
 
 def operator_to_torch(op: Any) -> tuple[str, str] | None:
     """Return PyTorch's name of an operator in a namespace of tt, or None where it is none of these."""
-    module, name = getattr(op, "__module__", None), getattr(op, "__name__", "")
-    first, _, rest = str(module).partition(".")
+    module, name = str(getattr(op, "__module__", None)), getattr(op, "__name__", "")
+    first, _, rest = module.partition(".")
     if first != "tt":
         return None
     if not rest:

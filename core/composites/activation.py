@@ -12,7 +12,7 @@ from tt.core.composites.helpers import as_type, check_shapes, computed, number, 
 from tt.core.composites.reduction import softmax_parts
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ValueRangeError
+from tt.core.errors import DataTypeError, ValueRangeError
 from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
@@ -33,7 +33,9 @@ composite(
 
 
 def check_limits(min_val: float, max_val: float) -> None:
-    """Raise unless the limits of hardtanh are in order."""
+    """Raise unless the limits of hardtanh are real and in order."""
+    if isinstance(min_val, complex) or isinstance(max_val, complex):
+        raise DataTypeError("hardtanh(): must be real number, not complex")
     if min_val > max_val:
         raise ValueRangeError("hardtanh(): min_val cannot be greater than max_val")
 

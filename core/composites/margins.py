@@ -62,7 +62,7 @@ def multi_margin_loss(
 
 
 def _lacking(x: Any, target: Any, margin: float) -> tuple[Any, Any]:
-    """Return what the score of each row's class lacks to exceed the others by a margin, and where it lacks something.
+    """Return by how much each row's class falls short of a margin over the others, and where it does.
 
     The class itself does not count, and the slope is 0 where nothing lacks.
     """
@@ -152,12 +152,10 @@ def multilabel_soft_margin_loss(
     found = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
     dtype = result_type(*(t for t in (input, target, weight) if t is not None))
     x, t = widened(input), widened(target)
-    if x.dtype is t.dtype and tuple(x.shape) == tuple(t.shape):
-        loss = ops._elementwise_loss(x, t, "logit", "none", 0.0)
-    else:
-        loss = ops.neg(
-            ops.add(ops.mul(t, ops.logsigmoid(x)), ops.mul(ops.rsub(t, 1), ops.logsigmoid(ops.neg(x))))
-        )
+    # Two logarithms: with the one of `_elementwise_loss` the loss of an infinite score is NaN, not infinite.
+    loss = ops.neg(
+        ops.add(ops.mul(t, ops.logsigmoid(x)), ops.mul(ops.rsub(t, 1), ops.logsigmoid(ops.neg(x))))
+    )
     if weight is not None:
         loss = ops.mul(loss, widened(weight))
     if not input.ndim:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import python_value, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.optimizer import fused_rule as check_fused_rule
 
 composites: Final = CompositeTable()
@@ -118,9 +118,9 @@ def _stops(found_inf: Any) -> bool:
 
 def _scalar(value: Any) -> Any:
     """Return a learning rate or the number of a step as a Python number."""
-    if isinstance(value, int | float):
-        return value
-    found = python_value(value)
+    found = value if isinstance(value, bool | int | float | complex) else python_value(value)
+    if isinstance(found, complex):
+        raise DtypeError(f"a learning rate and the number of a step are real numbers, not {found}")
     return 1.0 if found is None else found
 
 

@@ -17,9 +17,9 @@ from tt.core.errors import UnknownOpError
 __all__ = ["NAMES", "LeftOutMember", "without_left_out"]
 
 NAMES: Final = (
-    "chalf", "dequantize", "eig", "grad_dtype", "hash_tensor", "index", "int_repr", "ipu", "lstsq", "module_load",
-    "mtia", "name", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
-    "q_zero_point", "qscheme", "reinforce", "slice_inverse", "solve", "symeig", "to_mkldnn", "volatile", "xpu",
+    "chalf", "eig", "grad_dtype", "index", "int_repr", "lstsq", "name", "q_per_channel_axis", "q_per_channel_scales",
+    "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "reinforce", "slice_inverse", "solve", "symeig",
+    "to_mkldnn", "volatile",
 )  # fmt: skip
 """The members."""
 
@@ -53,7 +53,7 @@ class LeftOutMember:
 
     def __get__(self, instance: Any, owner: Any = None) -> Never:
         def reason() -> str:
-            found: str = object_named("tt._reasons:reason")(f"Tensor.{self.name}")
+            found: str = object_named("tt._names.reasons:reason")(f"Tensor.{self.name}")
             return found
 
         raise UnknownOpError(self.name, owner="tt.Tensor", reason=reason)

@@ -205,12 +205,11 @@ def install() -> None:
             setattr(Tensor, name, LazyMethod(name))
     for name, doc in properties().items():
         setattr(Tensor, name, _attribute(name, doc))
-    for name, function in DUNDERS.items():
+    for name, function in {**DUNDERS, "__dir__": without_left_out}.items():
         function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)
     for name in NAMES:
         if name not in vars(Tensor):
             setattr(Tensor, name, LeftOutMember(name))
-    Tensor.__dir__ = without_left_out  # type: ignore[method-assign]  # made here, as all methods are
     # Equality is elementwise, but tensors are hashed by identity, as PyTorch's are.
     Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]  # made here, as all methods are

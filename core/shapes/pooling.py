@@ -212,7 +212,7 @@ def lp_pool(
     """A number for each window; channels, and maybe a batch, lie before the dimensions of windows."""
     op = f"lp_pool{len(kernel_size)}d"
     if not norm_type:
-        raise ValueRangeError(f"{op}(): norm_type must not be 0, there is no such root")
+        raise ValueRangeError(f"{op}(): norm_type must not be 0, as the root would not exist")
     lead, sizes = channels_of(op, input, len(kernel_size))
     return (*lead, *pooled(op, sizes, kernel_size, stride, 0, 1, ceil_mode))
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 __all__ = ["escaped", "process"]
 
-# What is left as it is: code, formulas, links with addresses, and bold text.
+# Left as they are: code, formulas, links with addresses, and bold text.
 _KEPT: Final = re.compile(r"(:\w+:`[^`]*`|``.+?``|`[^`]*`_{0,2}|\*\*\w[^*]*\w\*\*)", re.S)
 _PARAMETER: Final = re.compile(r"^[\w*, ]+ : |^\*{1,2}\w+$|^\w+_$")
 _PROMPT: Final = (">>> ", "... ")
@@ -16,7 +16,7 @@ _PROMPT: Final = (">>> ", "... ")
 def escaped(lines: list[str]) -> list[str]:
     r"""Return text whose stars, bars and underscores are meant as they stand.
 
-    Docstrings are written to be read in a terminal: `(*, in_features)` has no emphasis, `x_` is no reference.
+    Docstrings are written to be read in a terminal: `(*, in_features)` has no emphasis, `x_` is not a reference.
     """
     found, code = [], False
     for block in _paragraphs(lines):

@@ -74,7 +74,7 @@ _SHORT: Final = {
 
 
 def prepare(app: Any, doctree: Any) -> None:
-    """Have names looked up as they stand: a `device` or `bool` of a docstring is no attribute of some class."""
+    """Have names looked up as they stand: a `device` or `bool` in a docstring is not an attribute of some class."""
     from sphinx.addnodes import pending_xref
 
     for node in doctree.findall(pending_xref):

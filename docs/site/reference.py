@@ -275,7 +275,7 @@ def _members_of_tensor() -> Iterator[str]:
     """Yield what tensors offer: operators as links, for they have pages, the rest described here."""
     from tt import Tensor
 
-    names = [name for name in dir(Tensor) if not name.startswith("_")]
+    names = [name for name in dir(Tensor) if not name.startswith("_") and hasattr(Tensor, name)]
     rows = [
         (f":doc:`{name} <../operators/{Path(page).name}>`", _summary(getattr(Tensor, name)))
         for name in names

@@ -250,7 +250,7 @@ IN_PYTHON = {
     "core/dispatch/intercept/tt_function.py": 1,  # `_Nothing` does nothing
     "core/dispatch/registry/sources.py": 1,  # a handle is removed once
     "core/extension/cache.py": 3,  # locks of files, and a full disk said so
-    "core/tensor/shared_memory.py": 1,  # closes a file
+    "core/tensor/shared_names.py": 1,  # closes a file
     "core/host/isolation.py": 1,  # a generator, closed at the latest when it is freed
     "core/custom_op/library.py": 1,  # removes registrations
     "core/host/plugin_code.py": 1,  # a generator

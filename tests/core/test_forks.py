@@ -75,7 +75,7 @@ def assert_children_end(processes: int, forks_of_each: int) -> None:
 
 
 def test_children_forked_while_threads_make_first_calls_compute() -> None:
-    assert_children_end(processes=4, forks_of_each=10)
+    assert_children_end(processes=2, forks_of_each=10)
 
 
 @pytest.mark.exhaustive

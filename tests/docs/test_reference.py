@@ -44,10 +44,12 @@ WITHOUT = {
 # Modules that implement a namespace: what is for users in them, the namespace exports.
 IMPLEMENTING = (
     "amp.*", "array_api.*", "distributions.[!ckt]*", "distributions.c[!o]*", "distributions.continuous_bernoulli",
-    "distributions.kumaraswamy", "func.*", "hub.*", "masked.*", "multiprocessing.*", "nn.modules*", "nn.parallel.*",
+    "distributions.kumaraswamy", "func.*", "hub.*", "masked.*", "multiprocessing.*",
+    "nn.grouped_products", "nn.modules*", "nn.parallel.*",
     "nn.uninitialized", "nn.utils.clip_grad", "nn.utils.convert_parameters", "nn.utils.fusion", "nn.utils.init",
     "nn.utils.memory_format", "nn.utils.spectral_norm", "nn.utils.weight_norm", "optim.[!ls]*", "optim.lbfgs",
-    "optim.lr_scheduler.*", "optim.sgd", "optim.sparse_adam", "optim.swapping", "serialization.*", "utils.benchmark.*",
+    "optim.lr_scheduler.*", "optim.sgd", "optim.sparse_adam", "optim.swapping", "serialization.*",
+    "sparse.gradcheck", "utils.benchmark.*",
     "utils.data.*", "utils.swap", "distributions.transformed_distribution",
 )  # fmt: skip
 

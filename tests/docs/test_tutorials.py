@@ -16,8 +16,8 @@ from tests.docs import tutorial
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "tutorials"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md") if path.name != "README.md")
-# These build packages, or start the command many times.
-LONG = ("backend.md", "kernels.md", "operator.md", "porting.md")
+# Each page makes an environment and starts processes: all of them take half a minute of the base tests.
+SHORT = ("training.md",)
 NEED = {"torch"}
 """Libraries without which a page still runs, less some blocks."""
 
@@ -35,7 +35,7 @@ def run(page: Path, *options: str, **variables: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.exhaustive] if n in LONG else []) for n in PAGES]
+    "name", [pytest.param(n, marks=[] if n in SHORT else [pytest.mark.exhaustive]) for n in PAGES]
 )
 def test_a_page_runs_from_its_first_block_to_its_last(name):
     every = [*tutorial.blocks((FOLDER / name).read_text(encoding="utf-8"))]

@@ -2,7 +2,7 @@
 
     python tests/docs/tutorial.py PAGE [--without LIBRARY]
 
-What a block is follows from how it begins:
+The first line of a block gives its kind:
 
 - ```` ```python ```` with prompts: an interactive session, one for the page; its output is compared;
 - ```` ```sh ````: commands that have to succeed; a `cd` lasts until the next block;

@@ -102,6 +102,7 @@ def test_the_losses_are_those_of_pytorch(name, monkeypatch) -> None:
     monkeypatch.setattr(torch, "randn_like", torch.ones_like)  # numbers drawn at random differ
     monkeypatch.setattr(tt, "randn_like", tt.ones_like)
     torch_program = with_torch(name)
+    torch.manual_seed(0)
     theirs = made(torch_program, name, **PROGRAMS[name]["dropout"])
     ours = made(program(name), name, **PROGRAMS[name]["dropout"])
     ours.load_state_dict({key: tt.from_numpy(value.numpy()) for key, value in theirs.state_dict().items()})

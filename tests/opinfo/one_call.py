@@ -10,7 +10,7 @@ import pytest
 
 from tests.opinfo.compare import difference
 from tests.opinfo.invariants import INVARIANTS
-from tests.opinfo.samples import NO_VALUES, SEED, as_torch, copied, widened
+from tests.opinfo.samples import NO_VALUES, SEED, as_torch, copied, nudged, widened
 from tests.opinfo.shadow import Shadow
 
 torch = pytest.importorskip("torch")
@@ -62,15 +62,20 @@ def compare_call(
         return shadow, _close(ours_invariant, theirs_invariant)
     found = difference(ours, theirs, inputs=tensors, values=values)
     if found and values and "dtype" not in found and "shape" not in found:
-        torch.manual_seed(SEED)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                precise = op(*widened(args), **widened(kwargs))
-            except Exception:
-                precise = None
-        found = difference(ours, theirs, precise, tensors)
+        precise, swayed = (_called(op, kind(args), kind(kwargs)) for kind in (widened, nudged))
+        found = difference(ours, theirs, precise, tensors, swayed=swayed)
     return shadow, found
+
+
+def _called(op: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Return PyTorch's result, or None if it refuses the call."""
+    torch.manual_seed(SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return op(*args, **kwargs)
+        except Exception:
+            return None
 
 
 def _torch_tensors(value: Any) -> list[Any]:

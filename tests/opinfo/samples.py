@@ -144,6 +144,21 @@ def copied(value: Any) -> Any:
     return value
 
 
+def nudged(value: Any) -> Any:
+    """Return an argument in double precision, each number of it off by one rounding of its own dtype."""
+    if isinstance(value, torch.Tensor):
+        wide = widened(value)
+        if wide is value:
+            return value
+        signs = torch.randint(0, 2, wide.shape, generator=torch.Generator().manual_seed(SEED)) * 2 - 1
+        return wide * (1 + torch.finfo(value.dtype).eps * signs)
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return type(value)(nudged(item) for item in value)
+    if isinstance(value, dict):
+        return {k: nudged(v) for k, v in value.items()}
+    return value
+
+
 def widened(value: Any) -> Any:
     """Return an argument in double precision."""
     if isinstance(value, torch.Tensor):

@@ -7,7 +7,6 @@ from typing import Any
 import tt
 import tt.nn.functional as F
 from tt.nn import init
-from tt.nn.modules.jagged_attention import jagged_attention
 from tt.nn.modules.linear import NonDynamicallyQuantizableLinear
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
@@ -156,6 +155,10 @@ class MultiheadAttention(Module):
             A hint that `attn_mask` hides what comes later; the mask has to be given, too.
         """
         if query.is_nested or (key is not query and key.is_nested) or (value is not key and value.is_nested):
+            from tt.nn.modules.jagged_attention import (
+                jagged_attention,
+            )  # start-up: few programs have jagged tensors
+
             return jagged_attention(
                 self, query, key, value, need_weights, average_attn_weights,
                 key_padding_mask=key_padding_mask, attn_mask=attn_mask, is_causal=is_causal,

@@ -273,7 +273,7 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     Parameters
     ----------
     other : Tensor
-        What the state dict has for the tensor.
+        The tensor from the state dict.
     assign : bool
         Whether `other` is taken as it is; otherwise its elements are copied into the tensor.
 

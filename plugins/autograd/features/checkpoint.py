@@ -359,7 +359,7 @@ def checkpoint(
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
         return function(*args, **kwargs)
     raise errors.CheckpointError(
-        "the first context of a checkpoint's context_fn suppressed an exception of the function, so there is no result"
+        "the first context of a checkpoint's context_fn suppressed an exception of the function, so it returned nothing"
     )
 
 

@@ -27,7 +27,7 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(Enum):
-    """What a selective checkpoint does with the result of an operator.
+    """How a selective checkpoint treats the result of an operator.
 
     `MUST_` and `PREFER_` mean the same here; in PyTorch a compiler may override the second.
 
@@ -67,7 +67,7 @@ class SelectiveCheckpointContext:
     is_recompute : bool
         False: policies are called in the forward pass only.
     op_output : object
-        What the operator returned.
+        The result of the operator.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class _Kept:
 
 _USED: Final = object()
 _AGAIN: Final = object()
-"""In the place of a result: it was returned in a backward pass; it is to be computed again."""
+"""Stands for a result: returned in a backward pass already; to be computed again."""
 
 _Storage = dict[Any, list[Any]]
 
@@ -151,7 +151,7 @@ class _First(TTDispatchMode):
         if not isinstance(policy, CheckpointPolicy):
             raise errors.ArgumentError(
                 "create_selective_checkpoint_contexts",
-                f"the policy returned {policy!r} for {func.name}, which is no CheckpointPolicy",
+                f"the policy returned {policy!r} for {func.name}, which is not a CheckpointPolicy",
             )
         offload = policy in _OFFLOADED
         if _must_run(func) or not (offload or policy in _SAVED):

@@ -97,7 +97,7 @@ def test_a_causal_hint_stands_for_the_mask() -> None:
         ({"attn_mask": tt.ones(2, 3)}, ShapeError, "attn_mask must have the shape"),
         ({"attn_mask": tt.ones(2)}, AssertedError, "attn_mask must have 2 or 3"),
         ({"key_padding_mask": tt.ones(1, 3)}, AssertedError, "key_padding_mask must fit"),
-        ({"is_causal": True}, ValueRangeError, "no attn_mask"),
+        ({"is_causal": True}, ValueRangeError, "needs an attn_mask"),
     ],
 )
 def test_wrong_attention_is_refused(more: dict[str, Any], error: type[Exception], problem: str) -> None:

@@ -88,9 +88,9 @@ def test_composites_of_complex_numbers_agree_with_the_kernels_of_the_cpu():
     assert failures_of(check_conformance("cpu", ops=ops, dtypes=["complex64"], checks=["composite"])) == ""
 
 
-def test_a_quarter_of_the_operators_conforms_in_every_respect():
-    chosen = [target for target in targets("cpu") if crc32(str(target).encode()) % 4 == 0]
-    assert len(chosen) > 500
+def test_an_eighth_of_the_operators_conforms_in_every_respect():
+    chosen = [target for target in targets("cpu") if crc32(str(target).encode()) % 8 == 0]
+    assert len(chosen) > 250
     assert not [failure for target in chosen for failure in check_target(target, "cpu").failures]
 
 

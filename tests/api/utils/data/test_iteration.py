@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
 
 import numpy as np
 import pytest
@@ -169,12 +168,17 @@ def test_large_messages_in_both_directions_do_not_block():
 
 
 def test_without_order_a_slow_worker_holds_nobody_up():
+    arrived = multiprocessing.Event()
+
     def make(index):
         if index == 0:
-            time.sleep(0.3)
+            arrived.wait(30)
         return index
 
-    found = [x.item() for x in loader(make, length=6, in_order=False)]
+    found = []
+    for x in loader(make, length=6, in_order=False):
+        found.append(x.item())
+        arrived.set()
     assert sorted(found) == list(range(6))
     assert found[0] != 0
     assert [x.item() for x in loader(make, length=6)] == list(range(6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -243,7 +244,12 @@ def test_a_worker_that_is_killed_at_any_moment_leaves_nothing(seed):
     moments = random.Random(seed)
     batches = iter(loader(image, length=400, batch_size=4, persistent_workers=moments.random() < 0.3))
     victim = moments.choice(children())
-    timer = threading.Timer(moments.random() * 0.3, os.kill, (victim, signal.SIGKILL))
+
+    def kill():
+        with contextlib.suppress(ProcessLookupError):  # it may have ended, with the last batch
+            os.kill(victim, signal.SIGKILL)
+
+    timer = threading.Timer(moments.random() * 0.3, kill)
     timer.start()
     found = []
     try:

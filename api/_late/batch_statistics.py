@@ -61,7 +61,7 @@ def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     input : Tensor
         Of shape (N, C, ...).
     eps : float
-        What is added to the variances.
+        Added to the variances.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def batch_norm_gather_stats_with_counts(
     momentum : float
         The weight of the new statistics.
     eps : float
-        What `invstd` contains and what the result will contain.
+        The statistics in `invstd`, and those of the result.
     counts : Tensor
         How many elements a channel had in each process, of shape (processes,).
 

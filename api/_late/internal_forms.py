@@ -86,7 +86,7 @@ def _unsafe_masked_index(self: tt.Tensor, mask: tt.Tensor, indices: Sequence[Any
     Parameters
     ----------
     self : Tensor
-        What is read.
+        The tensor that is read.
     mask : Tensor
         Of bool; broadcasts with the result.
     indices : sequence of Tensor or None
@@ -115,13 +115,13 @@ def _unsafe_masked_index_put_accumulate(
     Parameters
     ----------
     self : Tensor
-        To what the values are added.
+        The tensor to which the values are added.
     mask : Tensor
         Of bool; broadcasts with the values.
     indices : sequence of Tensor or None
         As of advanced indexing.
     values : Tensor
-        What is added.
+        The values to add.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`tt.FloatStorage` and its like: how they are made, and what is one."""
+"""`tt.FloatStorage` and its like: how they are made, and which objects are instances."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import tt
-from tt._typed_storages import NAMES
+from tt._late.typed_storages import NAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 

@@ -1,4 +1,4 @@
-"""What this installation was built with and what it can use: what programs look at before they choose."""
+"""How this installation was built and what it can use: facts that programs read before they choose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 AcceleratorError: Final = DeviceError
-"""What a device that cannot do its work raises; `tt.errors.DeviceError`."""
+"""The error of a device that cannot do its work; `tt.errors.DeviceError`."""
 
 has_lapack: Final = True
 """Decompositions of matrices are always there."""
@@ -71,7 +71,7 @@ def cudnn_is_acceptable(self: tt.Tensor) -> bool:
     Raises
     ------
     ArgumentError
-        If it is no tensor.
+        If it is not a tensor.
 
     Examples
     --------
