@@ -29,7 +29,7 @@ TESTED_ELSEWHERE: Final = {
     ),
     "api/nn/{parameter,uninitialized}.py": "tests/api/nn/modules/test_lazy.py",
     "backends/{cudnn,mkl,mkldnn,mps,openmp}.py": "tests/backends/test_flags.py",
-    "api/serialization/{allow_list,archive_writer,legacy,locations,names,options,pickling,rebuilding,storages}.py": (
+    "api/serialization/{allow_list,archive_writer,legacy,locations,options,pickling,rebuilding,storages}.py": (
         "tests/api/serialization, by what files hold"
     ),
     "api/serialization/{tar,unsafe_globals}.py": "tests/api/serialization: test_loading.py, test_unpickler.py",

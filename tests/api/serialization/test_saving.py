@@ -492,33 +492,3 @@ def test_a_copy_of_what_was_loaded_is_independent():
     copied = copy.deepcopy(found)
     copied[0][0] = 9
     assert found[0][0] == 0
-
-
-OPERATORS = [
-    "add", "nn.functional.gelu", "nn.functional.logsigmoid", "nn.functional.hardswish", "linalg.inv", "fft.rfft",
-    "special.ndtr",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("path", OPERATORS)
-def test_operators_of_every_namespace_travel_by_name(path):
-    def at(library):
-        for part in path.split("."):
-            library = getattr(library, part)
-        return library
-
-    ours, theirs = at(tt), at(torch)
-    assert to_torch(ours, weights_only=False) is theirs
-    assert from_torch(theirs, weights_only=False) is ours
-    with tt.serialization.safe_globals([ours]):
-        assert through(ours, tt.save, tt.load) is ours
-
-
-def test_a_whole_module_with_an_operator_as_its_activation_is_read_where_both_are_allowed():
-    layer = tt.nn.TransformerEncoderLayer(8, 2, activation="gelu")
-    nn = torch.nn.modules
-    with torch.serialization.safe_globals([
-        torch.nn.functional.gelu, nn.transformer.TransformerEncoderLayer, nn.activation.MultiheadAttention,
-        nn.linear.Linear, nn.linear.NonDynamicallyQuantizableLinear, nn.normalization.LayerNorm, nn.dropout.Dropout,
-    ]):  # fmt: skip
-        assert to_torch(layer).activation is torch.nn.functional.gelu
