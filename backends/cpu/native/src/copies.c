@@ -136,8 +136,10 @@ static PyObject *call_fill(PyObject *module, PyObject *const *args, Py_ssize_t c
 #define T uint32_t
 #include "copies_choice.inc"
 
+/* complex64 has eight bytes, and arrays of it lie at multiples of four. */
+typedef uint64_t tt_eight_bytes __attribute__((aligned(4)));
 #define NAME choose_8
-#define T uint64_t
+#define T tt_eight_bytes
 #include "copies_choice.inc"
 
 static void choose_16(char *const *data, npy_intp count, const void *params)

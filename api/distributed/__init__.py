@@ -1,0 +1,31 @@
+"""tt.distributed: PyTorch's distributed package on existing engines."""
+
+from __future__ import annotations
+
+from tt.distributed.backend import Backend
+from tt.distributed.errors import (
+    CollectiveMismatchError,
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    DistTimeoutError,
+    QueueEmptyError,
+)
+from tt.distributed.reduce_op import ReduceOp
+from tt.distributed.stores import Store
+from tt.distributed.work import Work
+
+__all__ = [
+    "Backend",
+    "CollectiveMismatchError",
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "DistTimeoutError",
+    "QueueEmptyError",
+    "ReduceOp",
+    "Store",
+    "Work",
+]

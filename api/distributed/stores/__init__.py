@@ -1,0 +1,7 @@
+"""Stores: through them ranks find each other."""
+
+from __future__ import annotations
+
+from tt.distributed.stores.store import Store
+
+__all__ = ["Store"]
