@@ -79,6 +79,10 @@ class _Rows:
         if batch_sizes is None:
             self.sizes = [input.shape[1]] * input.shape[0]
         else:
+            if batch_sizes.dtype.kind not in "iu":
+                raise errors.ValueRangeError(
+                    f"{op}(): batch_sizes must be a vector of int64, got {batch_sizes.dtype}"
+                )
             self.sizes = _on_host(backend, batch_sizes)
             self._check(op, input.shape[0], batch)
         *self.starts, self.count = [0, *accumulate(self.sizes)]

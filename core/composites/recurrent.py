@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, widened
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.errors import ValueRangeError
 from tt.core.shapes.recurrent import GATES, SAVED, check_batch_sizes
 
 composites: Final = CompositeTable()
@@ -29,6 +30,10 @@ def _sizes(op: str, input: Any, hx: Any, batch_sizes: Any) -> list[int]:
     """Return the number of rows of each step."""
     if batch_sizes is None:
         return [input.shape[1]] * input.shape[0]
+    if batch_sizes.ndim != 1 or not is_integral(batch_sizes.dtype):
+        raise ValueRangeError(
+            f"{op}(): batch_sizes must be a vector of int64, got {batch_sizes.dtype} with {batch_sizes.ndim} dimensions"
+        )
     sizes: list[int] = batch_sizes.tolist()
     check_batch_sizes(op, sizes, input.shape[0], hx.shape[0])
     return sizes
