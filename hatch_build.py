@@ -123,6 +123,9 @@ class LayoutHook(BuildHookInterface[Any]):
                 choice, building, lambda: building.compile_native(native, scratch / "native", pool=pool),
                 lambda reason: ({}, {"reason": reason, "modules": {}}),
             )  # fmt: skip
+            # Reading a megabyte of C in each process of an installation would find no change.
+            native_record = records[building.RECORD]
+            native_record["modules"] = dict.fromkeys(native_record["modules"], "")
         found, records[compiled_module(root).RECORD] = finish()
         libraries |= found
         include = {str(source): f"{PACKAGE}/{place}" for place, source in package_files(root)}
