@@ -25,7 +25,10 @@ MADE = {  # by the hook, from ops.yaml
     "api/__init__.pyi",
     "api/linalg/__init__.pyi", "api/nn/functional.pyi",
 }  # fmt: skip
-INDICES = {"tt/core/composites/_families.json", "tt/plugins/autograd/formulas/_families.json"}
+INDICES = {
+    "tt/core/composites/_families.json", "tt/plugins/autograd/formulas/_families.json",
+    "tt/plugins/autograd/transforms/batching/_families.json",
+}  # fmt: skip
 
 
 def sources() -> set[str]:
