@@ -70,11 +70,11 @@ def family_index(
 
 
 def build_index(
-    package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]], root: str
+    root: str, package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]]
 ) -> None:
     """Write the index that a wheel holds: `INDEX`, in the folder of the package below `root`.
 
-    Takes the parameters of `family_index`, and the folder that holds the files of tt in the wheel.
+    Takes the folder that holds the files of tt in the wheel, and the parameters of `family_index`.
     """
     stamp = _without_times(_stamp(module_named(package).__path__[0], families))
     path = os.path.join(root, *package.split(".")[1:], INDEX)

@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
         from tt.core.family_index import build_index
 
         for module in arguments[2:]:
-            build_index(*object_named(f"{module}:INDEXED"), root=arguments[1])
+            build_index(arguments[1], *object_named(f"{module}:INDEXED"))
         return
     from tt.core.schema.stubs import main as make_stubs  # which imports tt
 

@@ -112,7 +112,7 @@ def test_a_family_that_cannot_be_imported_leaves_no_index(package):
 def built(package):
     """Return a package whose index was made by the build; as in an installation, its files have other times."""
     forget()
-    build_index("acme_families", ("first", "second"), lambda module: module.ops, str(package))
+    build_index(str(package), "acme_families", ("first", "second"), lambda module: module.ops)
     for file in package.glob("*.py"):
         os.utime(file, ns=(1, 1))
     return package
@@ -141,7 +141,7 @@ def test_a_family_that_cannot_be_imported_has_no_index_of_the_build(package):
     forget()
     (package / "second.py").write_text("raise OSError('broken')\n")
     with pytest.raises(OSError, match="broken"):
-        build_index("acme_families", ("first", "second"), lambda module: module.ops, str(package))
+        build_index(str(package), "acme_families", ("first", "second"), lambda module: module.ops)
     assert not (package / INDEX).exists()
 
 
