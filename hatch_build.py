@@ -4,7 +4,8 @@ Import names are `tt.` + path, except for `api/`, whose entries are the root of 
 `tt/`; an editable install gets a folder of symbolic links, `.editable/tt`, that its .pth file points to.
 
 What follows from ops.yaml and is not committed, the snapshot and the type stubs, is made first, in the folders
-themselves: a source distribution holds it, too.
+themselves: a source distribution holds it, too.  The indices of families are made for wheels alone: in a checkout the
+sources change, and the first process makes an index that notices.
 
 The environment variable TT_BUILD says whether the hot modules and the native kernels, both listed in pyproject.toml,
 are compiled: `auto`, the default, if a C compiler is there; `interpreted` never; `compiled` always, failing if it
@@ -122,12 +123,16 @@ class LayoutHook(BuildHookInterface[Any]):
                 choice, building, lambda: building.compile_native(native, scratch / "native", pool=pool),
                 lambda reason: ({}, {"reason": reason, "modules": {}}),
             )  # fmt: skip
+            # Reading a megabyte of C in each process of an installation would find no change.
+            native_record = records[building.RECORD]
+            native_record["modules"] = dict.fromkeys(native_record["modules"], "")
         found, records[compiled_module(root).RECORD] = finish()
         libraries |= found
         include = {str(source): f"{PACKAGE}/{place}" for place, source in package_files(root)}
         for name, content in records.items():
             write_record(scratch / name, content)
             include[str(scratch / name)] = f"{PACKAGE}/{name}"
+        include |= family_indices(root, self.config.get("family-indices", []), scratch / "indices")
         for name, library in libraries.items():
             include[str(library)] = "/".join([*name.split(".")[:-1], library.name])
         build_data["force_include"].update(include)
@@ -199,11 +204,12 @@ def chosen() -> str:
 
 def hot_modules(root: Path, paths: list[str]) -> dict[str, Path]:
     """Map the import names of the hot modules to their sources."""
-    return {
-        ".".join([PACKAGE, *Path(path.removeprefix(f"{ROOT_FOLDER}/")).with_suffix("").parts]): root / path
-        for path in paths
-        if (root / path).is_file()
-    }
+    return {import_name(path): root / path for path in paths if (root / path).is_file()}
+
+
+def import_name(path: str) -> str:
+    """Return the import name of a module at a path in the repository."""
+    return ".".join([PACKAGE, *Path(path.removeprefix(f"{ROOT_FOLDER}/")).with_suffix("").parts])
 
 
 def entries(root: Path) -> dict[str, Path]:
@@ -274,6 +280,22 @@ def make_generated(root: Path) -> None:
     done = subprocess.run([sys.executable, "-P", str(script)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"tt: snapshot and stubs of ops.yaml cannot be made\n{done.stderr}")
+
+
+def family_indices(root: Path, paths: list[str], folder: Path) -> dict[str, str]:
+    """Have the indices of families made; return the files that were written, and their places in the wheel."""
+    modules = [import_name(path) for path in paths if (root / path).is_file()]
+    if not modules:
+        return {}
+    script = root / "core" / "schema" / "make.py"
+    command = [sys.executable, "-P", str(script), "families", str(folder), *modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"tt: the indices of families cannot be made\n{done.stderr}")
+    return {
+        str(file): f"{PACKAGE}/{file.relative_to(folder).as_posix()}"
+        for file in sorted(folder.rglob("*.json"))
+    }
 
 
 # --- editable installs ---

@@ -104,7 +104,7 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
     chains = [name for name in libraries if name != "numpy"]
 
     from benchmarks.growth import growth, growth_text
-    from benchmarks.import_time import import_text, measure_import
+    from benchmarks.import_time import cold_text, import_text, measure_cold, measure_import
     from benchmarks.memory import measure_memory, memory_text
 
     say("curves")
@@ -117,6 +117,9 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
     imported = measure_import(rounds=3 if options.short else 21)
     report["import"] = imported.to_dict()
     parts.append(import_text(imported))
+    cold = measure_cold(rounds=1 if options.short else 15)
+    report["cold"] = cold.to_dict()
+    parts.append(cold_text(cold))
     say("instructions")
     report["instructions"] = instructions(chains)
     parts.append(instructions_text(report["instructions"]))

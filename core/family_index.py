@@ -1,13 +1,17 @@
 """The modules of a package that each operator needs, so that its first call imports only these.
 
 Families of composites and formulas are modules that fill a table when they are imported.  The index of a package is
-made by importing all of them, and written where Python keeps the package's compiled modules; later processes read it.
+made by importing all of them.  The build puts one into a wheel, in the package's folder.  Elsewhere the first process
+writes it where Python keeps the package's compiled modules, and later processes read it.
 
 Note [Stale indices]
 --------------------
-The index holds the time (in nanoseconds) and size of every source in the package and of the snapshot of ops.yaml, whose
-operators some families go through.  Where one differs, also by being older, the index is made again.  Where it cannot
-be written (`PYTHONDONTWRITEBYTECODE`, a folder without permission), every process imports all families.
+The index of a process holds the time (in nanoseconds) and size of every source in the package and of the snapshot of
+ops.yaml, whose operators some families go through.  Where one differs, also by being older, the index is made again.
+Where it cannot be written (`PYTHONDONTWRITEBYTECODE`, a folder without permission), every process imports all families.
+
+The index of the build holds sizes only, because installing changes the times.  Where a size differs, somebody has
+edited the installed package, and its processes make an index of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +26,10 @@ from types import ModuleType
 
 from tt.core.by_name import module_named
 
-__all__ = ["family_index"]
+__all__ = ["INDEX", "build_index", "family_index"]
+
+INDEX = "_families.json"
+"""The index of the build, in the folder of the package."""
 
 _SNAPSHOT = os.path.join(os.path.dirname(__file__), "schema", "_snapshot.py")
 
@@ -50,39 +57,74 @@ def family_index(
     ['tt.core.composites.fft']
     """
     folder = module_named(package).__path__[0]
-    stamp = [list(families), *_stamps(folder)]
+    stamp = _stamp(folder, families)
     path = _path(folder, families)
-    try:
-        with open(path, encoding="utf-8") as file:
-            found_stamp, found = json.load(file)
-        if found_stamp == stamp and isinstance(found, dict):
-            return found
-    except (OSError, ValueError, TypeError):
-        pass
+    found = _read(os.path.join(folder, INDEX), _without_times(stamp)) or _read(path, stamp)
+    if found is not None:
+        return found
+    index = _made(package, families, operators)
+    if not sys.dont_write_bytecode and stamp == _stamp(folder, families):
+        with suppress(OSError):
+            _write(path, _text(stamp, index))
+    return index
+
+
+def build_index(
+    root: str, package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]]
+) -> None:
+    """Write the index that a wheel holds: `INDEX`, in the folder of the package below `root`.
+
+    Takes the folder that holds the files of tt in the wheel, and the parameters of `family_index`.
+    """
+    stamp = _without_times(_stamp(module_named(package).__path__[0], families))
+    path = os.path.join(root, *package.split(".")[1:], INDEX)
+    _write(path, _text(stamp, _made(package, families, operators)))
+
+
+def _made(
+    package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]]
+) -> dict[str, list[str]]:
+    """Import all families, and return the index."""
     index: dict[str, list[str]] = {}
     for family in families:
         module = f"{package}.{family}"
         for op in operators(module_named(module)):
             index.setdefault(op, []).append(module)
-    if not sys.dont_write_bytecode and stamp == [list(families), *_stamps(folder)]:
-        with suppress(OSError):
-            _write(path, json.dumps([stamp, index], separators=(",", ":")))
     return index
 
 
-def _stamps(folder: str) -> list[list[object]]:
-    """Return name, time and size of all that determines an index, in a form that JSON gives back."""
+def _read(path: str, stamp: list[list[object]]) -> dict[str, list[str]] | None:
+    """Return the index in a file; None where there is none, or one with another stamp."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found_stamp, found = json.load(file)
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if found_stamp == stamp and isinstance(found, dict) else None
+
+
+def _text(stamp: list[list[object]], index: dict[str, list[str]]) -> str:
+    return json.dumps([stamp, index], separators=(",", ":"))
+
+
+def _stamp(folder: str, families: Sequence[str]) -> list[list[object]]:
+    """Return the families, and name, size and time of all that determines an index, in a form that JSON gives back."""
     found: list[list[object]] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
                 facts = entry.stat()
-                found.append([entry.name, facts.st_mtime_ns, facts.st_size])
+                found.append([entry.name, facts.st_size, facts.st_mtime_ns])
     found.sort(key=str)
     with suppress(OSError):
         facts = os.stat(_SNAPSHOT)
-        found.append(["_snapshot.py", facts.st_mtime_ns, facts.st_size])
-    return found
+        found.append(["_snapshot.py", facts.st_size, facts.st_mtime_ns])
+    return [list(families), *found]
+
+
+def _without_times(stamp: list[list[object]]) -> list[list[object]]:
+    families, *files = stamp
+    return [families, *(file[:2] for file in files)]
 
 
 def _path(folder: str, families: Sequence[str]) -> str:

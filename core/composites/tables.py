@@ -8,7 +8,7 @@ from tt.core.by_name import module_named
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.family_index import family_index
 
-__all__ = ["homes", "table_of", "tables"]
+__all__ = ["INDEXED", "homes", "table_of", "tables"]
 
 FAMILIES: Final = (
     "pointwise",
@@ -66,6 +66,9 @@ FAMILIES: Final = (
     "sequences",
 )
 
+INDEXED: Final = ("tt.core.composites", FAMILIES, lambda module: module.composites.functions)
+"""The parameters of the index; the build makes it for wheels."""
+
 
 def tables() -> list[CompositeTable]:
     """Return the composites of every family."""
@@ -80,5 +83,4 @@ def table_of(module: str) -> CompositeTable:
 
 def homes() -> dict[str, str]:
     """Return which module has the composite of an operator: operator -> import name."""
-    index = family_index("tt.core.composites", FAMILIES, lambda module: module.composites.functions)
-    return {op: modules[0] for op, modules in index.items()}
+    return {op: modules[0] for op, modules in family_index(*INDEXED).items()}

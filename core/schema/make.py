@@ -1,4 +1,8 @@
-"""Makes snapshot and stubs from the sources alone: `python -P core/schema/make.py [stubs]`, which the build hook runs.
+"""Makes what the build generates from the sources alone: `python -P core/schema/make.py`, which the build hook runs.
+
+Without arguments it makes the snapshot of ops.yaml and the stubs, with `stubs` only these.  With `families FOLDER
+MODULE...` it writes the indices of families for a wheel whose files are laid out in a folder; each module describes one
+as `INDEXED` (see `tt.core.family_index`).
 
 It needs no installation: `tt` is laid out here as the folders lie, and only .py files are imported, since compiled
 modules may be of other sources.  Settings in the environment do not count.
@@ -33,7 +37,7 @@ class SourceFinder:
 
 
 def main(arguments: list[str]) -> None:
-    """Make the snapshot, unless only `stubs` are asked for, and the stubs."""
+    """Make what the arguments say."""
     for name in [name for name in os.environ if name.startswith("TT_")]:
         del os.environ[name]
     api = ROOT / "api"
@@ -43,11 +47,18 @@ def main(arguments: list[str]) -> None:
     assert spec is not None and spec.loader is not None
     sys.modules["tt"] = tt = module_from_spec(spec)
     sys.meta_path.insert(0, SourceFinder())
-    if "stubs" not in arguments:  # before tt is imported, which reads the snapshot
+    if not arguments:  # before tt is imported, which reads the snapshot
         from tt.core.schema.generate import main as make_snapshot  # this script makes tt importable
 
         make_snapshot()
     spec.loader.exec_module(tt)
+    if arguments[:1] == ["families"]:
+        from tt.core.by_name import object_named  # this script makes tt importable
+        from tt.core.family_index import build_index
+
+        for module in arguments[2:]:
+            build_index(arguments[1], *object_named(f"{module}:INDEXED"))
+        return
     from tt.core.schema.stubs import main as make_stubs  # which imports tt
 
     try:

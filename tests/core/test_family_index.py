@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tt.core.family_index import family_index
+from tt.core.family_index import INDEX, build_index, family_index
 
 
 @pytest.fixture
@@ -103,6 +103,49 @@ def test_a_family_that_cannot_be_imported_leaves_no_index(package):
     with pytest.raises(OSError, match="broken"):
         index()
     assert not list(package.glob("__pycache__/families*"))
+
+
+# --- the index of the build ---
+
+
+@pytest.fixture
+def built(package):
+    """Return a package whose index was made by the build; as in an installation, its files have other times."""
+    forget()
+    build_index(str(package), "acme_families", ("first", "second"), lambda module: module.ops)
+    for file in package.glob("*.py"):
+        os.utime(file, ns=(1, 1))
+    return package
+
+
+def test_an_installed_package_needs_no_family_for_its_index(built, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert index() == EXPECTED and imported() == []
+    assert not list(built.glob("__pycache__/families*"))
+
+
+def test_an_edited_installation_makes_an_index_of_its_own(built):
+    (built / "second.py").write_text("ops = ['sin', 'mul', 'exp']\n")
+    assert index()["sin"] == ["acme_families.second"]
+    assert index()["sin"] == ["acme_families.second"] and imported() == []
+    assert index(("second", "first"))["mul"] == ["acme_families.second", "acme_families.first"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "[1, 2, 3]", "null", '[[], "text"]'])
+def test_a_damaged_index_of_the_build_does_no_harm(built, content):
+    (built / INDEX).write_text(content)
+    assert index() == EXPECTED
+
+
+def test_a_family_that_cannot_be_imported_has_no_index_of_the_build(package):
+    forget()
+    (package / "second.py").write_text("raise OSError('broken')\n")
+    with pytest.raises(OSError, match="broken"):
+        build_index(str(package), "acme_families", ("first", "second"), lambda module: module.ops)
+    assert not (package / INDEX).exists()
+
+
+# --- the core's ---
 
 
 def test_the_index_of_the_composites_names_the_module_of_each():

@@ -90,6 +90,18 @@ OPTIMIZERS = {"_steps", "optimizer", "sgd"}
 STEPS = {"arithmetic", "elementwise", "options"}
 
 
+MODULES_OF_TT = {
+    "import tt": 55,
+    "x = tt.ones(4, 8)": 295,
+    "model = tt.nn.Sequential(tt.nn.Linear(8, 16), tt.nn.ReLU(), tt.nn.Linear(16, 3))\ny = model(x)": 380,
+    "tt.nn.functional.cross_entropy(y, tt.tensor([0, 1, 2, 0])).backward()": 390,
+}
+"""The parts of a first step, and the most modules of tt that may be there after each.
+
+A module costs 0.1 to 0.2 ms.  There is room for a few more families; who needs more has found something that should
+wait until it is used."""
+
+
 def new_after(code: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Return the modules that code imports above NumPy's, in a process that finds the indices of families."""
     # Indices are written where Python writes compiled modules; the first process may have to.
@@ -127,6 +139,30 @@ def test_the_first_training_step_imports_the_families_that_it_uses(monkeypatch: 
         "registry",
         "linalg",
     }
+
+
+def test_each_part_of_a_first_step_imports_a_limited_number_of_modules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    count = "print(sum(name.partition('.')[0] == 'tt' for name in sys.modules))"
+    program = "\n".join(["import sys", *(f"{part}\n{count}" for part in MODULES_OF_TT)])
+    printed_by(program)
+    counts = [int(line) for line in printed_by(program).split()]
+    assert counts == sorted(counts)
+    assert all(count <= most for count, most in zip(counts, MODULES_OF_TT.values(), strict=True)), counts
+
+
+def test_an_operator_of_a_loaded_family_imports_nothing() -> None:
+    program = """
+import sys, tt
+x = tt.ones(2, 3)
+tt.exp(x), tt.add(x, x), tt.sum(x, 1), tt.relu(x), tt.matmul(x, x.mT)
+before = set(sys.modules)
+tt.sinh(x), tt.mul(x, x), tt.amax(x, 1), tt.sigmoid(x), tt.mm(x, x.mT)
+print(sorted(set(sys.modules) - before))
+"""
+    assert printed_by(program) == "[]\n"
 
 
 def test_the_help_of_the_command_imports_no_engine() -> None:

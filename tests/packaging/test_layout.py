@@ -25,6 +25,10 @@ MADE = {  # by the hook, from ops.yaml
     "api/__init__.pyi",
     "api/linalg/__init__.pyi", "api/nn/functional.pyi",
 }  # fmt: skip
+INDICES = {
+    "tt/core/composites/_families.json", "tt/plugins/autograd/formulas/_families.json",
+    "tt/plugins/autograd/transforms/batching/_families.json",
+}  # fmt: skip
 
 
 def sources() -> set[str]:
@@ -71,6 +75,7 @@ def test_a_wheel_holds_every_source_and_its_data_and_nothing_else(wheel):
         "tt/core/tensor/storage.pxd",
     } <= package
     assert {f"tt/{name.removeprefix('api/')}" for name in MADE} <= package
+    assert {name for name in package if name.endswith("/_families.json")} == INDICES
     assert all(name.startswith("tt/") for name in package)
     assert not [name for name in names if "__pycache__" in name or name.endswith((".so", ".pyc"))]
     # Those that Cython writes are left out; what extensions are compiled with is part of the package.
@@ -103,6 +108,23 @@ def test_an_installed_package_reads_its_snapshot_whatever_became_of_the_yaml(whe
     shutil.unpack_archive(wheel, tmp_path, "zip")
     (tmp_path / "tt" / "ops.yaml").write_text("no schema")
     assert import_from(tmp_path, "import tt; print(tt.ones(1).item())") == ["1.0"]
+
+
+def test_the_first_process_of_an_installation_imports_only_the_families_that_it_uses(wheel, tmp_path):
+    shutil.unpack_archive(wheel, tmp_path, "zip")
+    program = """
+        import sys, tt
+        x = tt.ones(2, requires_grad=True)
+        tt.nn.functional.softplus(x).sum().backward()
+        for package in ("tt.core.composites", "tt.plugins.autograd.formulas"):
+            print(*sorted({m.rpartition(".")[2] for m in sys.modules if m.rpartition(".")[0] == package}))
+        """
+    # As in many images: nothing is written that the next process could read.
+    composites, formulas = import_from(tmp_path, program, PYTHONDONTWRITEBYTECODE="1")
+    assert "reduction" in formulas and not {"fft", "linalg", "loss"} & {
+        *composites.split(),
+        *formulas.split(),
+    }
 
 
 def test_a_wheel_brings_the_templates_of_new_packages(site, tmp_path):
@@ -199,7 +221,7 @@ def test_a_wheel_from_the_sdist_equals_a_wheel_from_the_repository(sdist, wheel,
     again, _ = build(project, "wheel", tmp_path / "dist", TT_BUILD="interpreted")
     with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
         assert sorted(second.namelist()) == sorted(first.namelist())
-        for name in (f"tt/{name.removeprefix('api/')}" for name in MADE):
+        for name in (*(f"tt/{name.removeprefix('api/')}" for name in MADE), *INDICES):
             assert second.read(name) == first.read(name)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import operator as _operator
 from collections.abc import Callable, Mapping
+from functools import cache
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -331,6 +333,12 @@ def _check(argument: Argument, index: int) -> list[str]:
     return [f"    if {' and '.join(tests) or 'True'}: {convert}"]
 
 
+@cache
+def _compiled(source: str) -> CodeType:
+    """Return the code of a binder.  Operators with the same parameters share it: compiling is half of a first call."""
+    return compile(source, "<binder>", "exec")
+
+
 def make_binder(
     signature: Signature,
     defaults: tuple[Any, ...],
@@ -396,7 +404,7 @@ def make_binder(
         lines += _check(argument, index)
     result = "".join(f"{a.name}, " for a in arguments)
     source = f"def bind({', '.join(parameters)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"
-    exec(compile(source, f"<binder of {name}>", "exec"), namespace)
+    exec(_compiled(source), namespace)
     bind: Callable[..., tuple[Any, ...]] = namespace["bind"]
     list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
     list_name = arguments[list_at].name if list_at >= 0 else ""

@@ -11,7 +11,7 @@ from tt.core.library import errors, family_index
 if TYPE_CHECKING:
     from tt.plugins.autograd.formulas.table import Formulas
 
-__all__ = ["FAMILIES", "FormulaFamilies", "tables"]
+__all__ = ["FAMILIES", "INDEXED", "FormulaFamilies", "tables"]
 
 FAMILIES: Final = (
     "pointwise", "binary", "reduction", "norm", "normalization", "statistics", "scan", "shaping", "joining",
@@ -19,6 +19,9 @@ FAMILIES: Final = (
     "resampling", "grid", "fft", "unary", "special", "activation", "loss", "ctc", "creation", "random",
     "recurrent",
 )  # fmt: skip
+
+INDEXED: Final = ("tt.plugins.autograd.formulas", FAMILIES, lambda module: module.d.formulas)
+"""The parameters of the index; the build makes it for wheels."""
 
 
 class FormulaFamilies:
@@ -38,9 +41,7 @@ class FormulaFamilies:
             When the family cannot be imported.
         """
         if self._homes is None:
-            self._homes = family_index(
-                "tt.plugins.autograd.formulas", FAMILIES, lambda module: module.d.formulas
-            )
+            self._homes = family_index(*INDEXED)
         homes = self._homes.get(op)
         return None if homes is None else _table(homes[0])
 

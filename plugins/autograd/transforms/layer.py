@@ -28,7 +28,7 @@ from tt.plugins.autograd.transforms.batching.base import (
     reduction,
 )
 from tt.plugins.autograd.transforms.batching.foreign import in_the_open
-from tt.plugins.autograd.transforms.batching.table import RULES
+from tt.plugins.autograd.transforms.batching.table import rule_of
 from tt.plugins.autograd.transforms.dual import run_dual
 from tt.plugins.autograd.transforms.levels import Dual, DualLevel, Level, batched, innermost, unwrap
 
@@ -158,7 +158,7 @@ def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
     definition = operator.definition
-    found = RULES.get(operator.name)
+    found = rule_of(operator.name)
     if form == "inplace":
         if definition.kind == "pointwise" or operator.name == "copy":
             return inplace_pointwise

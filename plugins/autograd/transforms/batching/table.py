@@ -1,14 +1,45 @@
-"""The batching rules of all operators."""
+"""The batching rules of all operators, each family imported when one of its operators first runs on many examples."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Final
 
-from tt.plugins.autograd.transforms.batching import indexing, matrices, neural, scans, statistics, views
+from tt.core.library import errors, family_index
 from tt.plugins.autograd.transforms.batching.base import BatchingRule
 
-__all__ = ["RULES"]
+__all__ = ["FAMILIES", "INDEXED", "rule_of"]
 
-RULES: Final[dict[str, BatchingRule]] = {}
-for _part in (views, scans, matrices, indexing, neural, statistics):
-    RULES.update(_part.table.rules)
+FAMILIES: Final = ("views", "scans", "matrices", "indexing", "neural", "statistics")
+
+INDEXED: Final = ("tt.plugins.autograd.transforms.batching", FAMILIES, lambda module: module.table.rules)
+"""The parameters of the index; the build makes it for wheels."""
+
+
+def rule_of(op: str) -> BatchingRule | None:
+    """Return the batching rule of an operator, or None.
+
+    Raises
+    ------
+    PluginError
+        When the family cannot be imported.
+    """
+    homes = _homes().get(op)
+    if homes is None:
+        return None
+    module = homes[0]
+    try:
+        rule: BatchingRule = import_module(module).table.rules[op]
+    except Exception as error:
+        raise errors.PluginError(
+            f"the plugin 'autograd' cannot import the batching rules of the family {module.rpartition('.')[2]!r}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return rule
+
+
+@cache
+def _homes() -> Mapping[str, Sequence[str]]:
+    return family_index(*INDEXED)

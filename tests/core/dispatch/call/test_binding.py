@@ -1,0 +1,39 @@
+"""The functions that bind arguments to a schema, where operators share what is made for them."""
+
+import pytest
+
+from tt.core.dispatch.call import binding
+from tt.core.dispatch.call.binding import make_binder
+from tt.core.errors import ArgumentError
+from tt.core.schema.grammar import parse
+
+
+def binder(text):
+    signature = parse(text)
+    return make_binder(signature, tuple(a.default for a in signature.arguments), signature.name, (text,))
+
+
+def test_operators_with_the_same_parameters_keep_their_own_defaults_and_names():
+    one = binder("one(int shared_code, str how='a') -> int")
+    two = binder("two(int shared_code, str how='b') -> int")
+    assert one((1,), None) == (1, "a") and two((1,), None) == (1, "b")
+    assert two((), {"shared_code": 2, "how": "c"}) == (2, "c")
+    for bind, name in ((one, "one"), (two, "two")):
+        with pytest.raises(ArgumentError, match=rf"{name}\(\): argument 'shared_code'"):
+            bind(("text",), None)
+        with pytest.raises(ArgumentError, match=rf"{name}\("):
+            bind((1, "a", 3), None)
+
+
+def test_the_code_of_parameters_is_compiled_once(monkeypatch):
+    compiled = []
+
+    def noted(source, *rest):
+        compiled.append(source)
+        return compile(source, *rest)
+
+    monkeypatch.setattr(binding, "compile", noted, raising=False)
+    for name in ("three", "four"):
+        binder(f"{name}(Tensor compiled_once, float by=1.0) -> Tensor")
+    binder("five(Tensor compiled_once, float by) -> Tensor")
+    assert len(compiled) == 2 and all("compiled_once" in source for source in compiled)
