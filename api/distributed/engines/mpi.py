@@ -62,7 +62,7 @@ class MPIBackend(Backend):
 
     def __init__(self, rank: int, size: int, world: MPIWorld, communicator: Any) -> None:
         super().__init__(rank, size)
-        self._MPI = world.MPI
+        self._mpi = world.mpi
         self._communicator = communicator
         self._abandoned: list[object] = []
         """What MPI may still read or write: operations that were cancelled, which MPI cannot do."""
@@ -77,7 +77,7 @@ class MPIBackend(Backend):
             MPI is not installed or does not start, or the ranks belong to different worlds of MPI.
         """
         world = MPIWorld.start(store, rank, size, timeout)
-        own = f"{world.name} {world.MPI.COMM_WORLD.Get_rank()}"
+        own = f"{world.name} {world.mpi.COMM_WORLD.Get_rank()}"
         store.set(f"member/{rank}", own)
         members = [f"member/{other}" for other in range(size)]
         store.wait(members, timeout)  # what follows waits without a limit
@@ -85,15 +85,15 @@ class MPIBackend(Backend):
         strangers = [str(other) for other, (name, _) in enumerate(places) if name != world.name]
         if strangers:
             raise DistBackendError(
-                f"mpi: rank {rank} and rank{'s' * (len(strangers) > 1)} {', '.join(strangers)} were started in different "
-                "worlds of MPI. MPI connects processes once; start the program anew, with all its ranks"
+                f"mpi: rank {rank} and rank{'s' * (len(strangers) > 1)} {', '.join(strangers)} were started in "
+                "different worlds of MPI. MPI connects processes once; start the program anew, with all its ranks"
             )
         if rank == 0:
             store.set("tag", str(secrets.randbelow(1 << 14)))  # of all tags, MPI promises 32,768
-        everyone = world.MPI.COMM_WORLD.Get_group()
+        everyone = world.mpi.COMM_WORLD.Get_group()
         group = everyone.Incl([int(place) for _, place in places])
-        communicator = world.MPI.COMM_WORLD.Create_group(group, int(store.get("tag")))
-        communicator.Set_errhandler(world.MPI.ERRORS_RETURN)
+        communicator = world.mpi.COMM_WORLD.Create_group(group, int(store.get("tag")))
+        communicator.Set_errhandler(world.mpi.ERRORS_RETURN)
         return cls(rank, size, world, communicator)
 
     # --- collectives ----------------------------------------------------------------------------------------------
@@ -134,14 +134,14 @@ class MPIBackend(Backend):
         """Combine all ranks' tensors into each of them."""
         given = self._numbers(tensor)
         return self._pending(
-            self._communicator.Iallreduce(self._MPI.IN_PLACE, given, self._operation(op)), given
+            self._communicator.Iallreduce(self._mpi.IN_PLACE, given, self._operation(op)), given
         )
 
     def reduce(self, tensor: Tensor, root: int, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into root's."""
         given = self._numbers(tensor)
         at_root = self.rank == root
-        sent, received = (self._MPI.IN_PLACE, given) if at_root else (given, None)
+        sent, received = (self._mpi.IN_PLACE, given) if at_root else (given, None)
         return self._pending(self._communicator.Ireduce(sent, received, self._operation(op), root), given)
 
     def reduce_scatter(self, output: Tensor, input: Tensor, op: ReduceOp) -> Pending:
@@ -180,7 +180,7 @@ class MPIBackend(Backend):
     def recv(self, tensor: Tensor, source: int, tag: int) -> Pending:
         """Receive a tensor from a rank, or from whoever sends first."""
         memory = _memory(tensor)
-        place = self._MPI.ANY_SOURCE if source == ANY_RANK else source
+        place = self._mpi.ANY_SOURCE if source == ANY_RANK else source
         return _Receive(self, self._communicator.Irecv(self._bytes(memory), place, tag), memory)
 
     # --- the end --------------------------------------------------------------------------------------------------
@@ -204,20 +204,20 @@ class MPIBackend(Backend):
     # --- buffers --------------------------------------------------------------------------------------------------
 
     def _bytes(self, memory: Any, count: int | None = None) -> list[Any]:
-        return [memory, len(memory) if count is None else count, self._MPI.BYTE]
+        return [memory, len(memory) if count is None else count, self._mpi.BYTE]
 
     def _parts(self, memory: Any, sizes: Sequence[int], item: int) -> list[Any]:
         counts = [size * item for size in sizes]
-        return [memory, counts, [0, *accumulate(counts)][:-1], self._MPI.BYTE]
+        return [memory, counts, [0, *accumulate(counts)][:-1], self._mpi.BYTE]
 
     def _numbers(self, tensor: Tensor) -> list[Any]:
-        datatype = getattr(self._MPI, _DTYPES[str(tensor.dtype).removeprefix("tt.")])
+        datatype = getattr(self._mpi, _DTYPES[str(tensor.dtype).removeprefix("tt.")])
         return [_memory(tensor), tensor.numel(), datatype]
 
     def _operation(self, op: ReduceOp) -> Any:
-        return getattr(self._MPI, _OPERATIONS[op.kind.name])
+        return getattr(self._mpi, _OPERATIONS[op.kind.name])
 
-    def _pending(self, request: Any, *buffers: object) -> Pending:
+    def _pending(self, request: Any, *buffers: Any) -> Pending:
         return _Request(self, request, *buffers)
 
 
@@ -231,7 +231,7 @@ class _Request:
 
     __slots__ = ("_buffers", "_engine", "_request", "source")
 
-    def __init__(self, engine: MPIBackend, request: Any, *buffers: object) -> None:
+    def __init__(self, engine: MPIBackend, request: Any, *buffers: Any) -> None:
         self._engine, self._request, self._buffers = engine, request, buffers
         self.source: int | None = None
 
@@ -239,7 +239,7 @@ class _Request:
         """Make progress, and return whether it is done."""
         try:
             return cast(bool, self._request.Test())
-        except self._engine._MPI.Exception as error:
+        except self._engine._mpi.Exception as error:
             raise DistBackendError(f"mpi: {error}") from error
 
     def cancel(self) -> None:
@@ -254,19 +254,19 @@ class _Receive(_Request):
 
     def test(self) -> bool:
         """Make progress, and return whether it is done."""
-        MPI = self._engine._MPI
-        status = MPI.Status()
+        mpi = self._engine._mpi
+        status = mpi.Status()
         try:
             if not self._request.Test(status):
                 return False
-        except MPI.Exception as error:
-            if error.Get_error_class() == MPI.ERR_TRUNCATE:
+        except mpi.Exception as error:
+            if error.Get_error_class() == mpi.ERR_TRUNCATE:
                 raise DistBackendError(
                     f"mpi: a message is larger than the tensor of {len(self._buffers[0])} bytes"
                 ) from error
             raise DistBackendError(f"mpi: {error}") from error
         self.source = status.Get_source()
-        received = status.Get_count(MPI.BYTE)
+        received = status.Get_count(mpi.BYTE)
         if received != len(self._buffers[0]):
             raise DistBackendError(
                 f"mpi: rank {self.source} sent {received} bytes, and the tensor has {len(self._buffers[0])}"

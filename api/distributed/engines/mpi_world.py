@@ -31,20 +31,20 @@ class MPIWorld:
 
     Note [One world a process]
     --------------------------
-    MPI starts once in a process, and the ranks that start together are its world for good; a group is a communicator of
-    some of them.  So processes that left a group may form another among themselves, but two jobs cannot join: ranks that
-    are restarted get a new world, since the launcher starts new processes.  (MPI's dynamic processes would allow more,
-    and the libraries support them too unevenly.)
+    MPI starts once in a process, and the ranks that start together are its world for good; a group is a communicator
+    of some of them.  So processes that left a group may form another among themselves, but two jobs cannot join: ranks
+    that are restarted get a new world, since the launcher starts new processes.  (MPI's dynamic processes would allow
+    more, and the libraries support them too unevenly.)
 
     Attributes
     ----------
-    MPI : module
+    mpi : module
         mpi4py's.
     name : str
         The same in all processes of this world.
     """
 
-    MPI: Any
+    mpi: Any
     name: str
 
     @classmethod
@@ -60,33 +60,32 @@ class MPIWorld:
         """
         if _started:
             return _started[0]
-        MPI = mpi_module()
-        launched = MPI.Is_initialized() or any(variable in os.environ for variable in _LAUNCHED)
-        _meet(
-            PrefixStore("before", store), rank, size, timeout
-        )  # MPI would wait for ever for who does not come
-        if MPI.Is_initialized():
+        mpi = mpi_module()
+        launched = mpi.Is_initialized() or any(variable in os.environ for variable in _LAUNCHED)
+        # MPI would wait for ever for who does not come.
+        _meet(PrefixStore("before", store), rank, size, timeout)
+        if mpi.Is_initialized():
             name = "launched"
         elif launched:
             name = "launched"
-            _initialize(MPI)
-            atexit.register(_finalize, MPI)  # mpiexec takes a process that does not say goodbye for a failure
+            _initialize(mpi)
+            atexit.register(_finalize, mpi)  # mpiexec takes a process that does not say goodbye for a failure
         else:
             name = _agree_on_name(store, rank)
             server = PMIServer(PrefixStore("pmi", store), rank, size, name, timeout)
             with server:
-                _initialize(MPI)
-            found = MPI.COMM_WORLD.Get_size()
+                _initialize(mpi)
+            found = mpi.COMM_WORLD.Get_size()
             if found != size:
                 raise DistBackendError(
-                    f"mpi: {_library(MPI)} started a world of {found} instead of {size} processes: it does not speak PMI-1. "
-                    "Start the program with its mpiexec, or use MPICH: pip install mpich"
+                    f"mpi: {_library(mpi)} started a world of {found} instead of {size} processes: it does not speak "
+                    "PMI-1. Start the program with its mpiexec, or use MPICH: pip install mpich"
                 )
-        MPI.COMM_WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+        mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
         _meet(PrefixStore("after", store), rank, size, timeout)
         if not launched:
             _remove_shared_names()
-        _started.append(cls(MPI, name))
+        _started.append(cls(mpi, name))
         return _started[0]
 
 
@@ -109,28 +108,29 @@ def mpi_module() -> Any:
         mpi4py.rc.initialize = False
         from mpi4py import MPI
     except (ImportError, RuntimeError, OSError) as error:
+        reason = str(error).partition("\n")[0]
         raise DistBackendError(
-            f"the mpi engine needs mpi4py and an MPI library ({error}): pip install 'tt-tensor[mpi]'"
+            f"the mpi engine needs mpi4py and an MPI library ({reason}): pip install 'tt-tensor[mpi]'"
         ) from error
     return MPI
 
 
-def _initialize(MPI: Any) -> None:
+def _initialize(mpi: Any) -> None:
     """Start MPI by ctypes, which lets other threads run meanwhile: PMIServer answers in one."""
     provided = ctypes.c_int()
-    code = ctypes.CDLL(MPI.__file__).MPI_Init_thread(None, None, _MULTIPLE, ctypes.byref(provided))
+    code = ctypes.CDLL(mpi.__file__).MPI_Init_thread(None, None, _MULTIPLE, ctypes.byref(provided))
     if code or provided.value < _MULTIPLE:
         what = f"MPI_Init_thread failed with {code}" if code else "does not allow several threads"
-        raise DistBackendError(f"mpi: {_library(MPI)}: {what}")
+        raise DistBackendError(f"mpi: {_library(mpi)}: {what}")
 
 
-def _finalize(MPI: Any) -> None:
-    if not MPI.Is_finalized():
-        MPI.Finalize()
+def _finalize(mpi: Any) -> None:
+    if not mpi.Is_finalized():
+        mpi.Finalize()
 
 
-def _library(MPI: Any) -> str:
-    return str(MPI.Get_library_version()).splitlines()[0].strip("\0 ")
+def _library(mpi: Any) -> str:
+    return str(mpi.Get_library_version()).splitlines()[0].strip("\0 ")
 
 
 def _agree_on_name(store: Store, rank: int) -> str:
