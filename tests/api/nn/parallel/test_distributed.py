@@ -181,7 +181,7 @@ def test_a_forward_after_an_unfinished_reduction_is_refused_and_names_the_parame
 def test_models_that_differ_between_ranks_are_refused_on_all_ranks():
     def build():
         with pytest.raises(
-            RuntimeError, match="DDP expects same model across all ranks|appears not to match"
+            RuntimeError, match=r"DDP expects same model across all ranks|appears not to match"
         ):
             DistributedDataParallel(nn.Linear(1, 1 + dist.get_rank()))
         with pytest.raises(RuntimeError, match="DDP expects same model across all ranks"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import tt
 from tt.distributed.engines.threads import run_threads
 from tt.utils.data import DistributedSampler
 
