@@ -270,14 +270,13 @@ class Reducer:
         self._running = False
         self.iterations += 1
         if self._used is not None:
-            used = self._used.to(self._parameters[0].device)
-            collectives.all_reduce(used, group=self._group)
-            self._unused_everywhere = frozenset(
-                place for place, count in enumerate(used.tolist()) if not count
-            )
+            self._share_use(self._used)
         works, self._works = self._works, []
-        if self._alone():
-            return
+        if not self._alone():
+            self._hand_out(works)
+
+    def _hand_out(self, works: list[tuple[GradBucket, Any]]) -> None:
+        """Wait for all buckets, and give each parameter its average."""
         for bucket, work in works:
             reduced = work.wait()
             if self._hook is not None:
@@ -296,19 +295,23 @@ class Reducer:
     # --- ranks that have no batches left ----------------------------------------------------------------------------
 
     def answer(self) -> None:
-        """Take part in a pass of the other ranks with gradients of zero."""
+        """Take part in a pass of the other ranks with gradients of zero; the averages arrive here as well."""
         self.rebuild()
         self.iterations += 1
         works = []
         for bucket in self.buckets:
             bucket.buffer().zero_()
-            works.append(self._start(bucket))
+            works.append((bucket, self._start(bucket)))
         if self._looks():
             self._unreached = [] if self.static_graph else None
-            used = tt.zeros(len(self._parameters), dtype=tt.int32, device=self._parameters[0].device)
-            collectives.all_reduce(used, group=self._group)
-        for work in works:
-            work.wait()
+            self._share_use(tt.zeros(len(self._parameters), dtype=tt.int32))
+        self._hand_out(works)
+
+    def _share_use(self, used: Tensor) -> None:
+        """Find out which parameters no rank has used."""
+        used = used.to(self._parameters[0].device)
+        collectives.all_reduce(used, group=self._group)
+        self._unused_everywhere = frozenset(place for place, count in enumerate(used.tolist()) if not count)
 
 
 def _leaves(outputs: Any) -> set[int]:

@@ -18,7 +18,7 @@ from tt.distributed.errors import DistBackendError
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores import Store
 
-__all__ = ["MPIBackend"]
+__all__ = ["Mpi"]
 
 _DTYPES = {
     "float64": "DOUBLE",
@@ -47,7 +47,7 @@ _FAREWELL = 10.0
 """Seconds that `shutdown` waits for the other ranks."""
 
 
-class MPIBackend(Backend):
+class Mpi(Backend):
     """Collectives by MPI: MPICH or Intel MPI with or without mpiexec, every other MPI library with it."""
 
     name: ClassVar[str] = "mpi"
@@ -231,7 +231,7 @@ class _Request:
 
     __slots__ = ("_buffers", "_engine", "_request", "source")
 
-    def __init__(self, engine: MPIBackend, request: Any, *buffers: Any) -> None:
+    def __init__(self, engine: Mpi, request: Any, *buffers: Any) -> None:
         self._engine, self._request, self._buffers = engine, request, buffers
         self.source: int | None = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -95,10 +97,11 @@ def test_the_state_of_all_ranks_is_gathered_and_loads_into_one_and_into_several(
                 own.state_dict()
         saved = [own.state_dict() if dist.get_rank() == 1 else None]
         dist.broadcast_object_list(saved, src=1)
+        kept = copy.deepcopy(saved[0])  # as a file would: a state dict holds the optimizer's own tensors
         fresh = ZeroRedundancyOptimizer(parallel.parameters(), tt.optim.Adam, lr=1.0)
         fresh.load_state_dict(saved[0])
         steps(parallel, fresh, part(DATA)[3:])
-        return values(model), saved[0]
+        return values(model), kept
 
     found = run_threads(save, 2)
     for parameters, _ in found:
