@@ -43,7 +43,7 @@ _OPERATIONS = {
     "BOR": "BOR",
     "BXOR": "BXOR",
 }
-_FAREWELL = 10.0
+_FAREWELL = 3.0
 """Seconds that `shutdown` waits for the other ranks."""
 
 

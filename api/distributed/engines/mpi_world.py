@@ -83,7 +83,7 @@ class MPIWorld:
                 )
         mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
         _meet(PrefixStore("after", store), rank, size, timeout)
-        if not launched:
+        if mpi.COMM_WORLD.Get_size() == size:
             _remove_shared_names()
         _started.append(cls(mpi, name))
         return _started[0]
