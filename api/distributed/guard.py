@@ -23,17 +23,27 @@ from typing import Any, Final
 
 from tt.distributed.backend import Backend, Pending
 from tt.distributed.call import Call
-from tt.distributed.errors import CollectiveMismatchError, DistError, DistTimeoutError, RankReport
+from tt.distributed.errors import (
+    CollectiveMismatchError,
+    DistBackendError,
+    DistError,
+    DistTimeoutError,
+    RankReport,
+)
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 
-__all__ = ["Guard", "Left", "Trouble", "leave"]
+__all__ = ["Guard", "Left", "Trouble", "leave", "reason_of"]
 
 _RECORD: Final = struct.Struct("<QqIIiiIIq")
 """Sequence number, elements, name, dtype, root, reduction, checksum, and twelve bytes for later."""
 _REPORTS_WITHIN: Final = 1.5  # seconds for which ranks wait for the reports of others
 
 _LONGEST_REASON: Final = 300
+_CONSEQUENCES: Final = tuple(
+    f"raised {each.__name__}" for each in (DistTimeoutError, CollectiveMismatchError, DistBackendError)
+)
+"""Why a rank leaves that has failed because of others: where it was says more."""
 
 _NAMES: Final = (
     "all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "all_gather_object", "gather",
@@ -90,6 +100,12 @@ def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> No
         store.set("left", b"1")
     except (DistError, OSError):
         pass
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a rank ends that raised an error; errors of other ranks are not told again."""
+    name = type(error).__name__
+    return f"raised {name}" if isinstance(error, DistError) else f"raised {name}: {error}"
 
 
 class Guard:
@@ -237,11 +253,12 @@ class Guard:
         return found
 
     def _silent(self, rank: int) -> str:
-        left = f"left/{self.ranks[rank]}"
-        if self.job.check([left]):
-            return str(json.loads(self.job.get(left))["reason"])
-        if self.job.check([f"at/{self.ranks[rank]}"]):
-            return f"elsewhere: last seen at {self.job.get(f'at/{self.ranks[rank]}').decode()}"
+        left, at = f"left/{self.ranks[rank]}", f"at/{self.ranks[rank]}"
+        reason = str(json.loads(self.job.get(left))["reason"]) if self.job.check([left]) else ""
+        if self.job.check([at]) and reason in ("", *_CONSEQUENCES):
+            return f"elsewhere: last seen at {self.job.get(at).decode()}"
+        if reason:
+            return reason
         return "silent (in no operation of this group, stopped or dead)"
 
 

@@ -15,7 +15,7 @@ import tt
 from tt.distributed.engines.names import by_device
 from tt.distributed.errors import DistError
 from tt.distributed.process_group import ProcessGroup
-from tt.distributed.guard import leave
+from tt.distributed.guard import leave, reason_of
 from tt.distributed.progress import Progress
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import HashStore, PrefixStore, Store
@@ -294,5 +294,4 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
 
 def _at_exit() -> None:
     error = getattr(sys, "last_value", None)
-    what = "ended" if error is None else f"raised {type(error).__name__}: {error}"
-    _PROCESS.leave(what)
+    _PROCESS.leave("ended" if error is None else reason_of(error))

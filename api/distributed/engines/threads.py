@@ -290,6 +290,7 @@ def run_threads(
     >>> dist.run_threads(program, 4)[3]
     tensor([6., 6.])
     """
+    from tt.distributed.guard import reason_of
     from tt.distributed.stores.hash_store import HashStore  # and the world: both know this module's folder
     from tt.distributed.world import World, destroy_process_group, init_process_group, is_initialized
 
@@ -307,7 +308,7 @@ def run_threads(
             reason = "ended: its function returned"
         except BaseException as error:
             errors.append((time.monotonic(), error))
-            reason = f"raised {type(error).__name__}: {error}"
+            reason = reason_of(error)
         try:
             if is_initialized():
                 world.leave(reason)
