@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tt.distributed.stores.hash_store import HashStore
+from tt.distributed.stores.prefix_store import PrefixStore
 from tt.distributed.stores.store import Store
 
-__all__ = ["Store"]
+__all__ = ["HashStore", "PrefixStore", "Store"]
