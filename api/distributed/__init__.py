@@ -13,7 +13,7 @@ from tt.distributed.errors import (
     QueueEmptyError,
 )
 from tt.distributed.reduce_op import ReduceOp
-from tt.distributed.stores import Store
+from tt.distributed.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from tt.distributed.work import Work
 
 __all__ = [
@@ -24,8 +24,12 @@ __all__ = [
     "DistNetworkError",
     "DistStoreError",
     "DistTimeoutError",
+    "FileStore",
+    "HashStore",
+    "PrefixStore",
     "QueueEmptyError",
     "ReduceOp",
     "Store",
+    "TCPStore",
     "Work",
 ]
