@@ -161,6 +161,8 @@ class FileStore(Store):
     >>> store.set("key", "value")
     >>> store.get("key")
     b'value'
+    >>> del store
+    >>> folder.cleanup()
     """
 
     def __init__(self, file_name: str | os.PathLike[str], world_size: int = -1) -> None:

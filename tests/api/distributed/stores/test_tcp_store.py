@@ -133,6 +133,7 @@ def test_a_stopped_server_is_an_error_after_the_timeout(other_process, monkeypat
     store = dist.TCPStore("127.0.0.1", other_process.port)
     store.set_timeout(timedelta(milliseconds=100))
     other_process.send_signal(signal.SIGSTOP)
+    os.waitpid(other_process.pid, os.WUNTRACED)
     with pytest.raises(dist.DistNetworkError, match=r"does not answer for 0\.3 s"):
         store.set("k", "v")
 
