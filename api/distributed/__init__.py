@@ -13,6 +13,7 @@ from tt.distributed.errors import (
     QueueEmptyError,
 )
 from tt.distributed.reduce_op import ReduceOp
+from tt.distributed.rendezvous import register_rendezvous_handler, rendezvous
 from tt.distributed.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from tt.distributed.work import Work
 
@@ -32,4 +33,6 @@ __all__ = [
     "Store",
     "TCPStore",
     "Work",
+    "register_rendezvous_handler",
+    "rendezvous",
 ]
