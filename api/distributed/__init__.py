@@ -38,7 +38,6 @@ from tt.distributed.gathering import (
     gather,
     scatter,
 )
-from tt.distributed.process_group import ProcessGroup
 from tt.distributed.new_groups import new_group, new_subgroups, new_subgroups_by_enumeration, split_group
 from tt.distributed.objects import (
     all_gather_object,
@@ -49,6 +48,7 @@ from tt.distributed.objects import (
     send_object_list,
 )
 from tt.distributed.point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.ranks import (
     get_backend,
     get_backend_config,
@@ -69,7 +69,8 @@ from tt.distributed.ranks import (
 )
 from tt.distributed.recorder import FlightRecord
 from tt.distributed.reduce_op import ReduceOp
-from tt.distributed.stores import HashStore, PrefixStore, Store
+from tt.distributed.rendezvous import register_rendezvous_handler, rendezvous
+from tt.distributed.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 from tt.distributed.work import Work
 from tt.distributed.world import (
     GroupMember,
@@ -83,8 +84,8 @@ from tt.distributed.world import (
 
 __all__ = [
     "Backend", "CollectiveMismatchError", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError",
-    "DistTimeoutError", "FlightRecord", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
-    "QueueEmptyError", "RankReport", "ReduceOp", "Store", "Work", "all_gather", "all_gather_coalesced",
+    "DistTimeoutError", "FileStore", "FlightRecord", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
+    "QueueEmptyError", "RankReport", "ReduceOp", "Store", "TCPStore", "Work", "all_gather", "all_gather_coalesced",
     "all_gather_into_tensor", "all_gather_object", "all_gather_single", "all_reduce", "all_reduce_coalesced",
     "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
     "default_pg_timeout", "destroy_process_group", "flight_recorder", "gather", "gather_object", "get_backend",
@@ -93,6 +94,6 @@ __all__ = [
     "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
     "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "isend", "monitored_barrier", "new_group",
     "new_subgroups", "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_scatter",
-    "reduce_scatter_single", "reduce_scatter_tensor", "run_threads", "scatter", "scatter_object_list", "send",
+    "reduce_scatter_single", "reduce_scatter_tensor", "register_rendezvous_handler", "rendezvous", "run_threads", "scatter", "scatter_object_list", "send",
     "send_object_list", "split_group",
 ]  # fmt: skip

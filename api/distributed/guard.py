@@ -123,7 +123,9 @@ class Guard:
         Whether collectives are compared before they start.
     """
 
-    def __init__(self, name: str, rank: int, ranks: list[int], store: Store, job: Store, enabled: bool) -> None:
+    def __init__(
+        self, name: str, rank: int, ranks: list[int], store: Store, job: Store, enabled: bool
+    ) -> None:
         self.name, self.rank, self.ranks = name, rank, ranks
         self.store, self.job = store, job
         self.enabled = enabled and len(ranks) > 1
@@ -212,10 +214,14 @@ class Guard:
             self.store.set("trouble", b"1")
             reports = tuple((yield from self._reports("stopped", call)))
         except (DistError, OSError) as error:
-            return DistTimeoutError(f"{call} did not end within {seconds:g} s, and the store is gone: {error}")
+            return DistTimeoutError(
+                f"{call} did not end within {seconds:g} s, and the store is gone: {error}"
+            )
         where = _summary(reports)
         if isinstance(cause, Left):
-            return DistTimeoutError(f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {where}", reports)
+            return DistTimeoutError(
+                f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {where}", reports
+            )
         if isinstance(cause, Trouble):
             return DistTimeoutError(
                 f"{_numbered(call)} of group {self.name} was given up because another rank did not come: {where}",

@@ -190,7 +190,9 @@ class Progress:
                 self._advance(lane, queue)
             if background and not operation.is_completed():
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name=f"{self.name} progress", daemon=True)
+                    self._thread = threading.Thread(
+                        target=self._run, name=f"{self.name} progress", daemon=True
+                    )
                     self._thread.start()
                 self._work.notify()
 

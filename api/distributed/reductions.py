@@ -27,9 +27,13 @@ def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:
     if dtype.is_complex and kind in _ONLY_REAL:
         raise ValueError(f"{name} does not support ReduceOp.{kind.name} on complex tensors")
     if kind in _BITWISE and (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for integers and bool")
+        raise RuntimeError(
+            f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for integers and bool"
+        )
     if kind in (_Kind.AVG, _Kind.PREMUL_SUM) and not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for floating point and complex")
+        raise RuntimeError(
+            f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for floating point and complex"
+        )
     if kind is _Kind.PREMUL_SUM and op.factor is None:
         raise ValueError(f"{name}: ReduceOp.PREMUL_SUM needs a factor: ReduceOp.PREMUL_SUM(0.5)")
     return op

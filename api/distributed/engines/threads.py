@@ -52,7 +52,9 @@ class _Collective:
 
     source = None
 
-    def __init__(self, hub: _Hub, number: int, rank: int, part: Any, take: Callable[[_Meeting], object]) -> None:
+    def __init__(
+        self, hub: _Hub, number: int, rank: int, part: Any, take: Callable[[_Meeting], object]
+    ) -> None:
         self._hub, self._number, self._take = hub, number, take
         with hub.lock:
             self._meeting = hub.meetings.setdefault(number, _Meeting(hub.size))
@@ -318,7 +320,9 @@ def run_threads(
         finally:
             world.forget_thread()
 
-    threads = [threading.Thread(target=run, args=(rank,), name=f"rank {rank}", daemon=True) for rank in range(size)]
+    threads = [
+        threading.Thread(target=run, args=(rank,), name=f"rank {rank}", daemon=True) for rank in range(size)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
