@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any, Final
@@ -166,6 +167,13 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
     """Handle ``env://``: what the launcher, or a person, has set."""
     query = dict(parse_qsl(urlparse(url).query))
     launch = launched_by()
+    if (
+        launch is not None
+        and launch.launcher in ("mpiexec", "openmpi")
+        and not (launch.address and launch.port)
+    ):
+        yield of_mpi(launch, timeout), launch.rank, launch.size
+        raise RuntimeError("Unable to perform re-rendezvous using env:// method")
     found = {
         "RANK": query.get("rank") or os.environ.get("RANK") or known(launch, "rank"),
         "WORLD_SIZE": query.get("world_size") or os.environ.get("WORLD_SIZE") or known(launch, "size"),
@@ -180,6 +188,19 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
     )
     yield tcp_store(found["MASTER_ADDR"], port, rank, world_size, timeout), rank, world_size
     raise RuntimeError("Unable to perform re-rendezvous using env:// method")
+
+
+def of_mpi(launch: Launch, timeout: timedelta) -> Store:
+    """Return a store that rank 0 serves at an address that MPI tells the others."""
+    from tt.distributed.engines.mpi_world import share  # where MPI is the launcher
+
+    if launch.rank == 0:
+        host = "127.0.0.1" if launch.local_size == launch.size else socket.gethostname()
+        store = TCPStore(host, 0, launch.size, True, timeout, wait_for_workers=False, multi_tenant=True)
+        share((host, store.port))
+        return store
+    host, port = share(None)
+    return TCPStore(host, port, launch.size, False, timeout)
 
 
 def known(launch: Launch | None, name: str) -> str:

@@ -17,7 +17,7 @@ from tt.distributed.engines.pmi import PMIServer
 from tt.distributed.errors import DistBackendError, DistStoreError, DistTimeoutError
 from tt.distributed.stores import PrefixStore, Store
 
-__all__ = ["MPIWorld", "mpi_module"]
+__all__ = ["MPIWorld", "mpi_module", "share"]
 
 _LAUNCHED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """Variables of processes that mpiexec or srun started: there MPI knows its world."""
@@ -91,6 +91,21 @@ class MPIWorld:
 
 _started: list[MPIWorld] = []
 """None or one, see Note [One world a process]."""
+
+
+def share(value: Any) -> Any:
+    """Return rank 0's value on all ranks that mpiexec or srun started; they start MPI for that.
+
+    Raises
+    ------
+    DistBackendError
+        mpi4py is not installed.
+    """
+    mpi = mpi_module()
+    if not mpi.Is_initialized():
+        _initialize(mpi)
+        atexit.register(_finalize, mpi)
+    return mpi.COMM_WORLD.bcast(value, root=0)
 
 
 @cache
