@@ -173,6 +173,12 @@ def main():
         from mpi4py import MPI
 
         rank = MPI.COMM_WORLD.Get_rank()
+    if program == "unannounced":  # nothing is said about the world, and nothing is destroyed
+        dist.init_process_group()
+        x = tt.ones(2)
+        dist.all_reduce(x)
+        same(x, [int(size)] * 2)
+        return
     start(file, int(rank), int(size), float(timeout))
     known = {"collectives": collectives, "background": background, "groups": groups, "names": names}
     try:

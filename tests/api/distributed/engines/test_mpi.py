@@ -92,7 +92,7 @@ def test_groups_of_some_ranks_work_and_the_job_can_start_again(tmp_path):
     assert outcomes("groups", tmp_path, 3, timeout=30) == [(0, "")] * 3
 
 
-@pytest.mark.parametrize("program", ["collectives", "groups"])
+@pytest.mark.parametrize("program", ["collectives", "groups", "unannounced"])
 def test_under_mpiexec_it_is_the_same(program, tmp_path):
     if launcher() is None:
         pytest.skip("there is no mpiexec")
