@@ -140,7 +140,9 @@ def _initialize(mpi: Any) -> None:
 
 
 def _finalize(mpi: Any) -> None:
-    if not mpi.Is_finalized():  # by ctypes, too: this process may serve the store that another rank still waits for
+    if (
+        not mpi.Is_finalized()
+    ):  # by ctypes, too: this process may serve the store that another rank still waits for
         ctypes.CDLL(mpi.__file__).MPI_Finalize()
 
 
