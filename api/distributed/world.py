@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
 from importlib.util import find_spec
@@ -56,6 +57,18 @@ class World:
     def forget_thread(self) -> None:
         """Let this thread see the world of the process again."""
         del _thread.world
+
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function in a thread that works for this rank."""
+        before = getattr(_thread, "world", None)
+        _thread.world = self
+        try:
+            return function(*args)
+        finally:
+            if before is None:
+                del _thread.world
+            else:
+                _thread.world = before
 
     def leave(self, reason: str) -> None:
         """Tell the other ranks that this one ends."""

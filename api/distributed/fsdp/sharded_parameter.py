@@ -11,7 +11,7 @@ from tt import Tensor
 from tt.distributed import gathering, ranks
 from tt.nn import Parameter
 
-__all__ = ["Placement", "ShardedParameter", "padded"]
+__all__ = ["Placement", "ShardedParameter", "ShardedTensor", "padded", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,54 @@ class Placement:
         """How many elements a row has."""
         return prod(self.shape[1:])
 
+    @property
+    def rank(self) -> int:
+        """The rank of this process in the group."""
+        return ranks.get_rank(self.group)
+
+    def part(self, tensor: Tensor) -> Tensor:
+        """Return this rank's rows of the whole."""
+        first, end = self.of_rank(self.rank)
+        return tensor.detach().reshape(self.rows, *self.shape[1:])[first:end]
+
     def of_rank(self, rank: int) -> tuple[int, int]:
         """Return the first row of a rank and the one after its last."""
         first = min(rank * self.chunk, self.rows)
         return first, min(first + self.chunk, self.rows)
 
 
-class ShardedParameter(Parameter):
+class _Part:
+    """What tensors have of which this rank keeps some rows."""
+
+    placement: Placement
+
+    def to_local(self) -> Tensor:
+        """Return this rank's part as an ordinary tensor that shares its memory."""
+        return self.detach().as_subclass(Tensor)  # type: ignore[attr-defined, no-any-return]  # of a tensor's class
+
+    def full_tensor(self) -> Tensor:
+        """Return the whole; all ranks call it."""
+        return whole(self.to_local(), self.placement)
+
+
+class ShardedTensor(_Part, Tensor):
+    """A tensor of which this rank keeps some rows, as state dicts have them; its shape and values are the part's.
+
+    Attributes
+    ----------
+    placement : Placement
+        How it is divided.
+    """
+
+    @classmethod
+    def of(cls, part: Tensor, placement: Placement) -> ShardedTensor:
+        """Return a part that shares a tensor's memory."""
+        made: ShardedTensor = part.detach().as_subclass(cls)
+        made.placement = placement
+        return made
+
+
+class ShardedParameter(_Part, Parameter):
     """A parameter of which this rank keeps some rows; its shape, values and gradient are those of the part.
 
     Attributes
@@ -59,25 +100,13 @@ class ShardedParameter(Parameter):
         How it is divided.
     """
 
-    placement: Placement
-
     @classmethod
     def of(cls, parameter: Tensor, group: Any) -> ShardedParameter:
         """Return this rank's part of a parameter that all ranks have whole."""
         placement = Placement(group, tuple(parameter.shape))
-        first, end = placement.of_rank(ranks.get_rank(group))
-        rows = parameter.detach().reshape(placement.rows, *parameter.shape[1:])
-        made = cls(rows[first:end].clone(), requires_grad=parameter.requires_grad)
+        made = cls(placement.part(parameter).clone(), requires_grad=parameter.requires_grad)
         made.placement = placement
         return made
-
-    def to_local(self) -> Tensor:
-        """Return this rank's part as an ordinary tensor that shares its memory."""
-        return self.detach().as_subclass(Tensor)
-
-    def full_tensor(self) -> Tensor:
-        """Return the whole; all ranks call it."""
-        return whole(self.to_local(), self.placement)
 
 
 def padded(part: Tensor, placement: Placement) -> Tensor:
