@@ -23,7 +23,8 @@ def member(group: Any, name: str) -> ProcessGroup | None:
         return default_group()
     if group == GroupMember.NON_GROUP_MEMBER:
         warnings.warn(
-            f"Running {name} on global rank {get_rank()} which does not belong to the given group.", stacklevel=3
+            f"Running {name} on global rank {get_rank()} which does not belong to the given group.",
+            stacklevel=3,
         )
         return None
     if not isinstance(group, ProcessGroup):
@@ -31,7 +32,9 @@ def member(group: Any, name: str) -> ProcessGroup | None:
     return group
 
 
-def group_rank(group: ProcessGroup, rank: int | None, within: int | None, name: str, default: int | None = None) -> int:
+def group_rank(
+    group: ProcessGroup, rank: int | None, within: int | None, name: str, default: int | None = None
+) -> int:
     """Return a rank in the group that is given as one of the job, or as one of the group."""
     if within is not None:
         if rank is not None:
@@ -93,7 +96,8 @@ def same_sizes(tensors: Sequence[Tensor], numel: int, name: str, count: int) -> 
     for at, each in enumerate(tensors):
         if each.numel() != numel:
             raise RuntimeError(
-                f"`{name}`: all tensors must have the same size, and number {at} has {each.numel()} elements, not {numel}"
+                f"`{name}`: all tensors must have the same size, and number {at} has {each.numel()} elements,"
+                f" not {numel}"
             )
 
 

@@ -22,7 +22,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
     """Combine the tensors of all ranks; each of them gets the result, in place.
 
     Parameters
@@ -73,7 +75,9 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         target.finish()
         return None
 
-    return found.collective(Call("all_reduce", tensor, op=reduction), tensor.device.type, body, async_op, [tensor])
+    return found.collective(
+        Call("all_reduce", tensor, op=reduction), tensor.device.type, body, async_op, [tensor]
+    )
 
 
 def reduce(
@@ -127,7 +131,11 @@ def reduce(
 
 
 def broadcast(
-    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
 ) -> Work | None:
     """Copy the tensor of one rank into those of all others.
 
@@ -166,7 +174,9 @@ def broadcast(
             target.finish()
         return None
 
-    return found.collective(Call("broadcast", tensor, root=root), tensor.device.type, body, async_op, [tensor])
+    return found.collective(
+        Call("broadcast", tensor, root=root), tensor.device.type, body, async_op, [tensor]
+    )
 
 
 def barrier(
@@ -210,7 +220,9 @@ def barrier(
     return found.collective(Call("barrier"), found.first_device, body, async_op, timeout=timeout)
 
 
-def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(
+    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
     """Wait until all ranks have called it; the error names those that have not.
 
     Every operation of tt names them; this one exists for programs that call it.
@@ -279,7 +291,9 @@ def all_reduce_coalesced(
         return None
 
     sizes = [each.numel() for each in given]
-    call = Call("all_reduce_coalesced", given[0], op=reduction, agree=sizes, detail=f"and {len(given) - 1} more")
+    call = Call(
+        "all_reduce_coalesced", given[0], op=reduction, agree=sizes, detail=f"and {len(given) - 1} more"
+    )
     return found.collective(call, given[0].device.type, body, async_op, given)
 
 

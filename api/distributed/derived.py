@@ -16,6 +16,7 @@ __all__ = [
     "reduce_scatter", "scatter", "together",
 ]  # fmt: skip
 
+
 class _All:
     """Is done when several operations are."""
 
@@ -141,7 +142,9 @@ def reduce(engine: Backend, tensor: Tensor, root: int, op: ReduceOp) -> Steps:
         yield engine.reduce(prepared.tensor, root, prepared.op)
         result = prepared.tensor
     else:
-        parts = tt.empty((engine.size, *prepared.tensor.shape), dtype=prepared.tensor.dtype, device=tensor.device)
+        parts = tt.empty(
+            (engine.size, *prepared.tensor.shape), dtype=prepared.tensor.dtype, device=tensor.device
+        )
         yield from gather(engine, parts if engine.rank == root else None, prepared.tensor, root)
         if engine.rank == root:
             result = combine(parts, prepared.op.kind)

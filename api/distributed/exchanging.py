@@ -17,11 +17,21 @@ from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import check_reduction
 from tt.distributed.work import Work
 
-__all__ = ["all_to_all", "all_to_all_single", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor"]
+__all__ = [
+    "all_to_all",
+    "all_to_all_single",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+]
 
 
 def reduce_scatter(
-    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Combine the lists of all ranks element by element; rank i gets element i.
 
@@ -113,7 +123,10 @@ def _reduced(
 
 
 def all_to_all(
-    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Send tensor i of a list to rank i, and fill another list with what all ranks send to this one.
 
@@ -143,7 +156,9 @@ def all_to_all(
         return None
     for name, each in (("output_tensor_list", outputs), ("input_tensor_list", inputs)):
         if len(each) != found.size():
-            raise RuntimeError(f"`{name}` must have one tensor for each of the {found.size()} ranks, got {len(each)}")
+            raise RuntimeError(
+                f"`{name}` must have one tensor for each of the {found.size()} ranks, got {len(each)}"
+            )
     sent, received = [each.numel() for each in inputs], [each.numel() for each in outputs]
     call = Call("all_to_all", inputs[0], compared=False)
 
@@ -222,7 +237,9 @@ def _split_sizes(tensor: Tensor, given: Sequence[int] | None, size: int) -> list
     rows = tensor.shape[0] if tensor.ndim else 1
     if not given:
         if rows % size:
-            raise RuntimeError(f"Tensor's dim 0 does not divide equally across group size: {rows} rows, {size} ranks")
+            raise RuntimeError(
+                f"Tensor's dim 0 does not divide equally across group size: {rows} rows, {size} ranks"
+            )
         return [tensor.numel() // size] * size
     if len(given) != size:
         raise RuntimeError(f"Number of tensor splits not equal to group size: {len(given)} and {size}")

@@ -32,7 +32,9 @@ def _joined(inputs: list[Tensor]) -> Tensor:
     return tt.cat([each.detach().reshape(-1) for each in inputs])
 
 
-def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
     """Gather the tensors of all ranks into a list, on every rank.
 
     Parameters
@@ -126,7 +128,10 @@ all_gather_single = all_gather_into_tensor
 
 
 def all_gather_coalesced(
-    output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+    output_tensor_lists: list[list[Tensor]],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Gather several tensors of all ranks at once.
 
@@ -163,7 +168,9 @@ def all_gather_coalesced(
 
     sizes = [each.numel() for each in inputs]
     call = Call("all_gather_coalesced", inputs[0], agree=sizes, detail=f"and {len(inputs) - 1} more")
-    return found.collective(call, inputs[0].device.type, body, async_op, [each for row in outputs for each in row])
+    return found.collective(
+        call, inputs[0].device.type, body, async_op, [each for row in outputs for each in row]
+    )
 
 
 def gather(

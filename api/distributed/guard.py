@@ -3,14 +3,15 @@
 Note [The guard]
 ----------------
 Each rank sends a record of 48 bytes with `Backend.exchange`: the number of the collective, its name, dtype, number of
-elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.  If
-not, every rank has the same records, and every rank raises CollectiveMismatchError; nothing else was sent, so the group
-stays usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
+elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.
+Otherwise every rank has the same records and raises CollectiveMismatchError; nothing else was sent, so the group stays
+usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
 
-A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait, post
-what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its program ends,
-or it destroys its groups) says so in the store, with the number of its last collective in each group; whoever waits for a
-later one fails at once.  After a timeout the group is unusable: a message that is late would be taken for a later one.
+A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait,
+post what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its
+program ends, or it destroys its groups) says so in the store, with the number of its last collective in each group;
+whoever waits for a later one fails at once.  After a timeout the group is unusable: a message that is late would be
+taken for a later one.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ class Guard:
         Whether collectives are compared before they start.
     """
 
-    def __init__(self, name: str, rank: int, ranks: list[int], store: Store, job: Store, enabled: bool) -> None:
+    def __init__(
+        self, name: str, rank: int, ranks: list[int], store: Store, job: Store, enabled: bool
+    ) -> None:
         self.name, self.rank, self.ranks = name, rank, ranks
         self.store, self.job = store, job
         self.enabled = enabled and len(ranks) > 1
@@ -212,10 +215,14 @@ class Guard:
             self.store.set("trouble", b"1")
             reports = tuple((yield from self._reports("stopped", call)))
         except (DistError, OSError) as error:
-            return DistTimeoutError(f"{call} did not end within {seconds:g} s, and the store is gone: {error}")
+            return DistTimeoutError(
+                f"{call} did not end within {seconds:g} s, and the store is gone: {error}"
+            )
         where = _summary(reports)
         if isinstance(cause, Left):
-            return DistTimeoutError(f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {where}", reports)
+            return DistTimeoutError(
+                f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {where}", reports
+            )
         if isinstance(cause, Trouble):
             return DistTimeoutError(
                 f"{_numbered(call)} of group {self.name} was given up because another rank did not come: {where}",

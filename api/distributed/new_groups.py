@@ -111,7 +111,9 @@ def new_group(
         started = {} if engine is None else {parent.first_device: engine}
     if world.rank not in members:
         return GroupMember.NON_GROUP_MEMBER
-    made = ProcessGroup(name, members, world, engines, timeout, group_desc or "undefined", started, pg_options)
+    made = ProcessGroup(
+        name, members, world, engines, timeout, group_desc or "undefined", started, pg_options
+    )
     made.bound_device_id = device_id
     made.engine(made.first_device)
     world.groups[name] = made
@@ -303,7 +305,14 @@ def split_group(
             ranks = [parent.ranks[rank] for rank in row]
             started = {parent.first_device: engine}
             own = ProcessGroup(
-                name, ranks, world, parent.engine_names, timeout, group_desc or "undefined", started, pg_options
+                name,
+                ranks,
+                world,
+                parent.engine_names,
+                timeout,
+                group_desc or "undefined",
+                started,
+                pg_options,
             )
             world.groups[name] = own
     return own

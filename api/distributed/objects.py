@@ -37,7 +37,9 @@ def _padded(data: Tensor, length: int) -> Tensor:
 
 def _list(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list):
-        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type list, got {type(value)}")
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type list, got {type(value)}"
+        )
     return value
 
 
@@ -75,7 +77,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     if found is None:
         return
     if len(object_list) != found.size():
-        raise RuntimeError(f"`object_list` must have {found.size()} elements, one for each rank, got {len(object_list)}")
+        raise RuntimeError(
+            f"`object_list` must have {found.size()} elements, one for each rank, got {len(object_list)}"
+        )
     own = _packed(obj)
     rows: list[Tensor] = []
 
@@ -207,7 +211,9 @@ def broadcast_object_list(
         received.append(data)
         return None
 
-    call = Call("broadcast_object_list", root=root, agree=[len(object_list)], detail=f"of {len(object_list)} objects")
+    call = Call(
+        "broadcast_object_list", root=root, agree=[len(object_list)], detail=f"of {len(object_list)} objects"
+    )
     found.collective(call, "cpu", body, False)
     if not here:
         object_list[:] = _unpacked(received[0])
@@ -253,7 +259,7 @@ def scatter_object_list(
     found = member(group, "scatter_object_list")
     if found is None:
         return
-    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+    if not _list(scatter_object_output_list, "scatter_object_output_list"):
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     root = group_rank(found, src, group_src, "scatter_object_list", default=0)
     packed: list[Tensor] = []

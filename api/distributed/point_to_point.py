@@ -212,7 +212,13 @@ class P2POp:
         self.tag = tag
 
     def __repr__(self) -> str:
-        return f"P2POp({self.op.__name__}, peer={self.peer}, tag={self.tag}, shape={tuple(self.tensor.shape)})"
+        return (
+            f"P2POp({self.op.__name__}, peer={self.peer}, tag={self.tag}, shape={tuple(self.tensor.shape)})"
+        )
+
+
+def _is_batch(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, P2POp) for each in value)
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
@@ -244,8 +250,10 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     >>> dist.run_threads(program, 3)
     [2.0, 0.0, 1.0]
     """
-    if not isinstance(p2p_op_list, list) or not p2p_op_list or not all(isinstance(p, P2POp) for p in p2p_op_list):
-        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to be of type ``tt.distributed.P2POp``.")
+    if not (p2p_op_list and _is_batch(p2p_op_list)):
+        raise ValueError(
+            "Invalid ``p2p_op_list``. Each op is expected to be of type ``tt.distributed.P2POp``."
+        )
     if any(each.group is not p2p_op_list[0].group for each in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
     if p2p_op_list[0].group is None:

@@ -150,7 +150,9 @@ class ProcessGroup:
         timeout: timedelta | None = None,
     ) -> Operation | None:
         """Run a collective after the earlier ones of this group; return its Work where it is asynchronous."""
-        operation = self._started(call, device, body, async_op or self.coalescing is not None, True, result, timeout)
+        operation = self._started(
+            call, device, body, async_op or self.coalescing is not None, True, result, timeout
+        )
         if self.coalescing is not None:
             self.coalescing.append(operation)
         if async_op:
@@ -161,7 +163,12 @@ class ProcessGroup:
         return None
 
     def message(
-        self, call: Call, device: str, body: Callable[[Backend], Steps], async_op: bool, result: list[Any] | None = None
+        self,
+        call: Call,
+        device: str,
+        body: Callable[[Backend], Steps],
+        async_op: bool,
+        result: list[Any] | None = None,
     ) -> Operation:
         """Run a send or a receive, which waits for no other operation; return its Work."""
         operation = self._started(call, device, body, async_op, False, result, None)
@@ -187,7 +194,9 @@ class ProcessGroup:
         engine = self.engine(device)
         world = self._world
         seconds = (self.timeout if timeout is None else timeout).total_seconds()
-        with world.progress.lock:  # two threads of a rank may call at once; their numbers are in the order of the lane
+        with (
+            world.progress.lock
+        ):  # two threads of a rank may call at once; their numbers are in the order of the lane
             if ordered:
                 self.guard.sequence += 1
                 call.sequence = self.guard.sequence
@@ -199,7 +208,12 @@ class ProcessGroup:
         return operation
 
     def _steps(
-        self, call: Call, engine: Backend, body: Callable[[Backend], Steps], seconds: float, record: FlightRecord
+        self,
+        call: Call,
+        engine: Backend,
+        body: Callable[[Backend], Steps],
+        seconds: float,
+        record: FlightRecord,
     ) -> Steps:
         """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
         try:

@@ -104,7 +104,9 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 def _registered(group: Any) -> ProcessGroup:
     found = _group(group)
     if found is None or current_world().groups.get(found.group_name) is not found:
-        raise ValueError(f"Group {group} is not registered, please create group with tt.distributed.new_group")
+        raise ValueError(
+            f"Group {group} is not registered, please create group with tt.distributed.new_group"
+        )
     return found
 
 
@@ -169,7 +171,9 @@ def get_default_backend_for_device(device: Any) -> str:
     >>> dist.get_default_backend_for_device("cpu")
     'gloo'
     """
-    return default_backend(device if isinstance(device, str) and ":" not in device else tt.device(device).type)
+    return default_backend(
+        device if isinstance(device, str) and ":" not in device else tt.device(device).type
+    )
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:

@@ -14,8 +14,8 @@ from typing import Any, Final
 import tt
 from tt.distributed.engines.names import by_device
 from tt.distributed.errors import DistError
-from tt.distributed.process_group import ProcessGroup
 from tt.distributed.guard import leave, reason_of
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Progress
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import HashStore, PrefixStore, Store
@@ -238,9 +238,13 @@ def init_process_group(
     world.recorder = FlightRecorder(rank)
     world.progress.name = f"rank {rank}"
     world.backend = backend
-    made = ProcessGroup("0", list(range(world_size)), world, engines, timeout, "default_pg", options=pg_options)
+    made = ProcessGroup(
+        "0", list(range(world_size)), world, engines, timeout, "default_pg", options=pg_options
+    )
     if device_id is not None:
-        made.bound_device_id = tt.device("cuda", device_id) if isinstance(device_id, int) else tt.device(device_id)
+        made.bound_device_id = (
+            tt.device("cuda", device_id) if isinstance(device_id, int) else tt.device(device_id)
+        )
     made.engine(made.first_device)
     world.default = world.groups["0"] = made
     world.made = 1
@@ -276,7 +280,9 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
         return
     if group is None and world.default is None:
         default_group()  # raises
-    if group is not None and not (isinstance(group, ProcessGroup) and world.groups.get(group.group_name) is group):
+    if group is not None and not (
+        isinstance(group, ProcessGroup) and world.groups.get(group.group_name) is group
+    ):
         raise ValueError("Invalid process group specified")
     if isinstance(group, ProcessGroup) and group is not world.default:
         del world.groups[group.group_name]

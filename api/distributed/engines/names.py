@@ -95,7 +95,9 @@ def by_device(backend: str | None) -> dict[str, str]:
     for pair in backend.lower().split(","):
         device, colon, name = (part.strip() for part in pair.partition(":"))
         if not (device and colon and name) or ":" in name:
-            raise ValueError(f"Invalid device:backend pairing {pair!r} in {backend!r}; write cpu:gloo,cuda:nccl")
+            raise ValueError(
+                f"Invalid device:backend pairing {pair!r} in {backend!r}; write cpu:gloo,cuda:nccl"
+            )
         if device in found:
             raise ValueError(f"Duplicate device type {device!r} in backend string {backend!r}")
         engine_class(name)

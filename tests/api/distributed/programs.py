@@ -32,7 +32,9 @@ if not is_installed("bare"):
     dist.Backend.register_backend("bare", Bare)
 
 
-def run(function: Any, size: int, *args: Any, backend: str = "threads", timeout: timedelta = TIMEOUT) -> list[Any]:
+def run(
+    function: Any, size: int, *args: Any, backend: str = "threads", timeout: timedelta = TIMEOUT
+) -> list[Any]:
     """Run a function in threads, with a timeout that ends a test that hangs."""
     return dist.run_threads(function, size, *args, backend=backend, timeout=timeout)
 

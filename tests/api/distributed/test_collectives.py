@@ -4,10 +4,10 @@ from functools import reduce as fold
 
 import numpy as np
 import pytest
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, run, same, values
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import DTYPES, LAYOUTS, array, run, same, values
 from tt.distributed import ReduceOp
 
 SIZES = (1, 2, 3, 5)
@@ -67,7 +67,10 @@ def test_averages_and_factors_apply_before_the_result_is_rounded(engine, dtype):
         rank = dist.get_rank()
         for layout in LAYOUTS:
             arrays = [array(values(dtype, layout, each)) for each in range(3)]
-            for op, expected in ((ReduceOp.AVG, sum(arrays) / 3), (ReduceOp.PREMUL_SUM(0.5), sum(arrays) * 0.5)):
+            for op, expected in (
+                (ReduceOp.AVG, sum(arrays) / 3),
+                (ReduceOp.PREMUL_SUM(0.5), sum(arrays) * 0.5),
+            ):
                 x = values(dtype, layout, rank)
                 dist.all_reduce(x, op=op)
                 tolerance = 1e-6 if dtype not in (tt.float16, tt.bfloat16) else 4e-3
@@ -100,7 +103,10 @@ def test_broadcast_copies_every_dtype_and_layout(size, dtype):
                 x = values(dtype, layout, dist.get_rank())
                 dist.broadcast(x, src=root)
                 expected = values(dtype, layout, root)
-                assert tt.equal(x.float() if not dtype.is_complex else x, expected.float() if not dtype.is_complex else expected)
+                assert tt.equal(
+                    x.float() if not dtype.is_complex else x,
+                    expected.float() if not dtype.is_complex else expected,
+                )
 
     run(program, size)
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, same, values
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, same, values
 from tt.distributed import ReduceOp
 
 SIZES = (1, 2, 3, 5)
@@ -98,7 +98,8 @@ def test_parts_of_different_sizes_are_exchanged(engine, size):
         wholes.append(np.arange(sum(sent) * 2).reshape(-1, 2) + 1000 * rank)
         starts.append(np.cumsum([0, *sent]))
     expected = [
-        np.concatenate([wholes[s][starts[s][r] : starts[s][r + 1]] for s in range(size)]).tolist() for r in range(size)
+        np.concatenate([wholes[s][starts[s][r] : starts[s][r + 1]] for s in range(size)]).tolist()
+        for r in range(size)
     ]
     assert run(program, size, backend=engine) == expected
 
@@ -108,14 +109,26 @@ def test_parts_of_different_sizes_are_exchanged(engine, size):
     [
         (lambda: dist.reduce_scatter(tt.ones(2), []), RuntimeError, "one tensor for each of the 2 ranks"),
         (lambda: dist.reduce_scatter(tt.ones(2), [tt.ones(3)] * 2), RuntimeError, "3 elements"),
-        (lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(5)), RuntimeError, "5 elements, not 2 times 2"),
+        (
+            lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(5)),
+            RuntimeError,
+            "5 elements, not 2 times 2",
+        ),
         (lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(4).int()), ValueError, "different dtypes"),
         (lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(4), op=ReduceOp.BOR), RuntimeError, "BOR"),
         (lambda: dist.all_to_all([], [tt.ones(1)]), RuntimeError, "output_tensor_list"),
         (lambda: dist.all_to_all_single(tt.ones(3), tt.ones(2)), RuntimeError, "does not divide equally"),
-        (lambda: dist.all_to_all_single(tt.ones(2), tt.ones(2), [1, 1], [2]), RuntimeError, "Number of tensor splits"),
+        (
+            lambda: dist.all_to_all_single(tt.ones(2), tt.ones(2), [1, 1], [2]),
+            RuntimeError,
+            "Number of tensor splits",
+        ),
         (lambda: dist.all_to_all_single(tt.ones(2), tt.ones(2), [1, 2], [1, 1]), RuntimeError, "Split sizes"),
-        (lambda: dist.all_to_all_single(tt.ones(2), tt.ones(2), [3, -1], [1, 1]), RuntimeError, "Split sizes"),
+        (
+            lambda: dist.all_to_all_single(tt.ones(2), tt.ones(2), [3, -1], [1, 1]),
+            RuntimeError,
+            "Split sizes",
+        ),
         (lambda: dist.all_to_all_single(tt.ones(2), tt.ones(2).int()), ValueError, "different dtypes"),
     ],
 )

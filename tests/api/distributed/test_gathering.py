@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, same, values
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, values
 
 SIZES = (1, 2, 3, 5)
 ENGINES = ("threads", "bare")
@@ -114,16 +114,36 @@ ONE = [tt.ones(2)]
     ("call", "error", "text"),
     [
         (lambda: dist.all_gather([], tt.ones(2)), RuntimeError, "one tensor for each of the 2 ranks, got 0"),
-        (lambda: dist.all_gather([tt.ones(2), tt.ones(3)], tt.ones(2)), RuntimeError, "number 1 has 3 elements"),
+        (
+            lambda: dist.all_gather([tt.ones(2), tt.ones(3)], tt.ones(2)),
+            RuntimeError,
+            "number 1 has 3 elements",
+        ),
         (lambda: dist.all_gather([tt.ones(2).int()] * 2, tt.ones(2)), ValueError, "different dtypes"),
         (lambda: dist.all_gather(tt.ones(2, 2), tt.ones(2)), TypeError, "List"),
         (lambda: dist.all_gather([1, 2], tt.ones(2)), TypeError, "elements of type"),
-        (lambda: dist.all_gather_into_tensor(tt.ones(5), tt.ones(2)), RuntimeError, "5 elements, not 2 times 2"),
+        (
+            lambda: dist.all_gather_into_tensor(tt.ones(5), tt.ones(2)),
+            RuntimeError,
+            "5 elements, not 2 times 2",
+        ),
         (lambda: dist.all_gather_into_tensor(tt.ones(4).int(), tt.ones(2)), ValueError, "different dtypes"),
         (lambda: dist.gather(tt.ones(2), None, dst=dist.get_rank()), ValueError, "must be specified on dest"),
-        (lambda: dist.gather(tt.ones(2), ONE * 2, dst=1 - dist.get_rank()), ValueError, "must NOT be specified"),
-        (lambda: dist.scatter(tt.ones(2), None, src=dist.get_rank()), ValueError, "must be specified on source"),
-        (lambda: dist.scatter(tt.ones(2), ONE * 2, src=1 - dist.get_rank()), ValueError, "must NOT be specified"),
+        (
+            lambda: dist.gather(tt.ones(2), ONE * 2, dst=1 - dist.get_rank()),
+            ValueError,
+            "must NOT be specified",
+        ),
+        (
+            lambda: dist.scatter(tt.ones(2), None, src=dist.get_rank()),
+            ValueError,
+            "must be specified on source",
+        ),
+        (
+            lambda: dist.scatter(tt.ones(2), ONE * 2, src=1 - dist.get_rank()),
+            ValueError,
+            "must NOT be specified",
+        ),
         (lambda: dist.scatter(tt.ones(2), [tt.ones(3)] * 2, src=dist.get_rank()), RuntimeError, "3 elements"),
         (lambda: dist.all_gather_coalesced([ONE], ONE), RuntimeError, "a list for each of the 2 ranks"),
         (lambda: dist.all_gather_coalesced([[tt.ones(1)]] * 2, ONE), RuntimeError, "sizes"),

@@ -8,10 +8,10 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
-from tests.api.distributed.programs import run
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 
 SHORT = timedelta(seconds=1)
 SIZE = 3
@@ -60,7 +60,11 @@ def another_collective(x):
         (dist.all_reduce, another_collective, ["all_gather of float32[4] #2", "all_reduce of float32[4] #2"]),
         (dist.all_reduce, lambda x: dist.all_reduce(tt.ones(2, 4)), ["float32[2, 4]", "float32[4]"]),
         (dist.all_reduce, lambda x: dist.all_reduce(x.double()), ["float64[4]", "float32[4]"]),
-        (dist.all_reduce, lambda x: dist.all_reduce(x, op=dist.ReduceOp.MAX), ["all_reduce (MAX)", "all_reduce of"]),
+        (
+            dist.all_reduce,
+            lambda x: dist.all_reduce(x, op=dist.ReduceOp.MAX),
+            ["all_reduce (MAX)", "all_reduce of"],
+        ),
         (lambda x: dist.broadcast(x, 0), lambda x: dist.broadcast(x, 2), ["roots differ (0, 0, 2)"]),
         (dist.all_reduce, lambda x: dist.barrier(), ["barrier #2", "all_reduce of float32[4] #2"]),
         (
@@ -68,7 +72,11 @@ def another_collective(x):
             lambda x: dist.all_reduce_coalesced([x, tt.ones(2)]),
             ["lists of ranks, sizes or dtypes differ"],
         ),
-        (lambda x: dist.new_group([0, 1]), lambda x: dist.new_group([0, 2]), ["new_group [0, 1]", "new_group [0, 2]"]),
+        (
+            lambda x: dist.new_group([0, 1]),
+            lambda x: dist.new_group([0, 2]),
+            ["new_group [0, 1]", "new_group [0, 2]"],
+        ),
     ],
 )
 def test_different_collectives_are_an_error_on_every_rank_and_the_group_stays_usable(usual, other, texts):
@@ -130,7 +138,9 @@ def test_a_rank_that_raises_ends_the_others_at_once_with_its_error():
     assert isinstance(errors[1], KeyError)
     for rank in (0, 2):
         assert isinstance(errors[rank], dist.DistTimeoutError)
-        assert "all_reduce of float32[2] #2 cannot end: rank 1 raised KeyError: 'the cause'" in str(errors[rank])
+        assert "all_reduce of float32[2] #2 cannot end: rank 1 raised KeyError: 'the cause'" in str(
+            errors[rank]
+        )
 
 
 def test_a_rank_that_ends_early_ends_the_others_at_once():
@@ -206,7 +216,9 @@ def test_a_receive_without_a_send_times_out_and_says_so():
     errors = outcomes(program)
     assert all(isinstance(error, dist.DistTimeoutError) for error in errors)
     text = str(errors[0])
-    assert "rank 0 is at recv of float32[3] from rank 1" in text and "are at all_reduce of float32[1] #1" in text
+    assert (
+        "rank 0 is at recv of float32[3] from rank 1" in text and "are at all_reduce of float32[1] #1" in text
+    )
 
 
 def test_after_a_timeout_the_group_is_refused_and_can_be_made_again():
@@ -214,7 +226,9 @@ def test_after_a_timeout_the_group_is_refused_and_can_be_made_again():
         if rank == 0:
             with pytest.raises(dist.DistTimeoutError):
                 dist.barrier()
-            with pytest.raises(dist.DistBackendError, match=r"cannot be used after an error(.|\n)*destroy_process_group"):
+            with pytest.raises(
+                dist.DistBackendError, match=r"cannot be used after an error(.|\n)*destroy_process_group"
+            ):
                 dist.barrier()
         return True
 
@@ -241,7 +255,7 @@ def test_waiting_shorter_than_the_group_does_not_end_the_operation():
             sleep(0.5)
         work = dist.all_reduce(x, async_op=True)
         if rank == 0:
-            with pytest.raises(dist.DistTimeoutError, match="within 0.1 s"):
+            with pytest.raises(dist.DistTimeoutError, match=r"within 0\.1 s"):
                 work.wait(timedelta(seconds=0.1))
         work.wait()
         return x.tolist()
@@ -266,7 +280,7 @@ def test_a_timeout_of_one_call_is_its_own():
     def program(rank):
         if rank == 0:
             start = monotonic()
-            with pytest.raises(dist.DistTimeoutError, match="within 0.3 s"):
+            with pytest.raises(dist.DistTimeoutError, match=r"within 0\.3 s"):
                 dist.monitored_barrier(timeout=timedelta(seconds=0.3))
             return monotonic() - start
         sleep(2.5)
@@ -324,6 +338,9 @@ def test_the_recorder_keeps_what_a_rank_did_and_a_failure_writes_it(tmp_path, mo
     outcomes(program, size=2)
     written = json.loads((tmp_path / "records.1").read_text())
     assert [record["state"] for record in written] == ["completed", "completed", "failed"]
-    assert written[2]["operation"] == "broadcast of float32[2] with root 0" and "test_guard.py" in written[2]["place"]
+    assert (
+        written[2]["operation"] == "broadcast of float32[2] with root 0"
+        and "test_guard.py" in written[2]["place"]
+    )
     assert "different collectives" in written[2]["error"]
     assert (tmp_path / "records.0").exists()

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.api.distributed.programs import run
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 
 ENGINES = ("threads", "bare")
 
@@ -39,7 +39,9 @@ def test_objects_of_different_lengths_and_their_tensors_travel(engine, size):
         assert copied[1] == "text"
 
         part = [None, "stays"]
-        dist.scatter_object_list(part, [thing(each) for each in range(size)] if rank == root else None, src=root)
+        dist.scatter_object_list(
+            part, [thing(each) for each in range(size)] if rank == root else None, src=root
+        )
         check(part[0], rank)
         assert part[1] == "stays"
 
