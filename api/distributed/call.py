@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from zlib import crc32
 
 import tt
@@ -18,12 +19,12 @@ _PACKAGE = os.path.dirname(os.path.abspath(tt.__file__)) + os.sep
 
 def place_of_user() -> str:
     """Return file and line of the innermost frame that is not tt's own; empty where there is none."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith((_PACKAGE, "<frozen")):
             return f"{name}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+        frame = frame.f_back
     return ""
 
 

@@ -96,7 +96,8 @@ def same_sizes(tensors: Sequence[Tensor], numel: int, name: str, count: int) -> 
     for at, each in enumerate(tensors):
         if each.numel() != numel:
             raise RuntimeError(
-                f"`{name}`: all tensors must have the same size, and number {at} has {each.numel()} elements, not {numel}"
+                f"`{name}`: all tensors must have the same size, and number {at} has {each.numel()} elements,"
+                f" not {numel}"
             )
 
 

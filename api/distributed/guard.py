@@ -3,14 +3,15 @@
 Note [The guard]
 ----------------
 Each rank sends a record of 48 bytes with `Backend.exchange`: the number of the collective, its name, dtype, number of
-elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.  If
-not, every rank has the same records, and every rank raises CollectiveMismatchError; nothing else was sent, so the group
-stays usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
+elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.
+Otherwise every rank has the same records and raises CollectiveMismatchError; nothing else was sent, so the group stays
+usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
 
-A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait, post
-what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its program ends,
-or it destroys its groups) says so in the store, with the number of its last collective in each group; whoever waits for a
-later one fails at once.  After a timeout the group is unusable: a message that is late would be taken for a later one.
+A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait,
+post what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its
+program ends, or it destroys its groups) says so in the store, with the number of its last collective in each group;
+whoever waits for a later one fails at once.  After a timeout the group is unusable: a message that is late would be
+taken for a later one.
 """
 
 from __future__ import annotations

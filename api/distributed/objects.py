@@ -259,7 +259,7 @@ def scatter_object_list(
     found = member(group, "scatter_object_list")
     if found is None:
         return
-    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+    if not _list(scatter_object_output_list, "scatter_object_output_list"):
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     root = group_rank(found, src, group_src, "scatter_object_list", default=0)
     packed: list[Tensor] = []

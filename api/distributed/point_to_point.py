@@ -217,6 +217,10 @@ class P2POp:
         )
 
 
+def _is_batch(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, P2POp) for each in value)
+
+
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Start several sends and receives; return their Works.
 
@@ -246,11 +250,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     >>> dist.run_threads(program, 3)
     [2.0, 0.0, 1.0]
     """
-    if (
-        not isinstance(p2p_op_list, list)
-        or not p2p_op_list
-        or not all(isinstance(p, P2POp) for p in p2p_op_list)
-    ):
+    if not (p2p_op_list and _is_batch(p2p_op_list)):
         raise ValueError(
             "Invalid ``p2p_op_list``. Each op is expected to be of type ``tt.distributed.P2POp``."
         )

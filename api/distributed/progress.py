@@ -133,7 +133,7 @@ class Operation(Work):
         return True
 
     def _trouble(self, now: float) -> BaseException | None:
-        """Return what ends it although what it waits for has not come: at most once, for it may wait for reports then."""
+        """Return what ends it although what it waits for has not come: once, for it may wait for reports then."""
         if now > self._deadline:
             self._deadline, self._watch = float("inf"), None
             return Expired()
@@ -160,10 +160,10 @@ class Progress:
     Note [One loop, in one thread at a time]
     ----------------------------------------
     All calls of engines are made under `lock`.  A synchronous call steps all operations in its own thread until its own
-    has ended.  A background thread steps them while no caller does; it starts at the first asynchronous operation, sleeps
-    while nothing runs, and ends with `stop`.  The operations of a lane (the collectives of a group) run one after the
-    other: each starts when the one before it has ended.  Overlapping the next one's guard with the running one was not
-    worth its rules: an error would have to undo what has already been agreed.
+    has ended.  A background thread steps them while no caller does; it starts at the first asynchronous operation,
+    sleeps while nothing runs, and ends with `stop`.  The operations of a lane (the collectives of a group) run one
+    after the other: each starts when the one before it has ended.  Overlapping the next one's guard with the running
+    one was not worth its rules: an error would have to undo what has already been agreed.
     """
 
     def __init__(self, name: str = "tt.distributed") -> None:

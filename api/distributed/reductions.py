@@ -20,8 +20,8 @@ _FLOAT8: Final = (tt.float8_e4m3fn, tt.float8_e4m3fnuz, tt.float8_e5m2, tt.float
 
 def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:
     """Return a reduction as a ReduceOp; raise where the tensor's dtype has no such reduction."""
-    op = ReduceOp(op)
-    kind, dtype = op.kind, tensor.dtype
+    reduction = ReduceOp(op)
+    kind, dtype = reduction.kind, tensor.dtype
     if dtype in _FLOAT8:
         raise RuntimeError(f"{name}: {dtype} cannot be combined; convert it to float16, bfloat16 or float32")
     if dtype.is_complex and kind in _ONLY_REAL:
@@ -34,13 +34,13 @@ def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:
         raise RuntimeError(
             f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for floating point and complex"
         )
-    if kind is _Kind.PREMUL_SUM and op.factor is None:
+    if kind is _Kind.PREMUL_SUM and reduction.factor is None:
         raise ValueError(f"{name}: ReduceOp.PREMUL_SUM needs a factor: ReduceOp.PREMUL_SUM(0.5)")
-    return op
+    return reduction
 
 
 def combine(parts: Tensor, kind: ReduceOp.RedOpType) -> Tensor:
-    """Combine the rows of a tensor, in their order; the dtype stays.  ``SUM``, ``PRODUCT``, ``MIN``, ``MAX``, bitwise."""
+    """Combine the rows of a tensor, in their order; the dtype stays.  Not for ``AVG`` and ``PREMUL_SUM``."""
     if kind is _Kind.SUM:
         return parts.sum(0, dtype=parts.dtype)
     if kind is _Kind.PRODUCT:

@@ -95,12 +95,15 @@ class _Receive:
     def test(self) -> bool:
         box = self._hub.mail[self._rank]
         with self._hub.lock:
-            for at, (source, tag, message) in enumerate(box):
-                if tag == self._tag and self._wanted in (ANY_RANK, source):
-                    del box[at]
-                    break
-            else:
+            fits = (
+                at
+                for at, (source, tag, _) in enumerate(box)
+                if tag == self._tag and self._wanted in (ANY_RANK, source)
+            )
+            first = next(fits, None)
+            if first is None:
                 return False
+            source, _, message = box.pop(first)
         if message.nbytes != self._tensor.nbytes:
             raise DistBackendError(
                 f"recv: rank {source} sent {message.nbytes} bytes ({message.dtype}, {message.numel()} elements), and"
@@ -208,7 +211,12 @@ class Threads(Backend):
 
     def gather_into(self, output: Tensor | None, input: Tensor, root: int) -> Pending:
         """Gather all ranks' inputs into root's output."""
-        return self._meet(input.clone(), lambda meeting: output is None or _fill(output, meeting.parts))
+
+        def take(meeting: _Meeting) -> None:
+            if output is not None:
+                _fill(output, meeting.parts)
+
+        return self._meet(input.clone(), take)
 
     def scatter_from(self, output: Tensor, input: Tensor | None, root: int) -> Pending:
         """Give each rank its part of root's input."""

@@ -4,10 +4,10 @@ from functools import reduce as fold
 
 import numpy as np
 import pytest
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, run, same, values
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import DTYPES, LAYOUTS, array, run, same, values
 from tt.distributed import ReduceOp
 
 SIZES = (1, 2, 3, 5)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, same, values
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import DTYPES, LAYOUTS, array, like, run, values
 
 SIZES = (1, 2, 3, 5)
 ENGINES = ("threads", "bare")

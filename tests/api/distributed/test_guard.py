@@ -8,10 +8,10 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
-from tests.api.distributed.programs import run
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 
 SHORT = timedelta(seconds=1)
 SIZE = 3
@@ -255,7 +255,7 @@ def test_waiting_shorter_than_the_group_does_not_end_the_operation():
             sleep(0.5)
         work = dist.all_reduce(x, async_op=True)
         if rank == 0:
-            with pytest.raises(dist.DistTimeoutError, match="within 0.1 s"):
+            with pytest.raises(dist.DistTimeoutError, match=r"within 0\.1 s"):
                 work.wait(timedelta(seconds=0.1))
         work.wait()
         return x.tolist()
@@ -280,7 +280,7 @@ def test_a_timeout_of_one_call_is_its_own():
     def program(rank):
         if rank == 0:
             start = monotonic()
-            with pytest.raises(dist.DistTimeoutError, match="within 0.3 s"):
+            with pytest.raises(dist.DistTimeoutError, match=r"within 0\.3 s"):
                 dist.monitored_barrier(timeout=timedelta(seconds=0.3))
             return monotonic() - start
         sleep(2.5)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.api.distributed.programs import run
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import run
 
 ENGINES = ("threads", "bare")
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.api.distributed.programs import DTYPES, LAYOUTS, like, run, values
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed.programs import DTYPES, LAYOUTS, like, run, values
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, tt.float8_e4m3fn], ids=str)
