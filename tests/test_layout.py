@@ -15,8 +15,8 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[1]
 LIBRARIES: Final = (
-    "array_api", "distributed/stores", "distributions", "futures", "masked", "multiprocessing", "nn", "optim",
-    "serialization", "signal", "utils/data",
+    "array_api", "distributed/elastic", "distributed/run", "distributed/stores", "distributions", "futures", "masked",
+    "multiprocessing", "nn", "optim", "serialization", "signal", "utils/data",
 )  # fmt: skip
 PRODUCT: Final = ("core", "backends", "plugins", "cli", *(f"api/{name}" for name in LIBRARIES))
 """Folders of modules that are tested; the rest of `api/` re-exports what these hold."""
