@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import struct
@@ -124,6 +125,37 @@ def test_who_sends_while_it_waits_is_dropped(store):
         time.sleep(0.1)
         sock.sendall(b"x" * 1000)
         assert everything(sock) == GREETING
+
+
+def test_a_wait_of_ages_and_many_that_have_ended_are_not_kept(store):
+    with connect(store, GREETING, pack(Op.WAIT, b"9" * 20, b"/never")) as forever:
+        assert forever.recv(len(GREETING)) == GREETING
+        client = dist.TCPStore("127.0.0.1", store.port, timeout=timedelta.max)
+        for number in range(300):
+            with connect(store, GREETING, pack(Op.WAIT, b"60000", b"/%d" % number)) as sock:
+                store.set(str(number), "")
+                assert len(sock.recv(100, socket.MSG_PEEK)) > 0
+        assert client.get("0") == b""
+        assert len(store._server._timers) < 200
+
+
+def test_no_more_connections_than_files_are_allowed(store):
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = max(int(name) for name in os.listdir("/proc/self/fd"))
+    many = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 10, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            for _ in range(100):
+                many.append(connect(store, GREETING))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for sock in many:
+            sock.close()
+    with connect(store, GREETING) as sock:
+        assert sock.recv(len(GREETING)) == GREETING
 
 
 def test_many_clients_wait_and_are_woken_together(store):
