@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import heapq
 import os
 import selectors
@@ -71,6 +72,7 @@ class StoreServer:
             sock.setblocking(False)
             self._selector.register(sock, selectors.EVENT_READ)
         self._accepts = True
+        watch_forks()
         SERVERS.add(self)
         self._thread = Thread(target=self._serve, name="tt-store", daemon=True)
         self._thread.start()
@@ -397,4 +399,7 @@ def forget_all() -> None:
         server.forget()
 
 
-os.register_at_fork(after_in_child=forget_all)
+@functools.cache
+def watch_forks() -> None:
+    """See to forked children, once for all servers."""
+    os.register_at_fork(after_in_child=forget_all)
