@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import heapq
 import os
 import selectors
@@ -71,6 +72,7 @@ class StoreServer:
             sock.setblocking(False)
             self._selector.register(sock, selectors.EVENT_READ)
         self._accepts = True
+        watch_forks()
         SERVERS.add(self)
         self._thread = Thread(target=self._serve, name="tt-store", daemon=True)
         self._thread.start()
@@ -109,7 +111,9 @@ class StoreServer:
                 sock.close()
 
     def _pause(self) -> float | None:
-        return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
+        if not self._timers:
+            return None
+        return min(max(0.0, self._timers[0][0] - time.monotonic()), 3600.0)  # the system takes no years
 
     def _accept(self) -> None:
         try:
@@ -166,7 +170,7 @@ class StoreServer:
             return
         except FrameError as error:
             self._refuse(connection, str(error))
-        except OSError:
+        except (OSError, MemoryError):
             self._drop(connection)
 
     def _read(self, connection: Connection) -> None:
@@ -230,6 +234,9 @@ class StoreServer:
 
     def _alarm(self, connection: Connection, seconds: float) -> None:
         connection.deadline = time.monotonic() + seconds
+        if len(self._timers) > 2 * len(self._connections) + 64:  # most are of waits that have long ended
+            self._timers = [one for one in self._timers if one[2].deadline == one[0]]
+            heapq.heapify(self._timers)
         self._number += 1
         heapq.heappush(self._timers, (connection.deadline, self._number, connection))
 
@@ -392,4 +399,7 @@ def forget_all() -> None:
         server.forget()
 
 
-os.register_at_fork(after_in_child=forget_all)
+@functools.cache
+def watch_forks() -> None:
+    """See to forked children, once for all servers."""
+    os.register_at_fork(after_in_child=forget_all)

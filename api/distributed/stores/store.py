@@ -29,10 +29,10 @@ def value_bytes(value: Any) -> bytes:
 
 
 def seconds_of(timeout: Any) -> float:
-    """Return a timeout in seconds; a negative one waits as little as zero does."""
+    """Return a timeout in seconds; a negative one waits as little as zero does, and none exceeds thirty years."""
     if not isinstance(timeout, timedelta):
         raise TypeError(f"timeout must be datetime.timedelta, not {type(timeout).__name__}")
-    return max(0.0, timeout.total_seconds())
+    return min(max(0.0, timeout.total_seconds()), 1e9)
 
 
 class Store(ABC):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import socket
 import struct
+import subprocess
+import sys
 import time
 from datetime import timedelta
 
@@ -124,6 +126,43 @@ def test_who_sends_while_it_waits_is_dropped(store):
         time.sleep(0.1)
         sock.sendall(b"x" * 1000)
         assert everything(sock) == GREETING
+
+
+def test_a_wait_of_ages_and_many_that_have_ended_are_not_kept(store):
+    with connect(store, GREETING, pack(Op.WAIT, b"9" * 20, b"/never")) as forever:
+        assert forever.recv(len(GREETING)) == GREETING
+        client = dist.TCPStore("127.0.0.1", store.port, timeout=timedelta.max)
+        for number in range(300):
+            with connect(store, GREETING, pack(Op.WAIT, b"60000", b"/%d" % number)) as sock:
+                store.set(str(number), "")
+                assert len(sock.recv(100, socket.MSG_PEEK)) > 0
+        assert client.get("0") == b""
+        assert len(store._server._timers) < 200
+
+
+FULL = """
+import resource, socket, tt.distributed as dist
+from tt.distributed.stores.wire import GREETING
+store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+many = []
+try:
+    while True:
+        many.append(socket.create_connection(("127.0.0.1", store.port)))
+except OSError as error:
+    print(error.strerror)
+store.set("k", "v")
+for sock in many:
+    sock.close()
+with socket.create_connection(("127.0.0.1", store.port), timeout=10) as sock:
+    sock.sendall(GREETING)
+    print(sock.recv(len(GREETING)) == GREETING, store.get("k"))
+"""
+
+
+def test_more_connections_than_files_are_allowed_wait_for_others_to_end():
+    ran = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout == "Too many open files\nTrue b'v'\n"
 
 
 def test_many_clients_wait_and_are_woken_together(store):

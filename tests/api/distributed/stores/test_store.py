@@ -126,6 +126,15 @@ def test_counters_and_exchanges_are_one_step_for_all_threads(store):
     assert len(won) == 1
 
 
+def test_a_timeout_may_be_as_long_as_python_can_say(store):
+    store.set_timeout(timedelta.max)
+    store.set("k", "v")
+    assert store.get("k") == b"v"
+    store.set_timeout(-SOON)
+    with pytest.raises(dist.DistStoreError):
+        store.get("lost")
+
+
 def test_wrong_arguments_are_refused(store):
     store.set("text", "word")
     with pytest.raises(ValueError, match=r"the value of key '(part/)?text' is not a number"):
