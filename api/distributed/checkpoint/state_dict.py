@@ -215,7 +215,7 @@ def _imported(value: Any, own: Any) -> Any:
             return value.to_local()
         value = whole(value.to_local(), value.placement)
     if isinstance(own, ShardedParameter) and tuple(value.shape) == own.placement.shape:
-        return own.placement.part(value)
+        return own.placement.part(value).clone()  # so that the whole is not kept
     return value
 
 

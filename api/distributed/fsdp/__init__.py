@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from tt.distributed.fsdp.fully_shard import FSDPModule, clip_grad_norm_, fully_shard
-from tt.distributed.fsdp.policies import MixedPrecisionPolicy
-from tt.distributed.fsdp.sharded_parameter import ShardedParameter
+from tt.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
+from tt.distributed.fsdp.policies import MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
+from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "ShardedParameter", "clip_grad_norm_", "fully_shard"]
+__all__ = [
+    "FSDPModule",
+    "FullyShardedDataParallel",
+    "MixedPrecision",
+    "MixedPrecisionPolicy",
+    "ShardedParameter",
+    "ShardedTensor",
+    "ShardingStrategy",
+    "clip_grad_norm_",
+    "fully_shard",
+]
