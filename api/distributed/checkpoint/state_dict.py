@@ -202,8 +202,8 @@ def _exported(value: Any, options: StateDictOptions) -> Any:
         part = value.detach()
     if not options.cpu_offload or part.device.type == "cpu":
         return part
-    copied = part.cpu()
-    return ShardedTensor.of(copied, value.placement) if isinstance(part, ShardedTensor) else copied
+    copied = part.detach().cpu()
+    return ShardedTensor.of(copied, part.placement) if isinstance(part, ShardedTensor) else copied
 
 
 def _imported(value: Any, own: Any) -> Any:

@@ -28,7 +28,7 @@ class _Place(NamedTuple):
 class _View(NamedTuple):
     """What the graph keeps in place of a gathered parameter, or of a view of it."""
 
-    index: int
+    place: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
@@ -203,7 +203,7 @@ class ShardGroup:
     def _in_place(self, wholes: Sequence[Tensor]) -> Generator[None]:
         for places, tensor in zip(self._places, wholes, strict=True):
             for module, name in places:
-                module._parameters[name] = tensor
+                module._parameters[name] = tensor  # type: ignore[assignment]  # for as long as forward runs
         try:
             yield
         finally:
@@ -228,7 +228,7 @@ class ShardGroup:
             earlier = self.run.before(self)
             if earlier is not None and earlier.reshard:
                 earlier.start_gathering()
-        return self._gathered[kept.index].as_strided(kept.shape, kept.strides, kept.offset)
+        return self._gathered[kept.place].as_strided(kept.shape, kept.strides, kept.offset)
 
 
 class _Gather(Function):

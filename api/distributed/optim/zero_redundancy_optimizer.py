@@ -201,7 +201,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 f"`consolidate_state_dict(to={self.rank})` on all ranks beforehand if you meant to save the global "
                 "state."
             )
-        places, count = {}, 0
+        places: dict[Tensor, int] = {}
+        count = 0
         groups = []
         for group in self.param_groups:
             numbers = list(range(count, count + len(group["params"])))

@@ -25,7 +25,7 @@ Hook = Callable[[Any, GradBucket], Any]
 def average(tensor: Tensor, group: Any) -> Any:
     """Return a Future of the ranks' average, in place."""
     tensor.div_(ranks.get_world_size(group))
-    work = collectives.all_reduce(tensor, group=group, async_op=True)
+    work: Any = collectives.all_reduce(tensor, group=group, async_op=True)
     return work.get_future().then(lambda future: future.value()[0])
 
 

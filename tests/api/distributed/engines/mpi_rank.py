@@ -14,7 +14,10 @@ import numpy as np
 import tt
 import tt.distributed as dist
 from tt.distributed import ReduceOp
+from tt.distributed.fsdp import FullyShardedDataParallel
+from tt.distributed.optim import ZeroRedundancyOptimizer
 from tt.distributed.stores import FileStore
+from tt.nn.parallel import DistributedDataParallel
 
 DTYPES = (
     tt.float32, tt.float64, tt.float16, tt.bfloat16, tt.int8, tt.int16, tt.int32, tt.int64, tt.uint8, tt.uint16,
@@ -125,6 +128,38 @@ def groups(rank, size):
     same(x, [size])
 
 
+def training(rank, size):
+    """Train in three ways; the parameters are those of one process on the whole batch."""
+    data = np.random.default_rng(1).normal(size=(4, 12, 5))
+
+    def made():
+        model = tt.nn.Sequential(tt.nn.Linear(5, 7), tt.nn.Tanh(), tt.nn.Linear(7, 1)).double()
+        generator = np.random.default_rng(0)
+        with tt.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(tt.from_numpy(generator.normal(size=tuple(parameter.shape))))
+        return model
+
+    def train(model, optimizer, batches):
+        for batch in batches:
+            optimizer.zero_grad()
+            model(tt.from_numpy(batch)).square().mean().backward()
+            optimizer.step()
+
+    own = data[:, rank * 12 // size : (rank + 1) * 12 // size]
+    alone = made()
+    train(alone, tt.optim.Adam(alone.parameters(), lr=0.05), data)
+    parallel = DistributedDataParallel(made(), bucket_cap_mb=1e-4)
+    train(parallel, tt.optim.Adam(parallel.parameters(), lr=0.05), own)
+    divided = DistributedDataParallel(made())
+    train(divided, ZeroRedundancyOptimizer(divided.parameters(), tt.optim.Adam, lr=0.05), own)
+    sharded = FullyShardedDataParallel(made(), auto_wrap_policy={tt.nn.Linear})
+    train(sharded, tt.optim.Adam(sharded.parameters(), lr=0.05), own)
+    for found in (parallel.module.state_dict(), divided.module.state_dict(), sharded.state_dict()):
+        for name, expected in alone.state_dict().items():
+            np.testing.assert_allclose(found[name].numpy(), expected.numpy(), rtol=1e-10, atol=1e-12)
+
+
 def names(rank, size):
     """Leave nothing in shared memory that has a name."""
     dist.barrier()
@@ -180,7 +215,9 @@ def main():
         same(x, [int(size)] * 2)
         return
     start(file, int(rank), int(size), float(timeout))
-    known = {"collectives": collectives, "background": background, "groups": groups, "names": names}
+    known = {
+        "collectives": collectives, "background": background, "groups": groups, "names": names, "training": training,
+    }  # fmt: skip
     try:
         if program in known:
             known[program](int(rank), int(size))

@@ -80,6 +80,8 @@ def outcomes(program, folder, size, timeout=TIMEOUT, within=60.0):
         ("collectives", 3),
         ("background", 2),
         ("names", 2),
+        ("training", 2),
+        pytest.param("training", 4, marks=pytest.mark.exhaustive),
         *(pytest.param("collectives", size, marks=pytest.mark.exhaustive) for size in (1, 2, 4, 5)),
         pytest.param("background", 4, marks=pytest.mark.exhaustive),
     ],
