@@ -38,13 +38,12 @@ def test_a_rank_has_to_be_one_of_the_processes():
         DistributedSampler([1], 2, 2)
 
 
-def test_without_a_distributed_package_the_numbers_are_needed():
-    if hasattr(tt, "distributed"):
-        pytest.skip("there is one")
-    with pytest.raises(RuntimeError, match="Requires distributed package to be available"):
-        DistributedSampler([1], rank=0)
-    with pytest.raises(RuntimeError, match="Requires distributed package to be available"):
-        DistributedSampler([1], num_replicas=1)
+def test_the_numbers_are_those_of_the_distributed_group():
+    for arguments in ({"rank": 0}, {"num_replicas": 1}):
+        with pytest.raises(ValueError, match="init_process_group"):
+            DistributedSampler([1], **arguments)
+    found = tt.distributed.run_threads(lambda: list(DistributedSampler(range(5), shuffle=False)), 2)
+    assert found == [[0, 2, 4], [1, 3, 0]]
 
 
 @pytest.mark.torch
