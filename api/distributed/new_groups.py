@@ -105,6 +105,7 @@ def new_group(
         _agreed(parent, "new_group", members)
         name = str(world.made)
         world.made += 1
+    world.count += 1
     started: dict[str, Backend] = {}
     if not use_local_synchronization and engines == parent.engine_names and pg_options is None:
         engine = parent.split_engine(members, name, timeout)
@@ -296,6 +297,7 @@ def split_group(
     timeout = _checked_timeout(timeout, parent.timeout)
     _agreed(parent, "split_group", rows)
     parent.splits += 1
+    world.count += 1
     own = None
     for at, row in enumerate(rows):
         name = f"{parent.group_name}:{parent.splits}:{at}"

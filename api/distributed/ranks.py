@@ -123,8 +123,8 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 
 def get_pg_count() -> int:
-    """Return how many groups there are that this rank belongs to."""
-    return len(current_world().groups)
+    """Return how many groups this rank has helped to make, with those that it does not belong to."""
+    return current_world().count
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:

@@ -45,6 +45,7 @@ class World:
         self.backend: str | None = None
         self.groups: dict[str, ProcessGroup] = {}
         self.local: dict[str, int] = {}  # how often groups of certain ranks were made by these ranks alone
+        self.count = 0  # groups that this rank has helped to make
         self.made = 0  # groups that were made in the job: their names are numbers
 
     @classmethod
@@ -79,7 +80,8 @@ class World:
         """Forget all groups, and end the progress loop."""
         self.progress.stop(DistError("the process group was destroyed before this operation ended"))
         self.progress = Progress(self.progress.name)
-        self.default, self.groups, self.made, self.local, self.backend = None, {}, 0, {}, None
+        self.default, self.groups, self.local, self.backend = None, {}, {}, None
+        self.made = self.count = 0
 
 
 _PROCESS: Final = World()
@@ -260,7 +262,7 @@ def init_process_group(
         )
     made.engine(made.first_device)
     world.default = world.groups["0"] = made
-    world.made = 1
+    world.made = world.count = 1
     if world is _PROCESS:
         atexit.register(_at_exit)
 
