@@ -44,6 +44,7 @@ NAMESPACES: Final = {
     ),
     "Files and processes": (
         "serialization", "utils.safetensors", "hub", "utils.model_zoo", "multiprocessing", "futures",
+        "distributed", "distributed.elastic.multiprocessing.errors",
     ),
     "Extending tt": (
         "library", "utils.cpp_extension", "overrides", "utils._python_dispatch", "utils._pytree", "utils.dlpack",
