@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -21,6 +22,16 @@ def complain(message: str) -> None:
     """Print a message of the agent on the standard error."""
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()
+
+
+def heard() -> list[signal.Signals]:
+    """Return the signals that end the agent: not those that `nohup` or a shell has told it to ignore.
+
+    Python gives signals to the main thread alone; in another one, it is the caller's matter to end the agent.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 def main(words: Sequence[str] | None = None, say: Callable[[str], None] = complain) -> int:
@@ -45,7 +56,7 @@ def main(words: Sequence[str] | None = None, say: Callable[[str], None] = compla
     except OSError as error:
         say(f"cannot write to {error.filename}: {error.strerror}")
         return 1
-    before = {number: signal.signal(number, agent.on_signal) for number in SIGNALS}
+    before = {number: signal.signal(number, agent.on_signal) for number in heard()}
     try:
         agent.run()
     except ChildFailedError as error:

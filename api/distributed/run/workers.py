@@ -91,12 +91,16 @@ class Workers:
         for local_rank, environment in enumerate(environments):
             rank = int(environment["RANK"])
             pipes = self._output.pipes(generation, rank, local_rank)
-            process = subprocess.Popen(
-                words,
-                env={**self._options.environ, **environment, "TORCHELASTIC_ERROR_FILE": pipes.error_file},
-                start_new_session=True,
-                **pipes.arguments,
-            )
+            try:
+                process = subprocess.Popen(
+                    words,
+                    env={**self._options.environ, **environment, "TORCHELASTIC_ERROR_FILE": pipes.error_file},
+                    start_new_session=True,
+                    **pipes.arguments,
+                )
+            except OSError:
+                pipes.end()
+                raise
             self._watcher.say(f"+{process.pid}")
             end = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
             self._workers.append(Worker(rank, local_rank, process, pipes, end))

@@ -123,6 +123,19 @@ def test_an_agent_that_is_told_to_end_ends_its_workers(agent, job, number):
     assert f"the agent was ended by {number.name}; its workers have ended" in err
 
 
+def test_a_signal_that_is_ignored_does_not_end_the_agent(agent, job):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; what is started inherits it
+    try:
+        process = agent(job.program("while not os.path.exists(f'{here}/go'): time.sleep(0.01)"))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    job.wait_for(1)
+    process.send_signal(signal.SIGHUP)
+    (job.folder / "go").touch()
+    process.communicate(timeout=10)
+    assert process.returncode == 0
+
+
 def test_a_second_signal_does_not_wait_for_deaf_workers(agent, job):
     program = job.program(f"signal.signal(signal.SIGTERM, signal.SIG_IGN)\nmeet(1)\n{SLEEP}")
     process = agent("--shutdown-timeout=60", program)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 from tt.distributed.run import main
 
@@ -22,6 +23,14 @@ def test_handlers_of_signals_are_put_back(run):
     before = signal.getsignal(signal.SIGTERM)
     run("")
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_job_may_run_in_a_thread(job):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(main([job.program("")])))
+    thread.start()
+    thread.join(20)
+    assert codes == [0]
 
 
 def test_the_environment_of_the_caller_is_not_changed(run):
