@@ -218,6 +218,7 @@ _MODULES = (
     "compiler",
     "cpu",
     "cuda",
+    "distributed",
     "distributions",
     "errors",
     "fft",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from tt.cli import cuda, demo, env, new, ops, output, plugins, port
+from tt.cli import cuda, demo, env, new, ops, output, plugins, port, run
 from tt.cli.options import examples, help_if_alone
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
@@ -80,7 +80,15 @@ def build() -> typer.Typer:
     app.command("env", epilog=examples("tt env", "tt env --json"))(env.env)
     app.command("demo", epilog=examples("tt demo", "tt demo --seeds 5 --mask softmax"))(demo.demo)
     app.command("port", epilog=examples("tt port model.py", "tt port --write train.py model.py"))(port.port)
-    add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo", "port"})
+    app.command(
+        "run",
+        context_settings={
+            "ignore_unknown_options": True,
+            "allow_interspersed_args": False,
+            "help_option_names": [],
+        },
+    )(run.run)
+    add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo", "port", "run"})
     return app
 
 

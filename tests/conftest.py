@@ -35,7 +35,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("default")
 
 
-NEEDED = ("torch", "cupy")
+NEEDED = ("torch", "cupy", "mpi4py")
 """Libraries whose tests have a marker of the same name, by which continuous integration chooses them."""
 
 

@@ -15,13 +15,16 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[1]
 LIBRARIES: Final = (
-    "array_api", "distributions", "futures", "masked", "multiprocessing", "nn", "optim", "serialization", "signal",
-    "utils/data",
+    "array_api", "distributed", "distributions", "futures", "masked", "multiprocessing", "nn", "optim",
+    "serialization", "signal", "utils/data",
 )  # fmt: skip
 PRODUCT: Final = ("core", "backends", "plugins", "cli", *(f"api/{name}" for name in LIBRARIES))
 """Folders of modules that are tested; the rest of `api/` re-exports what these hold."""
 
 TESTED_ELSEWHERE: Final = {
+    "api/distributed/{algorithms/ddp_comm_hooks/default_hooks,backend,call,checkpoint/layout,checkpoint/state_dict,checks,"
+    "derived,engines/mpi_world,engines/pmi,errors,fsdp/policies,fsdp/shard_group,fsdp/sharded_parameter,fsdp/wrap,"
+    "process_group,reducer,reductions,work}.py": "training, checkpoints and faults: tests/api/distributed, nn/parallel",
     "api/distributions/*": "every distribution: test_against_torch.py and test_densities.py there",
     "api/nn/modules/*": "test_module.py, and every class against PyTorch's: test_module_db.py there",
     "api/optim/{_steps/*,ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (
@@ -29,10 +32,8 @@ TESTED_ELSEWHERE: Final = {
     ),
     "api/nn/{parameter,uninitialized}.py": "tests/api/nn/modules/test_lazy.py",
     "backends/{cudnn,mkl,mkldnn,mps,openmp}.py": "tests/backends/test_flags.py",
-    "api/serialization/{allow_list,archive_writer,legacy,locations,options,pickling,rebuilding,storages}.py": (
-        "tests/api/serialization, by what files hold"
-    ),
-    "api/serialization/{tar,unsafe_globals}.py": "tests/api/serialization: test_loading.py, test_unpickler.py",
+    "api/serialization/{allow_list,archive_writer,legacy,locations,options,pickling,rebuilding,storages,tar,"
+    "unsafe_globals}.py": "tests/api/serialization, by what files hold",
     "api/masked/*": "tests/api/masked/test_masked.py",
     "api/multiprocessing/{connections,pool,queues}.py": "tests/api/multiprocessing/test_contexts.py",
     "backends/array_api/*": "tests/backends/cpu, whose fixture `same` also runs its programs on this backend",

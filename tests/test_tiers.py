@@ -52,7 +52,7 @@ def run(tmp_path):
     def run_with(*options: str, text: str = OWN_TESTS) -> list[str]:
         (tmp_path / "test_own.py").write_text(text, encoding="utf-8")
         marks = "".join(
-            f"\n    {name}" for name in ("exhaustive", "sampled(n)", "both_forms", "torch", "cupy")
+            f"\n    {name}" for name in ("exhaustive", "sampled(n)", "both_forms", "torch", "cupy", "mpi4py")
         )
         (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers ={marks}\n", encoding="utf-8")
         names = Names()

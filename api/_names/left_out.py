@@ -129,7 +129,11 @@ LEFT_OUT: Final = (
         "tt.__version__",
     ),
     _row("compile compiler.compile", "a compiler is not built yet", "the function or module itself"),
-    _row("distributed rpc", "one process computes", "tt.multiprocessing"),
+    _row(
+        "distributed.rpc rpc",
+        "functions are not called in other processes",
+        "tt.distributed, its messages of objects",
+    ),
 )
 """All of them."""
 

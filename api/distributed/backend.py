@@ -12,10 +12,14 @@ from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 
-__all__ = ["ANY_RANK", "Backend", "Capabilities", "Pending"]
+__all__ = ["ANY_RANK", "RESERVED_TAG", "Backend", "Capabilities", "Pending"]
 
 ANY_RANK = -1
 """The source of a message that may come from every rank."""
+
+
+RESERVED_TAG = 32767
+"""The tag of messages inside of derived collectives: the largest that MPI guarantees.  Users' tags are smaller."""
 
 
 class Pending(Protocol):
@@ -76,12 +80,30 @@ class Backend(ABC):
     Required are `create`, `exchange`, `broadcast`, `all_gather_into`, `send` and `recv`.
     """
 
+    GLOO: ClassVar[str] = "gloo"
+    MPI: ClassVar[str] = "mpi"
+    NCCL: ClassVar[str] = "nccl"
+    UNDEFINED: ClassVar[str] = "undefined"
+
     name: ClassVar[str]
     capabilities: ClassVar[Capabilities]
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
+
+    @staticmethod
+    def register_backend(name: str, engine: type[Backend]) -> None:
+        """Make an engine known by a name, without an entry point.
+
+        Raises
+        ------
+        RuntimeError
+            The name is taken.
+        """
+        from tt.distributed.engines.names import register  # which imports this module
+
+        register(name, engine)
 
     @classmethod
     @abstractmethod

@@ -67,10 +67,13 @@ class ReduceOp(metaclass=_Named):
     PREMUL_SUM = RedOpType.PREMUL_SUM
 
     __slots__ = ("factor", "kind")
+    kind: ReduceOp.RedOpType
+    factor: Any
 
     def __init__(self, kind: ReduceOp.RedOpType | ReduceOp, factor: Any = None) -> None:
         if isinstance(kind, ReduceOp):
-            kind, factor = kind.kind, kind.factor if factor is None else factor
+            factor = kind.factor if factor is None else factor
+            kind = kind.kind
         if not isinstance(kind, ReduceOp.RedOpType):
             raise TypeError(f"ReduceOp: expected an operation such as ReduceOp.SUM, got {kind!r}")
         self.kind = kind

@@ -44,6 +44,9 @@ NAMESPACES: Final = {
     ),
     "Files and processes": (
         "serialization", "utils.safetensors", "hub", "utils.model_zoo", "multiprocessing", "futures",
+        "distributed", "distributed.nn", "distributed.fsdp", "distributed.fsdp.wrap", "distributed.optim",
+        "distributed.algorithms", "distributed.algorithms.ddp_comm_hooks.default_hooks", "distributed.checkpoint",
+        "distributed.checkpoint.state_dict", "distributed.elastic.multiprocessing.errors",
     ),
     "Extending tt": (
         "library", "utils.cpp_extension", "overrides", "utils._python_dispatch", "utils._pytree", "utils.dlpack",

@@ -231,6 +231,7 @@ IN_PYTHON = {
     "api/amp/autocast_mode.py": 1,  # does nothing: autocast is disabled
     "api/autograd/_saved_mutation.py": 1,  # a generator
     "api/autograd/grad_mode.py": 1,  # does nothing: the switch is set when it is made
+    "api/distributed/collectives.py": 1,  # a generator
     "api/hub/models.py": 1,  # a generator
     "api/multiprocessing/segments.py": 1,  # a generator
     "api/nn/attention/__init__.py": 1,  # a generator

@@ -43,8 +43,9 @@ WITHOUT = {
 }
 # Modules that implement a namespace: what is for users in them, the namespace exports.
 IMPLEMENTING = (
-    "amp.*", "array_api.*", "distributions.[!ckt]*", "distributions.c[!o]*", "distributions.continuous_bernoulli",
-    "distributions.kumaraswamy", "func.*", "hub.*", "masked.*", "multiprocessing.*",
+    "amp.*", "array_api.*", "distributed.*", "distributions.[!ckt]*", "distributions.c[!o]*",
+    "distributions.continuous_bernoulli", "distributions.kumaraswamy", "func.*", "hub.*", "masked.*",
+    "multiprocessing.*",
     "nn.grouped_products", "nn.modules*", "nn.parallel.*",
     "nn.uninitialized", "nn.utils.clip_grad", "nn.utils.convert_parameters", "nn.utils.fusion", "nn.utils.init",
     "nn.utils.memory_format", "nn.utils.spectral_norm", "nn.utils.weight_norm", "optim.[!ls]*", "optim.lbfgs",

@@ -5,10 +5,34 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from typing import Any, Self
 
-__all__ = ["DEFAULT_TIMEOUT", "Store"]
+__all__ = ["DEFAULT_TIMEOUT", "Store", "key_bytes", "pairs", "seconds_of", "value_bytes"]
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
+
+
+def key_bytes(key: Any) -> bytes:
+    """Return a key as stores keep it."""
+    if not isinstance(key, str):
+        raise TypeError(f"the key of a store must be str, not {type(key).__name__}")
+    return key.encode()
+
+
+def value_bytes(value: Any) -> bytes:
+    """Return a value as stores keep it."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if not isinstance(value, str):
+        raise TypeError(f"the value of a store must be str or bytes, not {type(value).__name__}")
+    return value.encode()
+
+
+def seconds_of(timeout: Any) -> float:
+    """Return a timeout in seconds; a negative one waits as little as zero does, and none exceeds thirty years."""
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"timeout must be datetime.timedelta, not {type(timeout).__name__}")
+    return min(max(0.0, timeout.total_seconds()), 1e9)
 
 
 class Store(ABC):
@@ -27,7 +51,8 @@ class Store(ABC):
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Set how long `get` and `wait` wait by default."""
+        """Set how long `get` and `wait` wait by default; zero does not wait."""
+        seconds_of(timeout)
         self._timeout = timeout
 
     @abstractmethod
@@ -73,3 +98,96 @@ class Store(ABC):
         DistStoreError
             They did not appear within the timeout; the message names those that are missing.
         """
+
+    # --- derived, where a store has nothing faster ----------------------------------------------------------------
+
+    def has_extended_api(self) -> bool:
+        """Return whether `append`, `multi_get` and `multi_set` are one step each for all ranks, and not derived."""
+        return False
+
+    def append(self, key: str, value: str | bytes) -> None:
+        """Add to the end of a key's value; a new key gets the value."""
+        added = value_bytes(value)
+        if not added:
+            return
+        known = b""
+        while True:
+            found = self.compare_set(key, known, known + added)
+            if found == known + added:
+                return
+            # An empty value cannot be told from a missing key, and only the latter may be expected as empty.
+            if not found and self.check([key]):
+                self.set(key, added)
+                return
+            known = found
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """Return the values of several keys, and wait for them where they are not there."""
+        self.wait(keys)
+        return [self.get(key) for key in keys]
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """Set several keys.
+
+        Raises
+        ------
+        ValueError
+            There are not as many values as keys.
+        """
+        for key, value in pairs(keys, values):
+            self.set(key, value)
+
+    def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
+        """Wait until as many callers as there are ranks have come here with this key.
+
+        Raises
+        ------
+        DistStoreError
+            They did not come within the timeout.
+        """
+        come = self.add(f"{key}/num_members", 1)
+        if come == world_size:
+            self.set(f"{key}/last_member", "1")
+        self.wait([f"{key}/last_member"], self.timeout if timeout is None else timeout)
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Put a value at the end of a queue."""
+        raise self._no_queues("queue_push")
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue, and wait for one where it is empty.
+
+        Raises
+        ------
+        QueueEmptyError
+            The queue is empty, and ``block`` is False.
+        DistStoreError
+            No value came within the timeout.
+        """
+        raise self._no_queues("queue_pop")
+
+    def queue_len(self, key: str) -> int:
+        """Return how many values a queue has; 0 where it does not exist."""
+        raise self._no_queues("queue_len")
+
+    def list_keys(self) -> list[str]:
+        """Return all keys, without those of queues."""
+        raise NotImplementedError(f"list_keys: a {type(self).__name__} cannot list its keys")
+
+    def clone(self) -> Self:
+        """Return another object for the same keys; it has a timeout of its own."""
+        raise NotImplementedError(f"clone: a {type(self).__name__} cannot be cloned")
+
+    def _no_queues(self, name: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{name}: a {type(self).__name__} has no queues; HashStore and TCPStore have them"
+        )
+
+
+def pairs(keys: Sequence[str], values: Sequence[str | bytes]) -> Iterable[tuple[str, str | bytes]]:
+    """Return keys with their values, as many of each."""
+    if len(keys) != len(values):
+        raise ValueError(
+            f"multi_set needs a value for each key, got {len(keys)} keys and {len(values)} values"
+        )
+    return zip(keys, values, strict=True)

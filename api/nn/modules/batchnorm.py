@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, ClassVar
 
 import tt
@@ -171,6 +172,16 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over the batches of all processes: (N, C, ...); in one process, that of `BatchNorm1d`.
 
+    In training, mean and variance are those of what all ranks of the group hold, which may be different numbers of
+    rows.
+
+    Parameters
+    ----------
+    num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        As of `BatchNorm1d`.
+    process_group : ProcessGroup, optional
+        The ranks; by default all.
+
     Examples
     --------
     >>> import tt
@@ -200,6 +211,48 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: tt.Tensor) -> tt.Tensor:
+        """Return the input, normalised by the statistics of all ranks."""
+        of_batch = self.training or (self.running_mean is None and self.running_var is None)
+        distributed = sys.modules.get("tt.distributed")  # who has not imported it has no group
+        if not of_batch or distributed is None or not distributed.is_initialized():
+            return super().forward(input)
+        if distributed.get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        # Two sums over ranks, the second of squared distances from the mean: those of squares lose the digits.
+        from tt.distributed.nn.functional import all_reduce as add  # in a job only
+
+        dims = [0, *range(2, input.dim())]
+        shape = [1, -1] + [1] * (input.dim() - 2)
+        x = input.float() if input.dtype in (tt.float16, tt.bfloat16) else input
+        rows = x.new_full((1,), float(input.numel() // input.shape[1]))
+        sums = add(tt.cat([x.sum(dims), rows]), group=self.process_group)
+        count = sums[-1].detach()
+        if count.item() <= 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+        mean = sums[:-1] / count
+        centered = x - mean.view(shape)
+        var = add(centered.square().sum(dims), group=self.process_group) / count
+        self._update(mean.detach(), (var * (count / (count - 1))).detach())
+        found = centered * (var + self.eps).rsqrt().view(shape)
+        if self.weight is not None:
+            found = found * self.weight.view(shape)
+        if self.bias is not None:
+            found = found + self.bias.view(shape)
+        return found.to(input.dtype)
+
+    def _update(self, mean: tt.Tensor, var: tt.Tensor) -> None:
+        """Let the statistics of a batch enter the running ones."""
+        if not (self.training and self.track_running_stats) or self.running_mean is None or self.running_var is None:
+            return
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        factor = 1.0 / float(self.num_batches_tracked or 1) if self.momentum is None else self.momentum
+        with tt.no_grad():
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
+            self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -35,8 +35,8 @@ class DistributedSampler(Sampler[int]):
 
     Raises
     ------
-    RuntimeError
-        If a number is left out, because tt has no distributed package.
+    ValueError
+        If a number is left out, and there is no distributed group.
     ValueRangeError
         If the rank is not one of `num_replicas`.
 
@@ -58,9 +58,9 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None:
-            num_replicas = int(_distributed().get_world_size())
+            num_replicas = tt.distributed.get_world_size()
         if rank is None:
-            rank = int(_distributed().get_rank())
+            rank = tt.distributed.get_rank()
         if not 0 <= rank < num_replicas:
             raise ValueRangeError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
@@ -100,13 +100,3 @@ class DistributedSampler(Sampler[int]):
             The number of the pass.
         """
         self.epoch = epoch
-
-
-def _distributed() -> Any:
-    found = getattr(tt, "distributed", None)
-    if found is None or not found.is_available():
-        raise RuntimeError(
-            "Requires distributed package to be available\n"
-            "  try: DistributedSampler(dataset, num_replicas=..., rank=...)"
-        )
-    return found

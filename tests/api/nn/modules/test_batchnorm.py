@@ -87,3 +87,36 @@ def test_synchronised_norms_replace_others():
     model[0].weight.data.fill_(2)
     sync = nn.SyncBatchNorm.convert_sync_batchnorm(model)
     assert type(sync[0]) is nn.SyncBatchNorm and sync[0].eps == 0.1 and sync[0].weight[0] == 2
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+@pytest.mark.parametrize("shape", [(12, 3), (12, 3, 5)])
+def test_statistics_of_all_ranks_are_those_of_the_whole_batch(shape, momentum):
+    generator = np.random.default_rng(0)
+    data = tt.from_numpy(generator.normal(1e3, 1.0, size=shape))
+    coefficients = tt.from_numpy(generator.normal(size=shape))
+
+    def passes(module, x, factors):
+        x = x.clone().requires_grad_()
+        for _ in range(2):
+            y = module(x)
+        (y * factors).sum().backward()
+        gradients = [p.grad.numpy() for p in module.parameters()]
+        return y.detach().numpy(), x.grad.numpy(), [b.numpy() for b in module.buffers()], gradients
+
+    def ranks():
+        rank = tt.distributed.get_rank()
+        rows = slice(0, 3) if rank == 0 else slice(3, 12)  # uneven
+        module = tt.nn.SyncBatchNorm(3, momentum=momentum).double()
+        return passes(module, data[rows], coefficients[rows])
+
+    expected = passes(tt.nn.BatchNorm1d(3, momentum=momentum).double(), data, coefficients)
+    first, second = tt.distributed.run_threads(ranks, 2)
+    for place in (0, 1):
+        together = np.concatenate([first[place], second[place]])
+        np.testing.assert_allclose(together, expected[place], rtol=1e-9, atol=1e-9)
+    for found in (first, second):
+        for ours, theirs in zip(found[2], expected[2], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    for ours, more, theirs in zip(first[3], second[3], expected[3], strict=True):
+        np.testing.assert_allclose(ours + more, theirs, rtol=1e-8, atol=1e-9)

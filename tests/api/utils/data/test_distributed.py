@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import tt
+from tt.distributed.engines.threads import run_threads
 from tt.utils.data import DistributedSampler
 
 
@@ -38,13 +38,19 @@ def test_a_rank_has_to_be_one_of_the_processes():
         DistributedSampler([1], 2, 2)
 
 
-def test_without_a_distributed_package_the_numbers_are_needed():
-    if hasattr(tt, "distributed"):
-        pytest.skip("there is one")
-    with pytest.raises(RuntimeError, match="Requires distributed package to be available"):
+def test_without_a_group_the_numbers_are_needed():
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
         DistributedSampler([1], rank=0)
-    with pytest.raises(RuntimeError, match="Requires distributed package to be available"):
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
         DistributedSampler([1], num_replicas=1)
+
+
+def test_in_a_group_the_numbers_are_its():
+    def own():
+        sampler = DistributedSampler(range(5), shuffle=False)
+        return sampler.num_replicas, sampler.rank, list(sampler)
+
+    assert run_threads(own, 2) == [(2, 0, [0, 2, 4]), (2, 1, [1, 3, 0])]
 
 
 @pytest.mark.torch

@@ -1,0 +1,1 @@
+"""Communication hooks of DistributedDataParallel; see `DistributedDataParallel.register_comm_hook`."""

@@ -1,0 +1,283 @@
+"""save, async_save and load: state dicts of many ranks in one folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import tt
+from tt import Tensor
+from tt.distributed import collectives, objects, ranks, world
+from tt.distributed.checkpoint import layout
+from tt.distributed.checkpoint.layout import CheckpointError, Chunk, Entry, Index
+from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
+from tt.utils.safetensors import load_file, save_file
+
+__all__ = ["async_save", "load", "save"]
+
+_OBJECTS = "objects.tt"
+
+
+def save(
+    state_dict: Mapping[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str],
+    process_group: Any = None,
+    no_dist: bool = False,
+) -> None:
+    """Save a state dict; all ranks call it.
+
+    Each rank writes its parts into a file of its own; tensors that all ranks have are divided among them.  The folder
+    gets its name when all ranks are done: a job that is killed leaves the checkpoint that was there before.
+
+    Parameters
+    ----------
+    state_dict : mapping
+        Tensors, `ShardedTensor` objects, and what `tt.save` saves otherwise, also in dicts and lists of dicts.
+    checkpoint_id : str or os.PathLike
+        The folder, on a file system that all ranks see.
+    process_group : ProcessGroup, optional
+        The ranks; by default all, or this process alone where there is no group.
+    no_dist : bool
+        Whether this process saves alone.
+
+    Raises
+    ------
+    CheckpointError
+        A rank could not write; each of them raises.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tt
+    >>> from tt.distributed import checkpoint
+    >>> model, folder = tt.nn.Linear(2, 1), os.path.join(tempfile.mkdtemp(), "step-1")
+    >>> checkpoint.save({"model": model.state_dict()}, checkpoint_id=folder)
+    >>> sorted(os.listdir(folder))
+    ['index.json', 'objects.tt', 'rank-00000.safetensors']
+    """
+    job = _Job(process_group, no_dist)
+    _write(job, *_parts(state_dict, job), Path(checkpoint_id))
+
+
+def async_save(
+    state_dict: Mapping[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str],
+    process_group: Any = None,
+    no_dist: bool = False,
+) -> Future[None]:
+    """Copy a state dict now, and save it in the background; see `save`.
+
+    Its communication is that of the group: give it a group of its own (`new_group`) where training goes on meanwhile.
+
+    Returns
+    -------
+    concurrent.futures.Future
+        Its `result()` waits, and raises what went wrong.
+    """
+    job = _Job(process_group, no_dist)
+    tensors, others = _parts(state_dict, job)
+    copies = {name: (part.clone(), *rest) for name, (part, *rest) in tensors.items()}
+    pool = ThreadPoolExecutor(1, thread_name_prefix="tt-checkpoint")
+    future = pool.submit(job.world.run, _write, job, copies, others, Path(checkpoint_id))
+    pool.shutdown(wait=False)
+    return future
+
+
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str],
+    process_group: Any = None,
+    no_dist: bool = False,
+) -> None:
+    """Load a checkpoint into a state dict; all ranks call it.
+
+    Tensors are filled in place: each rank reads the rows that it has, however many ranks have written them.  What are
+    no tensors is replaced.
+
+    Parameters
+    ----------
+    state_dict : dict
+        As to `save`, with the tensors to be filled.
+    checkpoint_id : str or os.PathLike
+        The folder.
+    process_group, no_dist
+        As to `save`.
+
+    Raises
+    ------
+    CheckpointError
+        There is no complete checkpoint, a name is not in it, or a shape differs.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import tt
+    >>> from tt.distributed import checkpoint
+    >>> folder = os.path.join(tempfile.mkdtemp(), "step-1")
+    >>> checkpoint.save({"x": tt.arange(3), "epoch": 7}, checkpoint_id=folder)
+    >>> state = {"x": tt.zeros(3, dtype=tt.int64), "epoch": 0}
+    >>> checkpoint.load(state, checkpoint_id=folder)
+    >>> state
+    {'x': tensor([0, 1, 2]), 'epoch': 7}
+    """
+    folder = layout.find(Path(checkpoint_id))
+    index = Index.read(folder)
+    files: dict[str, dict[str, Tensor]] = {}
+    others = tt.load(folder / index.objects, weights_only=True)
+    for name, holder, key, value in _leaves(state_dict):
+        if isinstance(value, Tensor):
+            _fill(name, value, index, folder, files)
+        elif name in others:
+            holder[key] = others[name]
+        else:
+            raise CheckpointError(f"{folder}: this checkpoint has no {name!r}")
+
+
+# --- the parts -----------------------------------------------------------------------------------------------------
+
+
+class _Job:
+    """Who saves."""
+
+    def __init__(self, group: Any, alone: bool) -> None:
+        self.world = world.current_world()
+        alone = alone or not world.is_initialized()
+        self.group = None if alone else (group or world.default_group())
+        self.rank = 0 if alone else ranks.get_rank(self.group)
+        self.size = 1 if alone else ranks.get_world_size(self.group)
+
+    def share(self, value: Any) -> list[Any]:
+        """Return what each rank has."""
+        if self.size == 1:
+            return [value]
+        found: list[Any] = [None] * self.size
+        objects.all_gather_object(found, value, group=self.group)
+        return found
+
+    def meet(self) -> None:
+        """Wait for all ranks."""
+        if self.size > 1:
+            collectives.barrier(group=self.group)
+
+
+def _leaves(values: Any, path: str = "") -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yield name, container, key and value of everything that is no container."""
+    pairs = values.items() if isinstance(values, Mapping) else enumerate(values)
+    for key, value in list(pairs):
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping) or (
+            isinstance(value, list) and any(isinstance(v, Mapping) for v in value)
+        ):
+            yield from _leaves(value, name)
+        else:
+            yield name, values, key, value
+
+
+def _parts(
+    state_dict: Mapping[str, Any], job: _Job
+) -> tuple[dict[str, tuple[Tensor, list[int], int, int]], dict[str, Any]]:
+    """Return the tensors that this rank writes, with the shape of the whole and their rows, and all other values."""
+    tensors: dict[str, tuple[Tensor, list[int], int, int]] = {}
+    others = {}
+    loads = [0] * job.size
+    for name, _, _, value in _leaves(state_dict):
+        if isinstance(value, ShardedTensor | ShardedParameter):
+            first, end = value.placement.of_rank(value.placement.rank)
+            if end > first:
+                tensors[name] = value.to_local(), list(value.placement.shape), first, end
+        elif isinstance(value, Tensor):
+            writer = min(range(job.size), key=loads.__getitem__)
+            loads[writer] += value.numel() * value.element_size()
+            if writer == job.rank:
+                rows = value.shape[0] if value.ndim else 1
+                tensors[name] = value.detach(), list(value.shape), 0, rows
+        else:
+            others[name] = value
+    return tensors, others
+
+
+def _write(
+    job: _Job, tensors: dict[str, tuple[Tensor, list[int], int, int]], others: dict[str, Any], folder: Path
+) -> None:
+    error: BaseException | None = None
+    place: Path | None = None
+    if job.rank == 0:
+        try:
+            layout.discard(folder)
+            place = layout.staging(folder)
+        except OSError as failure:
+            error = failure
+    place = job.share(place)[0]
+    entries: dict[str, Any] = {}
+    file = f"rank-{job.rank:05d}.safetensors"
+    if place is not None:
+        try:
+            owned: set[int] = set()
+            written = {}
+            for name, (part, shape, first, end) in tensors.items():
+                if part.layout is tt.strided:  # a file says nothing of shared memory, and refuses other layouts
+                    memory = part.untyped_storage().data_ptr()
+                    part = part.clone() if memory in owned else part
+                    owned.add(memory)
+                written[name] = part
+                entries[name] = [str(part.dtype).rpartition(".")[2], shape, [file, name, first, end]]
+            save_file(written, place / file)
+            if job.rank == 0:
+                tt.save(others, place / _OBJECTS)
+        except (OSError, RuntimeError, TypeError, ValueError) as failure:
+            error = failure
+    found = job.share((entries, None if error is None else f"{type(error).__name__}: {error}"))
+    failed = [(rank, text) for rank, (_, text) in enumerate(found) if text is not None]
+    if not failed and job.rank == 0 and place is not None:
+        index = Index({}, _OBJECTS)
+        for of_rank, _ in found:
+            for name, (dtype, shape, chunk) in of_rank.items():
+                index.tensors.setdefault(name, Entry(dtype, shape)).chunks.append(Chunk(*chunk))
+        index.write(place)
+        layout.complete(place, folder)
+    elif failed and job.rank == 0 and place is not None:
+        shutil.rmtree(place, ignore_errors=True)
+    job.meet()
+    if failed:
+        rank, text = failed[0]
+        raise CheckpointError(
+            f"{folder}: rank {rank} could not write its part of the checkpoint: {text}"
+        ) from error
+
+
+def _fill(name: str, target: Tensor, index: Index, folder: Path, files: dict[str, dict[str, Tensor]]) -> None:
+    """Read the rows that a tensor has."""
+    entry = index.tensors.get(name)
+    if entry is None:
+        raise CheckpointError(f"{folder}: this checkpoint has no tensor {name!r}")
+    if isinstance(target, ShardedTensor | ShardedParameter):
+        shape = target.placement.shape
+        first, end = target.placement.of_rank(target.placement.rank)
+        to = target.to_local()
+    else:
+        shape, first, to = tuple(target.shape), 0, target.detach()
+        end = target.shape[0] if target.ndim else 1
+    if tuple(entry.shape) != shape:
+        raise CheckpointError(
+            f"{folder}: {name!r} has the shape {entry.shape} in this checkpoint, and {list(shape)} here"
+        )
+    rows = to.reshape(end - first, *shape[1:]) if not shape else to
+    filled = 0
+    for chunk in entry.chunks:
+        low, high = max(first, chunk.first), min(end, chunk.end)
+        if low >= high:
+            continue
+        if chunk.file not in files:
+            files[chunk.file] = load_file(folder / chunk.file, mmap=True)
+        saved = files[chunk.file][chunk.name].reshape(chunk.end - chunk.first, *shape[1:])
+        rows[low - first : high - first].copy_(saved[low - chunk.first : high - chunk.first])
+        filled += high - low
+    if filled < end - first:
+        raise CheckpointError(f"{folder}: rows of {name!r} are missing in this checkpoint")

@@ -1,0 +1,348 @@
+"""Collectives with one tensor: all_reduce, reduce, broadcast, barrier, and several all_reduce in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from tt import Tensor
+from tt.distributed import derived
+from tt.distributed.backend import Backend
+from tt.distributed.call import Call
+from tt.distributed.checks import Target, group_rank, member, one_tensor, same_dtype, tensor_list
+from tt.distributed.progress import Steps
+from tt.distributed.reduce_op import ReduceOp
+from tt.distributed.reductions import check_reduction
+from tt.distributed.work import Work
+
+__all__ = [
+    "_coalescing_manager", "all_reduce", "all_reduce_coalesced", "barrier", "broadcast", "monitored_barrier", "reduce",
+]  # fmt: skip
+
+
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Combine the tensors of all ranks; each of them gets the result, in place.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Any shape and strides, the same number of elements and the same dtype on all ranks.
+    op : ReduceOp
+        How they are combined.  float16 and bfloat16 are combined in float32 and rounded once.
+    group : ProcessGroup, optional
+        By default the group of all ranks.
+    async_op : bool
+        Whether to return at once, with a `Work`.
+
+    Returns
+    -------
+    Work or None
+        With ``async_op``; wait for it before using the tensor.
+
+    Raises
+    ------
+    CollectiveMismatchError
+        Another rank called something else, or with another size or dtype.
+    DistTimeoutError
+        Not all ranks called it within the timeout.
+    RuntimeError, ValueError
+        The dtype has no such reduction.
+
+    Examples
+    --------
+    >>> import tt, tt.distributed as dist
+    >>> def program():
+    ...     x = tt.tensor([1.0, 2.0]) * dist.get_rank()
+    ...     dist.all_reduce(x)
+    ...     return x
+    >>> dist.run_threads(program, 3)[0]
+    tensor([3., 6.])
+    """
+    one_tensor(tensor, "tensor")
+    found = member(group, "all_reduce")
+    if found is None:
+        return None
+    reduction = check_reduction(op, tensor, "all_reduce")
+
+    def body(engine: Backend) -> Steps:
+        target = Target(tensor)
+        if tensor.numel():
+            yield from derived.all_reduce(engine, target.buffer, reduction)
+        target.finish()
+        return None
+
+    return found.collective(
+        Call("all_reduce", tensor, op=reduction), tensor.device.type, body, async_op, [tensor]
+    )
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Combine the tensors of all ranks into that of one rank; those of the others stay as they are.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Any shape and strides, the same number of elements and the same dtype on all ranks.
+    dst : int
+        The rank of the job that gets the result; or ``group_dst``, a rank of the group.
+    op, group, async_op
+        As for `all_reduce`.
+    group_dst : int
+        See ``dst``.
+
+    Examples
+    --------
+    >>> import tt, tt.distributed as dist
+    >>> def program():
+    ...     x = tt.tensor([dist.get_rank() + 1])
+    ...     dist.reduce(x, dst=0, op=dist.ReduceOp.MAX)
+    ...     return x.item()
+    >>> dist.run_threads(program, 3)
+    [3, 2, 3]
+    """
+    one_tensor(tensor, "tensor")
+    found = member(group, "reduce")
+    if found is None:
+        return None
+    root = group_rank(found, dst, group_dst, "reduce")
+    reduction = check_reduction(op, tensor, "reduce")
+
+    def body(engine: Backend) -> Steps:
+        target = Target(tensor)
+        if tensor.numel():
+            yield from derived.reduce(engine, target.buffer, root, reduction)
+        if engine.rank == root:
+            target.finish()
+        return None
+
+    call = Call("reduce", tensor, root=root, op=reduction)
+    return found.collective(call, tensor.device.type, body, async_op, [tensor])
+
+
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Copy the tensor of one rank into those of all others.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Any shape, strides and dtype; the same number of elements and the same dtype on all ranks.
+    src : int
+        The rank of the job that has it; or ``group_src``, a rank of the group.
+    group, async_op
+        As for `all_reduce`.
+    group_src : int
+        See ``src``.
+
+    Examples
+    --------
+    >>> import tt, tt.distributed as dist
+    >>> def program():
+    ...     x = tt.tensor([dist.get_rank()])
+    ...     dist.broadcast(x, src=1)
+    ...     return x.item()
+    >>> dist.run_threads(program, 3)
+    [1, 1, 1]
+    """
+    one_tensor(tensor, "tensor")
+    found = member(group, "broadcast")
+    if found is None:
+        return None
+    root = group_rank(found, src, group_src, "broadcast")
+
+    def body(engine: Backend) -> Steps:
+        target = Target(tensor)
+        if tensor.numel():
+            yield from derived.broadcast(engine, target.buffer, root)
+        if engine.rank != root:
+            target.finish()
+        return None
+
+    return found.collective(
+        Call("broadcast", tensor, root=root), tensor.device.type, body, async_op, [tensor]
+    )
+
+
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
+) -> Work | None:
+    """Wait until all ranks of a group have called it.
+
+    Parameters
+    ----------
+    group, async_op
+        As for `all_reduce`.
+    device_ids : list of int, optional
+        Taken for programs that are written for NCCL.
+    timeout : timedelta, optional
+        By default that of the group.
+
+    Raises
+    ------
+    TypeError
+        ``device_ids`` is no list of integers.
+
+    Examples
+    --------
+    >>> import tt.distributed as dist
+    >>> dist.run_threads(dist.barrier, 3)
+    [None, None, None]
+    """
+    found = member(group, "barrier")
+    if found is None:
+        return None
+    if device_ids is not None and not (
+        isinstance(device_ids, list) and all(isinstance(each, int) for each in device_ids)
+    ):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
+
+    def body(engine: Backend) -> Steps:
+        if not found.guard.enabled:  # otherwise the ranks have just met
+            yield from derived.barrier(engine)
+        return None
+
+    return found.collective(Call("barrier"), found.first_device, body, async_op, timeout=timeout)
+
+
+def monitored_barrier(
+    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
+    """Wait until all ranks have called it; the error names those that have not.
+
+    Every operation of tt names them; this one exists for programs that call it.
+
+    Parameters
+    ----------
+    group : ProcessGroup, optional
+        By default the group of all ranks.
+    timeout : timedelta, optional
+        By default that of the group.
+    wait_all_ranks : bool
+        Taken for PyTorch's sake: always all ranks that are missing are named.
+
+    Raises
+    ------
+    DistTimeoutError
+        Not all ranks came within the timeout.
+    """
+    found = member(group, "monitored_barrier")
+    if found is None:
+        return
+
+    def body(engine: Backend) -> Steps:
+        if not found.guard.enabled:
+            yield from derived.barrier(engine)
+        return None
+
+    found.collective(Call("monitored_barrier"), found.first_device, body, False, timeout=timeout)
+
+
+def all_reduce_coalesced(
+    tensors: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Do `all_reduce` for several tensors at once.
+
+    Parameters
+    ----------
+    tensors : list of Tensor
+        Of one dtype; the same numbers of elements on all ranks.
+    op, group, async_op
+        As for `all_reduce`.
+
+    Examples
+    --------
+    >>> import tt, tt.distributed as dist
+    >>> def program():
+    ...     pair = [tt.ones(2), tt.ones(1)]
+    ...     dist.all_reduce_coalesced(pair)
+    ...     return pair
+    >>> dist.run_threads(program, 2)[0]
+    [tensor([2., 2.]), tensor([2.])]
+    """
+    given = tensor_list(tensors, "tensors")
+    same_dtype(given)
+    found = member(group, "all_reduce_coalesced")
+    if found is None or not given:
+        return None
+    reduction = check_reduction(op, given[0], "all_reduce_coalesced")
+
+    def body(engine: Backend) -> Steps:
+        for tensor in given:
+            target = Target(tensor)
+            if tensor.numel():
+                yield from derived.all_reduce(engine, target.buffer, reduction)
+            target.finish()
+        return None
+
+    sizes = [each.numel() for each in given]
+    call = Call(
+        "all_reduce_coalesced", given[0], op=reduction, agree=sizes, detail=f"and {len(given) - 1} more"
+    )
+    return found.collective(call, given[0].device.type, body, async_op, given)
+
+
+class _CoalescingManager:
+    """What was started within `_coalescing_manager`."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+
+    def append(self, work: Work | None) -> None:
+        """Take up an operation."""
+        if work is not None:
+            self.works.append(work)
+
+    def wait(self) -> None:
+        """Wait for all operations."""
+        for work in self.works:
+            work.wait()
+
+
+@contextmanager
+def _coalescing_manager(
+    group: Any = None, device: Any = None, async_ops: bool = False
+) -> Iterator[_CoalescingManager]:
+    """Start the collectives of a block together; wait for them at its end, or with ``async_ops`` when asked.
+
+    Examples
+    --------
+    >>> import tt, tt.distributed as dist
+    >>> def program():
+    ...     x, y = tt.ones(2), tt.ones(1)
+    ...     with dist._coalescing_manager():
+    ...         dist.all_reduce(x)
+    ...         dist.all_reduce(y)
+    ...     return x, y
+    >>> dist.run_threads(program, 2)[0]
+    (tensor([2., 2.]), tensor([2.]))
+    """
+    manager = _CoalescingManager()
+    found = member(group, "_coalescing_manager")
+    if found is None:
+        yield manager
+        return
+    if found.coalescing is not None:
+        raise ValueError("_coalescing_manager: the group is in another one already")
+    found.coalescing = manager.works
+    try:
+        yield manager
+    finally:
+        found.coalescing = None
+    if not async_ops:
+        manager.wait()

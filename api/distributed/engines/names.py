@@ -1,0 +1,112 @@
+"""Names of engines: which there are, which a program means, and what to install for one that is missing."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from typing import Final
+
+from tt.distributed.backend import Backend
+
+__all__ = ["by_device", "default_backend", "engine_class", "is_installed", "register"]
+
+_GROUP: Final = "tt.distributed.backends"
+_IN_TREE: Final = {
+    "threads": "tt.distributed.engines.threads:Threads",
+    "mpi": "tt.distributed.engines.mpi:Mpi",
+    "nccl": "tt.distributed.engines.nccl:Nccl",
+}
+_ALIASES: Final = {"gloo": "mpi"}
+_REQUIRES: Final = {"mpi": ("mpi4py",), "nccl": ("nccl", "cupy")}
+_INSTALL: Final = {"mpi": "pip install tt-tensor[mpi]", "nccl": "pip install tt-tensor[cuda12]"}
+_DEVICES: Final = ("cpu", "cuda")
+_registered: dict[str, type[Backend]] = {}
+
+
+def register(name: str, engine: type[Backend]) -> None:
+    """Make an engine known by a name."""
+    name = name.lower()
+    if name in _registered or name in _IN_TREE or name in _ALIASES:
+        raise RuntimeError(f"register_backend: there is an engine {name!r} already")
+    _registered[name] = engine
+
+
+def is_installed(name: str) -> bool:
+    """Return whether an engine, and what it needs, is installed; nothing is imported."""
+    name = _ALIASES.get(name.lower(), name.lower())
+    if name in _registered:
+        return True
+    if name in _IN_TREE:
+        needs = _REQUIRES.get(name, ())
+        return find_spec(_IN_TREE[name].partition(":")[0]) is not None and (
+            not needs or any(find_spec(package) is not None for package in needs)
+        )
+    return name in _of_packages()
+
+
+def engine_class(name: str) -> type[Backend]:
+    """Return the class of an engine.
+
+    Raises
+    ------
+    ValueError
+        There is no such engine.
+    RuntimeError
+        What it needs is not installed; the message says how to install it.
+    """
+    given, name = name, _ALIASES.get(name.lower(), name.lower())
+    if name in _registered:
+        return _registered[name]
+    if name in _IN_TREE:
+        if not is_installed(name):
+            way = _INSTALL.get(name, "")
+            raise RuntimeError(f"the engine {given!r} is not installed\n  try: {way}")
+        module, _, attribute = _IN_TREE[name].partition(":")
+        found: type[Backend] = getattr(importlib.import_module(module), attribute)
+        return found
+    packages = _of_packages()
+    if name in packages:
+        engine: type[Backend] = packages[name].load()  # type: ignore[attr-defined]
+        return engine
+    known = sorted({*_IN_TREE, *_ALIASES, *_registered, *packages})
+    raise ValueError(f"Unknown backend {given!r}; there are {', '.join(known)}")
+
+
+def _of_packages() -> dict[str, object]:
+    from importlib.metadata import entry_points  # 20 ms, which programs with an engine of tt need not pay
+
+    return {point.name: point for point in entry_points(group=_GROUP)}
+
+
+def by_device(backend: str | None) -> dict[str, str]:
+    """Return which engine serves which device type: of ``"gloo"``, ``"cpu:gloo,cuda:nccl"`` or None.
+
+    Raises
+    ------
+    ValueError
+        A pair is no pair, or a device type is there twice.
+    """
+    if backend is None or not backend:
+        return {"cpu": "mpi", "cuda": "nccl"} if is_installed("nccl") else {"cpu": "mpi"}
+    if ":" not in backend:
+        name = backend.lower()
+        return {device: name for device in _DEVICES if device in engine_class(name).capabilities.devices}
+    found: dict[str, str] = {}
+    for pair in backend.lower().split(","):
+        device, colon, name = (part.strip() for part in pair.partition(":"))
+        if not (device and colon and name) or ":" in name:
+            raise ValueError(
+                f"Invalid device:backend pairing {pair!r} in {backend!r}; write cpu:gloo,cuda:nccl"
+            )
+        if device in found:
+            raise ValueError(f"Duplicate device type {device!r} in backend string {backend!r}")
+        engine_class(name)
+        found[device] = name
+    return found
+
+
+def default_backend(device: str) -> str:
+    """Return the engine that serves a device type where a program names none."""
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return "gloo" if device == "cpu" else "nccl"

@@ -1,0 +1,20 @@
+"""Modules whose parameters are divided among ranks."""
+
+from __future__ import annotations
+
+from tt.distributed.fsdp.fully_shard import FSDPModule, clip_grad_norm_, fully_shard
+from tt.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
+from tt.distributed.fsdp.policies import MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
+from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
+
+__all__ = [
+    "FSDPModule",
+    "FullyShardedDataParallel",
+    "MixedPrecision",
+    "MixedPrecisionPolicy",
+    "ShardedParameter",
+    "ShardedTensor",
+    "ShardingStrategy",
+    "clip_grad_norm_",
+    "fully_shard",
+]

@@ -1,0 +1,217 @@
+"""fully_shard: divide the parameters of a module among ranks, each as a part of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import tt
+from tt import Tensor
+from tt.distributed import collectives, world
+from tt.distributed.fsdp.policies import MixedPrecisionPolicy
+from tt.distributed.fsdp.shard_group import ShardGroup
+from tt.distributed.fsdp.sharded_parameter import ShardedParameter
+from tt.nn import Module
+from tt.utils._pytree import tree_map
+
+__all__ = ["FSDPModule", "clip_grad_norm_", "fully_shard"]
+
+
+class FSDPModule:
+    """What a module gains by `fully_shard`, which makes it a subclass of its class and of this one."""
+
+    _shards: ShardGroup
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Gather the parameters, and call the module's own forward."""
+        shards = self._shards
+        run = shards.run
+        if run.depth == 0:
+            self._begin()
+        run.depth += 1
+        try:
+            policy = shards.policy
+            if policy.cast_forward_inputs and policy.param_dtype is not None:
+                args, kwargs = _cast((args, kwargs), policy.param_dtype)
+            run.begin(shards)
+            with shards.whole():
+                outputs = super().forward(*args, **kwargs)  # type: ignore[misc]  # the module's class comes next
+        finally:
+            run.depth -= 1
+        return outputs if policy.output_dtype is None else _cast(outputs, policy.output_dtype)
+
+    def _begin(self) -> None:
+        """Start a forward pass as its outermost module: all inner ones are of it."""
+        run = self._shards.run
+        for inner in _sharded(self):
+            inner._shards.run = run
+            inner._shards.forget()
+        run.last, run.order = run.order or run.last, []
+
+    def unshard(self, async_op: bool = False) -> None:
+        """Gather the parameters before forward does, in the background."""
+        self._shards.start_gathering()
+
+    def reshard(self) -> None:
+        """Let go of gathered parameters."""
+        self._shards.forget()
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Set whether backward averages gradients, or adds them up until it does."""
+        for inner in _sharded(self) if recurse else [self]:
+            inner._shards.syncs = requires_gradient_sync
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Set whether parameters are freed after forward and gathered again in backward."""
+        for inner in _sharded(self) if recurse else [self]:
+            inner._shards.reshard = reshard_after_forward
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Set what sums of gradients are divided by; the number of ranks by default."""
+        self._shards.divisor = factor
+
+    @contextmanager
+    def summon(self) -> Generator[None]:
+        """Return a context in which all parameters are whole; changes to them are lost."""
+        with tt.no_grad():
+            contexts = [inner._shards.whole() for inner in _sharded(self)]
+            for context in contexts:
+                context.__enter__()
+            try:
+                yield
+            finally:
+                for context in reversed(contexts):
+                    context.__exit__(None, None, None)
+
+
+def fully_shard(
+    module: Any,
+    *,
+    mesh: Any = None,
+    reshard_after_forward: bool | None = None,
+    shard_placement_fn: Any = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: Any = None,
+    ignored_params: set[Tensor] | None = None,
+) -> Any:
+    """Divide the parameters of a module, less those of inner modules that are sharded already, among ranks.
+
+    Call it on inner modules first (each block of a Transformer), then on the whole.  All ranks must have the same
+    parameters before.  Make the optimizer afterwards: it sees `ShardedParameter` objects, this rank's parts.
+
+    Parameters
+    ----------
+    module : Module
+        The module; its class becomes a subclass of itself and `FSDPModule`.
+    mesh : DeviceMesh, optional
+        A mesh of one dimension; by default all ranks.
+    reshard_after_forward : bool, optional
+        Whether parameters are freed after forward and gathered again in backward; by default so.
+    shard_placement_fn, offload_policy : optional
+        Not served.
+    mp_policy : MixedPrecisionPolicy, optional
+        The dtypes.
+    ignored_params : set of Parameter, optional
+        Those that stay whole; nothing averages their gradients.
+
+    Returns
+    -------
+    Module
+        The same module.
+
+    Raises
+    ------
+    ValueError
+        It is sharded already or a container without `forward`, or there is no default group.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.distributed.fsdp import fully_shard
+    >>> def train():
+    ...     model = fully_shard(tt.nn.Linear(3, 4))
+    ...     model(tt.ones(2, 3)).sum().backward()
+    ...     return tuple(model.weight.shape), tuple(model.weight.grad.shape)
+    >>> tt.distributed.run_threads(train, 2)
+    [((2, 3), (2, 3)), ((2, 3), (2, 3))]
+
+    References
+    ----------
+    Y. Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", 2023.
+    """
+    for name, value in (("shard_placement_fn", shard_placement_fn), ("offload_policy", offload_policy)):
+        if value is not None:
+            raise NotImplementedError(f"fully_shard(): {name} is not served")
+    if not isinstance(module, Module):
+        raise ValueError(f"fully_shard(): expected a Module, got {type(module).__name__}")
+    if isinstance(module, FSDPModule):
+        raise ValueError("fully_shard(): the module has been sharded already")
+    if isinstance(module, tt.nn.ModuleList | tt.nn.ModuleDict):
+        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+    if mesh is not None and mesh.ndim != 1:
+        raise ValueError(f"fully_shard expects a 1D DeviceMesh but got {mesh}")
+    group = world.default_group() if mesh is None else mesh.get_group()
+    shards = ShardGroup(
+        module,
+        group,
+        mp_policy or MixedPrecisionPolicy(),
+        True if reshard_after_forward is None else bool(reshard_after_forward),
+        set(ignored_params or ()),
+    )
+    kind = type(module)
+    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+    module._shards = shards
+    return module
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0) -> Tensor:
+    """Scale the gradients of sharded and other parameters to a total norm, counted over all ranks.
+
+    Parameters
+    ----------
+    parameters : iterable of Parameter
+        `ShardedParameter` objects count as wholes; others must have the same gradients on all ranks.
+    max_norm : float
+        The largest norm.
+    norm_type : float
+        The kind of norm; ``inf`` for the largest absolute value.
+
+    Returns
+    -------
+    Tensor
+        The total norm before.
+    """
+    found = [parameter for parameter in parameters if parameter.grad is not None]
+    parts: dict[Any, list[Tensor]] = {}
+    for parameter in found:
+        group = parameter.placement.group if isinstance(parameter, ShardedParameter) else None
+        parts.setdefault(group, []).append(parameter.grad.detach())
+    biggest = norm_type == float("inf")
+    totals = []
+    for group, gradients in parts.items():
+        norms = tt.stack(
+            [tt.linalg.vector_norm(g, norm_type) if g.numel() else g.new_zeros(()) for g in gradients]
+        )
+        total = norms.amax() if biggest else norms.pow(norm_type).sum()
+        if group is not None:
+            op = tt.distributed.ReduceOp.MAX if biggest else tt.distributed.ReduceOp.SUM
+            collectives.all_reduce(total, op=op, group=group)
+        totals.append(total)
+    if not totals:
+        return tt.tensor(0.0)
+    total = tt.stack(totals).amax() if biggest else tt.stack(totals).sum().pow(1.0 / norm_type)
+    scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
+    for parameter in found:
+        parameter.grad.detach().mul_(scale.to(parameter.grad.dtype))
+    return total
+
+
+def _sharded(module: Any) -> list[Any]:
+    return [inner for inner in module.modules() if isinstance(inner, FSDPModule)]
+
+
+def _cast(values: Any, dtype: Any) -> Any:
+    return tree_map(
+        lambda leaf: leaf.to(dtype) if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf, values
+    )

@@ -1,0 +1,286 @@
+"""FullyShardedDataParallel: `fully_shard` as a wrapper, with whole state dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import tt
+from tt import Tensor
+from tt.distributed import collectives, world
+from tt.distributed.fsdp.fully_shard import FSDPModule, clip_grad_norm_, fully_shard
+from tt.distributed.fsdp.policies import MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
+from tt.nn import Module
+
+__all__ = ["FullyShardedDataParallel"]
+
+
+class FullyShardedDataParallel(Module):
+    """Divides the parameters of a module, and of those in it that a policy chooses, among ranks.
+
+    It does what `fully_shard` does, and its `state_dict` is whole: names and shapes are those of the module alone.
+
+    Parameters
+    ----------
+    module : Module
+        The module.
+    process_group : ProcessGroup, optional
+        The ranks; by default all.
+    sharding_strategy : ShardingStrategy, optional
+        ``FULL_SHARD`` (the default) or ``SHARD_GRAD_OP``.
+    cpu_offload, backward_prefetch, param_init_fn : optional
+        `cpu_offload` and `param_init_fn` are not served; parameters are always gathered ahead.
+    auto_wrap_policy : callable or iterable of type, optional
+        ``policy(module=, recurse=, nonwrapped_numel=)`` says whether an inner module is sharded by itself; or their
+        classes.
+    mixed_precision : MixedPrecision, optional
+        The dtypes.
+    ignored_modules : iterable of Module, optional
+        Modules that stay whole.
+    device_id : int or Device, optional
+        Where the module goes first.
+    sync_module_states : bool
+        Whether all ranks take rank 0's parameters and buffers.
+    forward_prefetch, limit_all_gathers, use_orig_params : bool
+        Accepted: gathering ahead follows the order of the last pass, and parameters are always the original ones.
+    ignored_states : iterable of Parameter or Module, optional
+        What stays whole.
+    device_mesh : DeviceMesh, optional
+        A mesh of one dimension, instead of `process_group`.
+
+    Raises
+    ------
+    ValueError
+        There is no default group, or both group and mesh are given.
+    NotImplementedError
+        An option is not served.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.distributed.fsdp import FullyShardedDataParallel
+    >>> def train():
+    ...     model = FullyShardedDataParallel(tt.nn.Linear(3, 4))
+    ...     model(tt.ones(2, 3)).sum().backward()
+    ...     return tuple(model.weight.shape), tuple(model.state_dict()["weight"].shape)
+    >>> tt.distributed.run_threads(train, 2)
+    [((2, 3), (4, 3)), ((2, 3), (4, 3))]
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: Any = None,
+        auto_wrap_policy: Any = None,
+        backward_prefetch: Any = None,
+        mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Iterable[Module] | None = None,
+        param_init_fn: Callable[[Module], None] | None = None,
+        device_id: Any = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = True,
+        ignored_states: Iterable[Any] | None = None,
+        device_mesh: Any = None,
+    ) -> None:
+        super().__init__()
+        for name, value in (("cpu_offload", cpu_offload), ("param_init_fn", param_init_fn)):
+            if value is not None and getattr(value, "offload_params", True):
+                raise NotImplementedError(f"FullyShardedDataParallel(): {name} is not served")
+        strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+            raise NotImplementedError(f"FullyShardedDataParallel(): {strategy} is not served")
+        if process_group is not None and device_mesh is not None:
+            raise ValueError("Cannot pass both process_group and device_mesh at the same time.")
+        self.process_group = device_mesh.get_group() if device_mesh is not None else process_group
+        if self.process_group is None:
+            self.process_group = world.default_group()
+        if device_id is not None:
+            module = module.to(tt.device("cuda", device_id) if isinstance(device_id, int) else device_id)
+        if sync_module_states:
+            for tensor in module.state_dict().values():
+                collectives.broadcast(tensor, group_src=0, group=self.process_group)
+        precision = mixed_precision or MixedPrecision()
+        if precision.buffer_dtype is not None:
+            for inner in module.modules():
+                for name, buffer in inner._buffers.items():
+                    if buffer is not None and buffer.is_floating_point():
+                        inner._buffers[name] = buffer.to(precision.buffer_dtype)
+        whole = _ignored(ignored_modules, ignored_states)
+        reshard = strategy is ShardingStrategy.FULL_SHARD
+
+        def shard(chosen: Module, root: bool) -> None:
+            casts = precision.cast_root_forward_inputs if root else precision.cast_forward_inputs
+            fully_shard(
+                chosen,
+                mesh=_Line(self.process_group),
+                reshard_after_forward=reshard,
+                mp_policy=MixedPrecisionPolicy(
+                    precision.param_dtype, precision.reduce_dtype, cast_forward_inputs=casts
+                ),
+                ignored_params=whole,
+            )
+
+        if auto_wrap_policy is not None:
+            _wrap(module, auto_wrap_policy, shard)
+        if not isinstance(module, FSDPModule):
+            shard(module, True)
+        self._fsdp_wrapped_module = module
+
+    @property
+    def module(self) -> Module:
+        """The module."""
+        return self._fsdp_wrapped_module
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the module."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self._modules["_fsdp_wrapped_module"], name)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module."""
+        return self._fsdp_wrapped_module(*args, **kwargs)
+
+    # --- training -------------------------------------------------------------------------------------------------
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
+        """Scale the gradients to a total norm over all ranks; return the norm before."""
+        return clip_grad_norm_(self.parameters(), max_norm, norm_type)
+
+    @contextmanager
+    def no_sync(self) -> Generator[None]:
+        """Return a context in which gradients add up on each rank, and are not averaged."""
+        inner = self._sharded()
+        before = [module._shards.syncs for module in inner]
+        for module in inner:
+            module._shards.syncs = False
+        try:
+            yield
+        finally:
+            for module, syncs in zip(inner, before, strict=True):
+                module._shards.syncs = syncs
+
+    @staticmethod
+    @contextmanager
+    def summon_full_params(
+        module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, **_: Any
+    ) -> Generator[None]:
+        """Return a context in which parameters are whole.
+
+        Parameters
+        ----------
+        module : Module
+            It and, with ``recurse``, the modules in it.
+        writeback : bool
+            Whether each rank keeps its rows of what was changed.
+        rank0_only : bool
+            Accepted; all ranks have them.
+        """
+        chosen = [m for m in module.modules() if isinstance(m, FSDPModule)]
+        if not recurse:
+            chosen = chosen[:1]
+        with tt.no_grad(), ExitStack() as stack:
+            wholes = [(m._shards.parameters, stack.enter_context(m._shards.whole())) for m in chosen]
+            yield
+            if writeback:
+                for parameters, tensors in wholes:
+                    for parameter, tensor in zip(parameters, tensors, strict=True):
+                        parameter.detach().copy_(parameter.placement.part(tensor))
+
+    @classmethod
+    def fsdp_modules(cls, module: Module, root_only: bool = False) -> list[Any]:
+        """Return the wrappers in a module, itself included."""
+        found = [inner for inner in module.modules() if isinstance(inner, cls)]
+        return found[:1] if root_only else found
+
+    def _sharded(self) -> list[Any]:
+        return [module for module in self.modules() if isinstance(module, FSDPModule)]
+
+    # --- state dicts ----------------------------------------------------------------------------------------------
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the whole state by the names of the module alone; all ranks call it."""
+        from tt.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+
+        return get_model_state_dict(self.module, options=StateDictOptions(full_state_dict=True))
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Load a whole state; all ranks call it."""
+        from tt.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+
+        return set_model_state_dict(self.module, state_dict, options=StateDictOptions(strict=strict))
+
+    @staticmethod
+    def optim_state_dict(
+        model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None
+    ) -> dict[str, Any]:
+        """Return the whole state of an optimizer by names; all ranks call it."""
+        from tt.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+
+        return get_optimizer_state_dict(_inner(model), optim, options=StateDictOptions(full_state_dict=True))
+
+    @staticmethod
+    def load_optim_state_dict(model: Any, optim: Any, optim_state_dict: dict[str, Any]) -> None:
+        """Load the whole state of an optimizer by names; all ranks call it."""
+        from tt.distributed.checkpoint.state_dict import set_optimizer_state_dict
+
+        set_optimizer_state_dict(_inner(model), optim, optim_state_dict)
+
+
+class _Line:
+    """A mesh of one dimension over a group that is there already."""
+
+    ndim = 1
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+
+    def get_group(self) -> Any:
+        return self._group
+
+
+def _inner(model: Any) -> Any:
+    return model.module if isinstance(model, FullyShardedDataParallel) else model
+
+
+def _ignored(modules: Iterable[Module] | None, states: Iterable[Any] | None) -> set[Tensor]:
+    found: set[Tensor] = set()
+    for state in [*(modules or ()), *(states or ())]:
+        if isinstance(state, Module):
+            found.update(state.parameters())
+        elif isinstance(state, Tensor):
+            found.add(state)
+        else:
+            raise TypeError(f"ignored_states expects parameters or modules, got {type(state).__name__}")
+    return found
+
+
+def _wrap(module: Module, policy: Any, shard: Callable[[Module, bool], None]) -> int:
+    """Shard the modules that a policy chooses, innermost first; return how many elements are left to the outer one."""
+    left = sum(p.numel() for p in module.parameters(recurse=False))
+    for child in module.children():
+        if isinstance(child, FSDPModule):
+            continue
+        if callable(policy) and not policy(module=child, recurse=True, nonwrapped_numel=_numel(child)):
+            left += _numel(child)
+            continue
+        rest = _wrap(child, policy, shard)
+        if (
+            policy(module=child, recurse=False, nonwrapped_numel=rest)
+            if callable(policy)
+            else type(child) in policy
+        ):
+            shard(child, False)
+        else:
+            left += rest
+    return left
+
+
+def _numel(module: Module) -> int:
+    return sum(p.numel() for p in module.parameters())

@@ -1,0 +1,244 @@
+"""ShardGroup: parameters that are gathered together, and whose gradients are reduced together."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import tt
+from tt import Tensor
+from tt.autograd import Function
+from tt.autograd.graph import saved_tensors_hooks
+from tt.distributed import exchanging, gathering, ranks
+from tt.distributed.fsdp.policies import MixedPrecisionPolicy
+from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
+from tt.nn import Module
+
+__all__ = ["Pass", "ShardGroup"]
+
+
+class _Place(NamedTuple):
+    """Where a parameter is in its module."""
+
+    module: Module
+    name: str
+
+
+class _View(NamedTuple):
+    """What the graph keeps in place of a gathered parameter, or of a view of it."""
+
+    place: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+class Pass:
+    """The groups of a model in the order in which forward reached them, for gathering ahead."""
+
+    def __init__(self) -> None:
+        self.order: list[ShardGroup] = []
+        self.last: list[ShardGroup] = []
+        self.depth = 0
+
+    def begin(self, group: ShardGroup) -> None:
+        """Note that forward is at a group, and gather the one that came after it last time."""
+        place = len(self.order)
+        self.order.append(group)
+        if self.last[place : place + 1] == [group]:
+            for following in self.last[place + 1 : place + 2]:
+                following.start_gathering()
+
+    def before(self, group: ShardGroup) -> ShardGroup | None:
+        """Return the group that backward comes to next."""
+        order = self.order or self.last
+        place = order.index(group) if group in order else 0
+        return order[place - 1] if place else None
+
+
+class ShardGroup:
+    """The parameters of a module that no inner group has.
+
+    Note [Sharded parameters in the graph]
+    --------------------------------------
+    Forward gathers the parameters by one differentiable function, puts the results in the modules' places for as long
+    as forward runs, and takes them out again.  Its backward averages the gradients of all of them and gives each rank
+    its part: nothing else is needed for parameters that are used several times, frozen, or not at all.  What operators
+    save of a gathered parameter is packed as a place in the group, and gathered again when backward unpacks it, so the
+    memory is free in between.  (PyTorch frees the memory under the tensors and fills it again; that needs storages that
+    change their size behind saved tensors, which array libraries do not have.)
+
+    Parameters
+    ----------
+    module : Module
+        The module.
+    group : ProcessGroup
+        The ranks.
+    policy : MixedPrecisionPolicy
+        The dtypes.
+    reshard : bool
+        Whether parameters are freed after forward.
+    ignored : set of Parameter
+        Those that stay whole.
+    """
+
+    def __init__(
+        self, module: Module, group: Any, policy: MixedPrecisionPolicy, reshard: bool, ignored: set[Tensor]
+    ) -> None:
+        self.group, self.policy, self.reshard = group, policy, reshard
+        self.size = ranks.get_world_size(group)
+        self.divisor: float = self.size
+        self.syncs = True
+        self.run = Pass()
+        self._places: list[list[_Place]] = []
+        self.parameters: list[ShardedParameter] = []
+        made: dict[Tensor, int] = {}
+        for inner in module.modules():
+            for name, parameter in list(inner._parameters.items()):
+                if parameter is None or isinstance(parameter, ShardedParameter) or parameter in ignored:
+                    continue
+                if parameter not in made:
+                    made[parameter] = len(self.parameters)
+                    self.parameters.append(ShardedParameter.of(parameter, group))
+                    self._places.append([])
+                self._places[made[parameter]].append(_Place(inner, name))
+                inner._parameters[name] = self.parameters[made[parameter]]
+        self._under_way: tuple[Tensor, Any] | None = None
+        self._gathered: list[Tensor] | None = None
+        self._unreduced: list[Tensor] | None = None
+
+    # --- gathering ------------------------------------------------------------------------------------------------
+
+    def _lengths(self) -> list[int]:
+        return [p.placement.chunk * p.placement.row_size for p in self.parameters]
+
+    def start_gathering(self) -> None:
+        """Gather in the background, for the next `gather`."""
+        if self._under_way is not None or self._gathered is not None or not self.parameters:
+            return
+        flat = tt.cat([padded(p.to_local(), p.placement).to(self._dtype(p)) for p in self.parameters])
+        found = flat.new_empty(self.size * flat.numel())
+        work = gathering.all_gather_into_tensor(found, flat, group=self.group, async_op=True)
+        self._under_way = found, work
+
+    def _dtype(self, parameter: Tensor) -> Any:
+        return (
+            self.policy.param_dtype or self.parameters[0].dtype
+            if parameter.is_floating_point()
+            else parameter.dtype
+        )
+
+    def gather(self) -> list[Tensor]:
+        """Return all parameters whole, each in memory of its own."""
+        self.start_gathering()
+        if self._under_way is None:
+            return []
+        (found, work), self._under_way = self._under_way, None
+        if work is not None:
+            work.wait()
+        rows = found.view(self.size, -1)
+        wholes = []
+        for parameter, piece in zip(self.parameters, rows.split(self._lengths(), dim=1), strict=True):
+            placement = parameter.placement
+            flat = piece.reshape(-1)[: placement.rows * placement.row_size]
+            wholes.append(
+                flat.reshape(placement.shape).to(self.policy.param_dtype or parameter.dtype).clone()
+            )
+        return wholes
+
+    def forget(self) -> None:
+        """Let go of what was gathered ahead, which an optimizer's step has made old."""
+        if self._under_way is not None and self._under_way[1] is not None:
+            self._under_way[1].wait()
+        self._under_way = self._gathered = None
+
+    # --- gradients ------------------------------------------------------------------------------------------------
+
+    def reduce(self, gradients: Sequence[Tensor]) -> list[Tensor | None]:
+        """Return this rank's part of the averages; nothing while gradients only add up."""
+        self._gathered = None
+        kept = self._unreduced
+        full = list(gradients) if kept is None else [a + b for a, b in zip(kept, gradients, strict=True)]
+        if not self.syncs:
+            self._unreduced = [gradient.clone() for gradient in full] if kept is None else full
+            return [None] * len(full)
+        self._unreduced = None
+        dtype = self.policy.reduce_dtype or full[0].dtype
+        rows = []
+        for parameter, gradient in zip(self.parameters, full, strict=True):
+            placement = parameter.placement
+            flat = gradient.reshape(-1).to(dtype)
+            missing = self.size * placement.chunk * placement.row_size - flat.numel()
+            rows.append((tt.cat([flat, flat.new_zeros(missing)]) if missing else flat).view(self.size, -1))
+        given = tt.cat(rows, dim=1).div_(self.divisor)
+        part = given.new_empty(given.shape[1])
+        exchanging.reduce_scatter_tensor(part, given.reshape(-1), group=self.group)
+        return [
+            piece[: parameter.numel()].reshape(parameter.shape).to(parameter.dtype)
+            for parameter, piece in zip(self.parameters, part.split(self._lengths()), strict=True)
+        ]
+
+    # --- forward --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def whole(self) -> Generator[list[Tensor]]:
+        """Put gathered parameters in their places, as parts of the graph."""
+        if self._gathered is not None:
+            self.forget()
+        wholes = list(_Gather.apply(self, *self.parameters)) if self.parameters else []
+        with self._in_place(wholes):
+            if self.reshard and wholes and tt.is_grad_enabled():
+                indices = {
+                    tensor.untyped_storage().data_ptr(): i
+                    for i, tensor in enumerate(wholes)
+                    if tensor.numel()
+                }
+                with saved_tensors_hooks(lambda tensor: self._pack(tensor, indices), self._unpack):
+                    yield wholes
+            else:
+                yield wholes
+
+    @contextmanager
+    def _in_place(self, wholes: Sequence[Tensor]) -> Generator[None]:
+        for places, tensor in zip(self._places, wholes, strict=True):
+            for module, name in places:
+                module._parameters[name] = tensor  # type: ignore[assignment]  # for as long as forward runs
+        try:
+            yield
+        finally:
+            for places, parameter in zip(self._places, self.parameters, strict=True):
+                for module, name in places:
+                    module._parameters[name] = parameter
+
+    def _pack(self, tensor: Tensor, indices: dict[int, int]) -> Any:
+        if type(tensor) is not Tensor or tensor.layout is not tt.strided or not tensor.numel():
+            return tensor
+        index = indices.get(tensor.untyped_storage().data_ptr())
+        if index is None:
+            return tensor
+        return _View(index, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset())
+
+    def _unpack(self, kept: Any) -> Any:
+        if not isinstance(kept, _View):
+            return kept
+        if self._gathered is None:
+            with tt.no_grad():
+                self._gathered = self.gather()
+            earlier = self.run.before(self)
+            if earlier is not None and earlier.reshard:
+                earlier.start_gathering()
+        return self._gathered[kept.place].as_strided(kept.shape, kept.strides, kept.offset)
+
+
+class _Gather(Function):
+    """Gathers the parameters of a group; the gradient averages and divides them."""
+
+    @staticmethod
+    def forward(ctx: Any, group: ShardGroup, *parameters: Tensor) -> tuple[Tensor, ...]:
+        ctx.group = group
+        return tuple(group.gather())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        return None, *ctx.group.reduce(gradients)

@@ -1,0 +1,126 @@
+"""ShardedParameter: the part of a parameter that one rank keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import tt
+from tt import Tensor
+from tt.distributed import gathering, ranks
+from tt.nn import Parameter
+
+__all__ = ["Placement", "ShardedParameter", "ShardedTensor", "padded", "whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How a tensor is divided: the rows of its first dimension in equal chunks, of which the last may be shorter.
+
+    Attributes
+    ----------
+    group : ProcessGroup
+        The ranks.
+    shape : tuple of int
+        The shape of the whole.
+    """
+
+    group: Any
+    shape: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """The length of the first dimension; 1 for a tensor without any."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def chunk(self) -> int:
+        """How many rows a rank has, but for the last ones."""
+        return -(-self.rows // ranks.get_world_size(self.group))
+
+    @property
+    def row_size(self) -> int:
+        """How many elements a row has."""
+        return prod(self.shape[1:])
+
+    @property
+    def rank(self) -> int:
+        """The rank of this process in the group."""
+        return ranks.get_rank(self.group)
+
+    def part(self, tensor: Tensor) -> Tensor:
+        """Return this rank's rows of the whole."""
+        first, end = self.of_rank(self.rank)
+        return tensor.detach().reshape(self.rows, *self.shape[1:])[first:end]
+
+    def of_rank(self, rank: int) -> tuple[int, int]:
+        """Return the first row of a rank and the one after its last."""
+        first = min(rank * self.chunk, self.rows)
+        return first, min(first + self.chunk, self.rows)
+
+
+class _Part:
+    """What tensors have of which this rank keeps some rows."""
+
+    placement: Placement
+
+    def to_local(self) -> Tensor:
+        """Return this rank's part as an ordinary tensor that shares its memory."""
+        return self.detach().as_subclass(Tensor)  # type: ignore[attr-defined, no-any-return]  # of a tensor's class
+
+    def full_tensor(self) -> Tensor:
+        """Return the whole; all ranks call it."""
+        return whole(self.to_local(), self.placement)
+
+
+class ShardedTensor(_Part, Tensor):
+    """A tensor of which this rank keeps some rows, as state dicts have them; its shape and values are the part's.
+
+    Attributes
+    ----------
+    placement : Placement
+        How it is divided.
+    """
+
+    @classmethod
+    def of(cls, part: Tensor, placement: Placement) -> ShardedTensor:
+        """Return a part that shares a tensor's memory."""
+        made: ShardedTensor = part.detach().as_subclass(cls)
+        made.placement = placement
+        return made
+
+
+class ShardedParameter(_Part, Parameter):
+    """A parameter of which this rank keeps some rows; its shape, values and gradient are those of the part.
+
+    Attributes
+    ----------
+    placement : Placement
+        How it is divided.
+    """
+
+    @classmethod
+    def of(cls, parameter: Tensor, group: Any) -> ShardedParameter:
+        """Return this rank's part of a parameter that all ranks have whole."""
+        placement = Placement(group, tuple(parameter.shape))
+        made = cls(placement.part(parameter).clone(), requires_grad=parameter.requires_grad)
+        made.placement = placement
+        return made
+
+
+def padded(part: Tensor, placement: Placement) -> Tensor:
+    """Return rows as a vector with the length that every rank's has."""
+    flat = part.reshape(-1)
+    missing = placement.chunk * placement.row_size - flat.numel()
+    return flat if not missing else tt.cat([flat, flat.new_zeros(missing)])
+
+
+def whole(part: Tensor, placement: Placement) -> Tensor:
+    """Gather the parts of all ranks."""
+    flat = padded(part, placement)
+    size = ranks.get_world_size(placement.group)
+    found = flat.new_empty(size * flat.numel())
+    gathering.all_gather_into_tensor(found, flat, group=placement.group)
+    count = placement.rows * placement.row_size
+    return found[:count].reshape(placement.shape)

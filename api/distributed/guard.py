@@ -1,0 +1,319 @@
+"""The guard: ranks agree on every collective before it starts, and say what each was doing when something goes wrong.
+
+Note [The guard]
+----------------
+Each rank sends a record of 48 bytes with `Backend.exchange`: the number of the collective, its name, dtype, number of
+elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.
+Otherwise every rank has the same records and raises CollectiveMismatchError; nothing else was sent, so the group stays
+usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
+
+A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait,
+post what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its
+program ends, or it destroys its groups) says so in the store, with the number of its last collective in each group;
+whoever waits for a later one fails at once.  After a timeout the group is unusable: a message that is late would be
+taken for a later one.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Generator
+from typing import Any, Final
+
+from tt.distributed.backend import Backend, Pending
+from tt.distributed.call import Call
+from tt.distributed.errors import (
+    CollectiveMismatchError,
+    DistBackendError,
+    DistError,
+    DistTimeoutError,
+    RankReport,
+)
+from tt.distributed.reduce_op import ReduceOp
+from tt.distributed.stores.store import Store
+
+__all__ = ["Guard", "Left", "Trouble", "leave", "reason_of"]
+
+_RECORD: Final = struct.Struct("<QqIIiiIIq")
+"""Sequence number, elements, name, dtype, root, reduction, checksum, and twelve bytes for later."""
+_REPORTS_WITHIN: Final = 1.5  # seconds for which ranks wait for the reports of others
+
+_LONGEST_REASON: Final = 300
+_CONSEQUENCES: Final = tuple(
+    f"raised {each.__name__}" for each in (DistTimeoutError, CollectiveMismatchError, DistBackendError)
+)
+"""Why a rank leaves that has failed because of others: where it was says more."""
+
+_NAMES: Final = (
+    "all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "all_gather_object", "gather",
+    "gather_object", "scatter", "scatter_object_list", "reduce_scatter", "reduce_scatter_tensor", "all_to_all",
+    "all_to_all_single", "broadcast_object_list", "barrier", "monitored_barrier", "all_reduce_coalesced",
+    "all_gather_coalesced", "new_group", "split_group", "_coalescing_manager",
+)  # fmt: skip
+_DTYPES: Final = (
+    "", "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "bool", "bool_", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu",
+)  # fmt: skip
+_VERBS: Final = ("raised", "ended", "called")
+"""How the reason begins for which a rank has left."""
+_STATES: Final = ("silent", "elsewhere")
+_NUMBER_OF: Final = {name: number for number, name in enumerate(_NAMES)}
+_NUMBER_OF_DTYPE: Final = {name: number for number, name in enumerate(_DTYPES)}
+
+
+class Trouble(Exception):  # noqa: N818 - thrown into an operation, which reports its own error
+    """Another rank of the group has failed."""
+
+
+class Left(Exception):  # noqa: N818 - as Trouble
+    """A rank has left that this operation needs."""
+
+    def __init__(self, rank: int, reason: str) -> None:
+        super().__init__(rank, reason)
+        self.rank, self.reason = rank, reason
+
+
+class _Posted:
+    """Waits until all keys are in the store, for some seconds at most."""
+
+    source = None
+
+    def __init__(self, store: Store, keys: list[str]) -> None:
+        self._store, self._keys = store, keys
+        self._until = time.monotonic() + _REPORTS_WITHIN
+
+    def test(self) -> bool:
+        return time.monotonic() > self._until or self._store.check(self._keys)
+
+    def cancel(self) -> None:
+        pass
+
+
+def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> None:
+    """Say in the job's store that a rank ends; its first reason stays.  A store that is gone is no error."""
+    first = reason.partition("\n")[0]
+    reason = first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}..."
+    try:
+        store.compare_set(f"left/{rank}", b"", json.dumps({"reason": reason, "sequences": sequences}))
+        store.set("left", b"1")
+    except (DistError, OSError):
+        pass
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a rank ends that raised an error; errors of other ranks are not told again."""
+    name = type(error).__name__
+    return f"raised {name}" if isinstance(error, DistError) else f"raised {name}: {error}"
+
+
+class Guard:
+    """What the ranks of one group agree on.
+
+    Parameters
+    ----------
+    name : str
+        The group's name.
+    rank, ranks : int, list of int
+        This rank in the group, and the group's ranks in the job.
+    store, job : Store
+        The group's store, and that of the whole job.
+    enabled : bool
+        Whether collectives are compared before they start.
+    """
+
+    def __init__(
+        self, name: str, rank: int, ranks: list[int], store: Store, job: Store, enabled: bool
+    ) -> None:
+        self.name, self.rank, self.ranks = name, rank, ranks
+        self.store, self.job = store, job
+        self.enabled = enabled and len(ranks) > 1
+        self.sequence = 0  # of the last collective that this rank has called
+        self.ended = 0  # of the last one that has ended
+
+    # --- before a collective ---------------------------------------------------------------------------------------
+
+    def agree(self, engine: Backend, call: Call) -> Generator[Pending, None, None]:
+        """Compare a collective with those of the other ranks."""
+        own = _packed(call)
+        records = bytearray(len(own) * len(self.ranks))
+        yield engine.exchange(own, records)
+        rows = [_RECORD.unpack_from(records, i * len(own)) for i in range(len(self.ranks))]
+        if any(row != rows[0] for row in rows):
+            yield from self._mismatch(call, rows)
+
+    def sizes(
+        self, engine: Backend, call: Call, sent: list[int], received: list[int]
+    ) -> Generator[Pending, None, None]:
+        """Compare what each rank sends to each other (in elements) with what that one receives."""
+        if not self.enabled:
+            return
+        size = len(self.ranks)
+        own = struct.pack(f"<{2 * size}q", *sent, *received)
+        records = bytearray(len(own) * size)
+        yield engine.exchange(own, records)
+        rows = [struct.unpack_from(f"<{2 * size}q", records, i * len(own)) for i in range(size)]
+        wrong = [
+            f"rank {i} sends {rows[i][j]} elements to rank {j}, which receives {rows[j][size + i]}"
+            for i in range(size)
+            for j in range(size)
+            if rows[i][j] != rows[j][size + i]
+        ]
+        if wrong:
+            reports = yield from self._reports(f"mismatch/{call.sequence}", call)
+            raise CollectiveMismatchError(
+                f"the sizes of {call.name} #{call.sequence} in group {self.name} do not fit together:"
+                f" {'; '.join(wrong[:8])}{'; ...' if len(wrong) > 8 else ''} ({_summary(tuple(reports))})",
+                tuple(reports),
+            )
+
+    def _mismatch(self, call: Call, rows: list[tuple[Any, ...]]) -> Generator[Pending, None, None]:
+        number = call.sequence or 0
+        reports = yield from self._reports(f"mismatch/{number}", call)
+        found = tuple(
+            report if report.sequence is not None else RankReport(rank, rows[rank][0], _described(rows[rank]))
+            for rank, report in enumerate(reports)
+        )
+        raise CollectiveMismatchError(
+            f"the ranks of group {self.name} called different collectives, or tensors that do not fit together:"
+            f" {_summary(found)}{_differences(rows)}",
+            found,
+        )
+
+    # --- when something goes wrong ----------------------------------------------------------------------------------
+
+    def watch(self, call: Call) -> BaseException | None:
+        """Look in the store whether another rank has failed or left; called from time to time by what waits."""
+        try:
+            if self.store.check(["trouble"]):
+                return Trouble()
+            if self.job.check(["asked"]):  # a rank has failed in some group, and says where the others are
+                self._say_where(call)
+            if self.job.check(["left"]):
+                return self._who_left(call.sequence)
+        except (DistError, OSError):
+            pass  # the store's server may end before the last operation does, which the engine reports if it matters
+        return None
+
+    def _who_left(self, sequence: int | None) -> BaseException | None:
+        for rank in self.ranks:
+            if rank != self.ranks[self.rank] and self.job.check([f"left/{rank}"]):
+                found = json.loads(self.job.get(f"left/{rank}"))
+                if sequence is None or found["sequences"].get(self.name, 0) < sequence:
+                    return Left(rank, found["reason"])
+        return None
+
+    def failed(self, call: Call, cause: BaseException, seconds: float) -> Generator[Pending, None, DistError]:
+        """Return the error of an operation that has expired, or whose peer has failed, with what each rank does."""
+        try:
+            self._say_where(call)
+            self.job.set("asked", b"1")
+            if isinstance(cause, Trouble):  # it may have failed because of a rank that left
+                cause = self._who_left(call.sequence) or cause
+            self.store.set("trouble", b"1")
+            reports = tuple((yield from self._reports("stopped", call)))
+        except (DistError, OSError) as error:
+            return DistTimeoutError(
+                f"{call} did not end within {seconds:g} s, and the store is gone: {error}"
+            )
+        where = _summary(reports)
+        if isinstance(cause, Left):
+            return DistTimeoutError(
+                f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {where}", reports
+            )
+        if isinstance(cause, Trouble):
+            return DistTimeoutError(
+                f"{_numbered(call)} of group {self.name} was given up because another rank did not come: {where}",
+                reports,
+            )
+        return DistTimeoutError(
+            f"{_numbered(call)} of group {self.name} did not end within {seconds:g} s: {where}", reports
+        )
+
+    def _say_where(self, call: Call) -> None:
+        place = f" in {call.place}" if call.place else ""
+        self.job.set(f"at/{self.ranks[self.rank]}", f"{_numbered(call)} of group {self.name}{place}")
+
+    def give_up(self, call: Call, error: BaseException) -> None:
+        """Tell the others that this rank's engine has failed, so that they do not wait until the timeout."""
+        try:
+            what = f"{call} (failed: {str(error).partition(chr(10))[0]})"
+            self.store.set(f"stopped/{self.rank}", json.dumps([call.sequence or 0, what, call.place]))
+            self.store.set("trouble", b"1")
+        except (DistError, OSError):
+            pass  # the engine's own error is the one to report
+
+    def _reports(self, key: str, call: Call) -> Generator[Pending, None, list[RankReport]]:
+        """Post what this rank is at, wait a little for the others, and return what all of them have posted."""
+        keys = [f"{key}/{rank}" for rank in range(len(self.ranks))]
+        self.store.set(keys[self.rank], json.dumps([call.sequence or 0, str(call), call.place]))
+        yield _Posted(self.store, keys)
+        found = []
+        for rank, posted in enumerate(keys):
+            if self.store.check([posted]):
+                sequence, operation, place = json.loads(self.store.get(posted))
+                found.append(RankReport(rank, sequence, operation, place))
+            else:
+                found.append(RankReport(rank, None, self._silent(rank)))
+        return found
+
+    def _silent(self, rank: int) -> str:
+        left, at = f"left/{self.ranks[rank]}", f"at/{self.ranks[rank]}"
+        reason = str(json.loads(self.job.get(left))["reason"]) if self.job.check([left]) else ""
+        if self.job.check([at]) and reason in ("", *_CONSEQUENCES):
+            return f"elsewhere: last seen at {self.job.get(at).decode()}"
+        if reason:
+            return reason
+        return "silent (in no operation of this group, stopped or dead)"
+
+
+def _packed(call: Call) -> bytes:
+    reduction = -1 if call.op is None else call.op.kind.value
+    return _RECORD.pack(
+        call.sequence or 0, call.count, _NUMBER_OF[call.name], _NUMBER_OF_DTYPE[call.dtype], call.root, reduction,
+        call.agree, 0, 0,
+    )  # fmt: skip
+
+
+def _described(row: tuple[Any, ...]) -> str:
+    """Return what a record says, where its rank has posted no description."""
+    dtype, reduction = _DTYPES[row[3]], row[5]
+    text = _NAMES[row[2]]
+    if reduction not in (-1, ReduceOp.SUM.value):
+        text += f" ({ReduceOp.RedOpType(reduction).name})"
+    return f"{text} of {dtype}, {row[1]} elements" if dtype else text
+
+
+def _differences(rows: list[tuple[Any, ...]]) -> str:
+    """Return what else differs that descriptions do not show."""
+    names = {4: "roots", 6: "lists of ranks, sizes or dtypes"}
+    found = [name for column, name in names.items() if len({row[column] for row in rows}) > 1]
+    roots = f" ({', '.join(str(row[4]) for row in rows)})" if "roots" in found else ""
+    return f"; their {' and '.join(found)} differ{roots}" if found else ""
+
+
+def _numbered(call: Call) -> str:
+    return f"{call} #{call.sequence}" if call.sequence else str(call)
+
+
+def _summary(reports: tuple[RankReport, ...]) -> str:
+    """Return where all ranks are, those at the same place together, the fewest first."""
+    groups: dict[str, list[int]] = {}
+    for report in reports:
+        number = f" #{report.sequence}" if report.sequence else ""
+        place = f" in {report.place}" if report.place else ""
+        groups.setdefault(f"{report.operation}{number}{place}", []).append(report.rank)
+    ordered = sorted(groups.items(), key=lambda item: (len(item[1]), item[1]))
+    parts = []
+    for what, ranks in ordered:
+        rest = ranks is ordered[-1][1] and len(ordered) == 2 and len(ranks) > max(1, len(ordered[0][1]))
+        who = "the others" if rest else f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {_listed(ranks)}"
+        verb = "" if what.startswith(_VERBS) else "is " if len(ranks) == 1 else "are "
+        parts.append(f"{who} {verb}{'' if verb == '' or what.startswith(_STATES) else 'at '}{what}")
+    return ", ".join(parts)
+
+
+def _listed(ranks: list[int]) -> str:
+    return f"{', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"

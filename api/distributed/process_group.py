@@ -1,0 +1,265 @@
+"""ProcessGroup: ranks that work together, and how each of their operations runs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tt.distributed.backend import Backend
+from tt.distributed.call import Call
+from tt.distributed.engines.names import engine_class
+from tt.distributed.errors import DistBackendError, DistError, DistNetworkError
+from tt.distributed.guard import Guard, Left, Trouble
+from tt.distributed.progress import Expired, Operation, Steps
+from tt.distributed.recorder import FlightRecord
+from tt.distributed.stores import PrefixStore, Store
+from tt.distributed.work import Work
+
+if TYPE_CHECKING:
+    from tt.distributed.world import World
+
+__all__ = ["ProcessGroup"]
+
+
+class ProcessGroup:
+    """Ranks that work together; made by `init_process_group`, `new_group` and `split_group`.
+
+    Parameters
+    ----------
+    name : str
+        A name that no other group of the job has had.
+    ranks : list of int
+        The ranks in the job, in the order of the group.
+    world : World
+        The job, as this rank sees it.
+    engines : dict
+        Device type -> name of the engine.
+    timeout : timedelta
+        How long an operation may take.
+    description : str
+        What it is for.
+    started : dict, optional
+        Engines that are connected already, by device type.
+    options : object, optional
+        Options of the engine.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ranks: list[int],
+        world: World,
+        engines: dict[str, str],
+        timeout: timedelta,
+        description: str = "undefined",
+        started: dict[str, Backend] | None = None,
+        options: Any = None,
+    ) -> None:
+        self._name = name
+        self._world = world
+        self._options = options
+        self._engines: dict[str, Backend] = dict(started or {})
+        self._creating = threading.Lock()
+        self._failure: BaseException | None = None
+        self.ranks = ranks
+        self.engine_names = engines
+        self.timeout = timeout
+        self.group_desc = description
+        self.bound_device_id: Any = None
+        self.store: Store = PrefixStore(f"group/{name}", world.store)
+        self.guard = Guard(name, self.rank(), ranks, self.store, world.store, world.guarded)
+        self.coalescing: list[Work] | None = None  # operations that `_coalescing_manager` waits for
+        self.splits = 0  # groups that were split off, which are numbered
+
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self._name}: rank {self.rank()} of {self.size()}>"
+
+    def rank(self) -> int:
+        """Return this rank in the group."""
+        return self.ranks.index(self._world.rank)
+
+    def size(self) -> int:
+        """Return the number of ranks."""
+        return len(self.ranks)
+
+    def name(self) -> str:
+        """Return the names of its engines: ``mpi``, ``cpu:mpi,cuda:nccl``."""
+        names = list(dict.fromkeys(self.engine_names.values()))
+        if len(names) == 1:
+            return names[0]
+        return ",".join(f"{device}:{name}" for device, name in self.engine_names.items())
+
+    @property
+    def group_name(self) -> str:
+        """The name that identifies the group in the job."""
+        return self._name
+
+    @property
+    def first_device(self) -> str:
+        """The device type for operations without a tensor."""
+        return next(iter(self.engine_names))
+
+    # --- engines ---------------------------------------------------------------------------------------------------
+
+    def engine(self, device: str) -> Backend:
+        """Return the engine for a device type; it is connected at its first use, by all ranks.
+
+        Raises
+        ------
+        RuntimeError
+            The group has none for this device type.
+        """
+        found = self._engines.get(device)
+        if found is not None:
+            return found
+        name = self.engine_names.get(device)
+        if name is None:
+            raise RuntimeError(
+                f"No backend type associated with device type {device}; group {self._name} has"
+                f" {', '.join(f'{device}:{name}' for device, name in self.engine_names.items())}"
+            )
+        with self._creating:
+            if device not in self._engines:
+                shared = next((d for d in self._engines if self.engine_names[d] == name), None)
+                self._engines[device] = self._engines[shared] if shared else self._connected(name)
+        return self._engines[device]
+
+    def _connected(self, name: str) -> Backend:
+        store = PrefixStore(f"engine/{name}", self.store)
+        return engine_class(name).create(store, self.rank(), self.size(), self.timeout, self._options)
+
+    def split_engine(self, ranks: list[int], name: str, timeout: timedelta) -> Backend | None:
+        """Connect some ranks of this group by its first engine; all ranks call it, and the others get None."""
+        store = PrefixStore(f"group/{name}/split", self._world.store)
+        engine = self.engine(self.first_device)
+        with self._world.progress.lock:
+            return engine.split(ranks, store, timeout)
+
+    # --- operations ------------------------------------------------------------------------------------------------
+
+    def collective(
+        self,
+        call: Call,
+        device: str,
+        body: Callable[[Backend], Steps],
+        async_op: bool,
+        result: list[Any] | None = None,
+        timeout: timedelta | None = None,
+    ) -> Operation | None:
+        """Run a collective after the earlier ones of this group; return its Work where it is asynchronous."""
+        operation = self._started(
+            call, device, body, async_op or self.coalescing is not None, True, result, timeout
+        )
+        if self.coalescing is not None:
+            self.coalescing.append(operation)
+        if async_op:
+            return operation
+        if self.coalescing is not None:
+            return None
+        operation.wait()
+        return None
+
+    def message(
+        self,
+        call: Call,
+        device: str,
+        body: Callable[[Backend], Steps],
+        async_op: bool,
+        result: list[Any] | None = None,
+    ) -> Operation:
+        """Run a send or a receive, which waits for no other operation; return its Work."""
+        operation = self._started(call, device, body, async_op, False, result, None)
+        if not async_op:
+            operation.wait()
+        return operation
+
+    def _started(
+        self,
+        call: Call,
+        device: str,
+        body: Callable[[Backend], Steps],
+        async_op: bool,
+        ordered: bool,
+        result: list[Any] | None,
+        timeout: timedelta | None,
+    ) -> Operation:
+        if self._failure is not None:
+            raise DistBackendError(
+                f"group {self._name} cannot be used after an error: {self._failure}\n"
+                "  try: destroy_process_group() and init_process_group() on all ranks"
+            )
+        engine = self.engine(device)
+        world = self._world
+        seconds = (self.timeout if timeout is None else timeout).total_seconds()
+        with (
+            world.progress.lock
+        ):  # two threads of a rank may call at once; their numbers are in the order of the lane
+            if ordered:
+                self.guard.sequence += 1
+                call.sequence = self.guard.sequence
+            record = world.recorder.start(self._name, self.rank(), call)
+            steps = self._steps(call, engine, body, seconds, record)
+            watch = partial(self.guard.watch, call) if self.size() > 1 else None
+            operation = Operation(str(call), steps, seconds, self, ordered, watch, result)
+            world.progress.submit(operation, async_op)
+        return operation
+
+    def _steps(
+        self,
+        call: Call,
+        engine: Backend,
+        body: Callable[[Backend], Steps],
+        seconds: float,
+        record: FlightRecord,
+    ) -> Steps:
+        """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
+        try:
+            if call.sequence is not None and self.guard.enabled:
+                yield from self.guard.agree(engine, call)
+            source = yield from body(engine)
+        except (Expired, Trouble, Left) as cause:
+            error = yield from self.guard.failed(call, cause, seconds)
+            self._failed(record, error)
+            raise error from None
+        except (DistBackendError, DistNetworkError) as error:
+            if call.sequence is None:  # a message of another size, say: the others do not wait for it
+                self._world.recorder.end(record, error)
+            else:
+                self.guard.give_up(call, error)
+                self._failed(record, error)
+            raise
+        except BaseException as error:
+            self._world.recorder.end(record, error)
+            raise
+        if call.sequence is not None:
+            self.guard.ended = call.sequence
+        self._world.recorder.end(record)
+        return source
+
+    def _failed(self, record: FlightRecord, error: BaseException) -> None:
+        self._failure = error
+        self._world.recorder.end(record, error)
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def abort(self) -> None:
+        """End all operations of this group with an error, whatever the other ranks do."""
+        self._end(DistError(f"group {self._name} was aborted"), orderly=False)
+
+    def shutdown(self) -> None:
+        """End the group in good order; the other ranks do the same."""
+        self._end(DistError(f"group {self._name} was shut down"), orderly=self._failure is None)
+
+    def _end(self, error: DistError, orderly: bool) -> None:
+        self._world.progress.drop(self, error)
+        with self._world.progress.lock:
+            for engine in dict.fromkeys(self._engines.values()):
+                if orderly:
+                    engine.shutdown()
+                else:
+                    engine.abort()
+            self._engines = {}
+        self._failure = error

@@ -1,0 +1,308 @@
+"""The progress loop, which runs everything that a rank has started until it has ended."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Hashable
+from datetime import timedelta
+from typing import Any, Final
+from weakref import WeakSet
+
+from tt.distributed.backend import Pending
+from tt.distributed.errors import DistTimeoutError
+from tt.distributed.work import Work
+
+__all__ = ["Expired", "Operation", "Progress", "Steps"]
+
+Steps = Generator[Pending, None, int | None]
+"""What an operation does: it yields what it waits for, and returns the rank that a message came from, if it is one."""
+
+_SPINS: Final = 20
+_SHORTEST, _LONGEST = 20e-6, 2e-3  # seconds of sleep between two tests
+_WATCH: Final = 0.4  # seconds between two looks at the store, for ranks that have failed
+
+
+class Expired(Exception):  # noqa: N818 - thrown into an operation that has run out of time, which reports its own error
+    """The operation's time is over."""
+
+
+class Operation(Work):
+    """A running operation; waiting for it runs the progress loop.
+
+    Parameters
+    ----------
+    operation : str
+        What it is, for messages.
+    steps : generator
+        What it does.
+    timeout : float
+        How many seconds it may take.
+    owner : object, optional
+        What it belongs to (a group).
+    ordered : bool
+        Whether it runs after the earlier ordered operations of its owner.
+    watch : callable, optional
+        Called from time to time while it waits; what it returns is raised in the operation.
+    result : list of Tensor, optional
+        The tensors that it fills.
+    """
+
+    __slots__ = (
+        "_deadline", "_next_watch", "_progress", "_started", "_steps", "_waits_for", "_watch",
+        "lane", "owner", "seconds",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        operation: str,
+        steps: Steps,
+        timeout: float,
+        owner: Hashable = None,
+        ordered: bool = False,
+        watch: Callable[[], BaseException | None] | None = None,
+        result: list[Any] | None = None,
+    ) -> None:
+        super().__init__(operation, result)
+        self.owner = owner
+        self.lane: Hashable = owner if ordered else self
+        self.seconds = timeout
+        self._steps = steps
+        self._deadline = time.monotonic() + timeout
+        self._watch = watch
+        self._next_watch = 0.0
+        self._waits_for: Pending | None = None
+        self._started = False
+        self._progress: Progress | None = None
+
+    def wait(self, timeout: timedelta | float | None = None) -> bool:
+        """Return True when it has ended; raise what went wrong.
+
+        Parameters
+        ----------
+        timeout : timedelta or float (seconds), optional
+            By default the group's timeout, which runs since the operation started.
+
+        Raises
+        ------
+        DistTimeoutError
+            It did not end in time.  It goes on running.
+        """
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        if self._progress is not None and not self.is_completed():
+            self._progress.run_until(self, seconds if seconds is None or seconds > 0 else None)
+        return super().wait(timeout)
+
+    def step(self, now: float) -> bool:
+        """Go on as far as possible; return whether it has ended.  Only the progress loop calls this."""
+        if self.is_completed():
+            return True
+        try:
+            if not self._started:
+                self._started = True
+                self._next_watch = now + _WATCH
+                self._waits_for = next(self._steps)
+            while True:
+                waits_for = self._waits_for
+                assert waits_for is not None
+                try:
+                    done = waits_for.test()
+                except Exception as error:
+                    self._waits_for = self._steps.throw(error)
+                    continue
+                if done:
+                    self._waits_for = self._steps.send(None)
+                    continue
+                trouble = self._trouble(now)
+                if trouble is None:
+                    return False
+                waits_for.cancel()
+                self._waits_for = self._steps.throw(trouble)
+        except StopIteration as stop:
+            self.finish(source=stop.value)
+        except Expired:
+            self.finish(DistTimeoutError(f"{self.operation} did not end within {self.seconds:g} s"))
+        except Exception as error:
+            self.finish(error)
+        except BaseException as error:  # Ctrl-C: the program ends, if it does not catch it
+            self.finish(error)
+            raise
+        self._waits_for = None
+        return True
+
+    def _trouble(self, now: float) -> BaseException | None:
+        """Return what ends it although what it waits for has not come: once, for it may wait for reports then."""
+        if now > self._deadline:
+            self._deadline, self._watch = float("inf"), None
+            return Expired()
+        if self._watch is None or now < self._next_watch:
+            return None
+        self._next_watch = now + _WATCH
+        trouble = self._watch()
+        if trouble is not None:
+            self._deadline, self._watch = float("inf"), None
+        return trouble
+
+    def give_up(self, error: BaseException) -> None:
+        """End it with an error, whatever it waits for."""
+        if not self.is_completed():
+            if self._waits_for is not None:
+                self._waits_for.cancel()
+            self._steps.close()
+            self.finish(error)
+
+
+class Progress:
+    """Runs the operations of one rank.
+
+    Note [One loop, in one thread at a time]
+    ----------------------------------------
+    All calls of engines are made under `lock`.  A synchronous call steps all operations in its own thread until its own
+    has ended.  A background thread steps them while no caller does; it starts at the first asynchronous operation,
+    sleeps while nothing runs, and ends with `stop`.  The operations of a lane (the collectives of a group) run one
+    after the other: each starts when the one before it has ended.  Overlapping the next one's guard with the running
+    one was not worth its rules: an error would have to undo what has already been agreed.
+    """
+
+    def __init__(self, name: str = "tt.distributed") -> None:
+        self.name = name
+        self.lock = threading.RLock()
+        self._work = threading.Condition(self.lock)
+        self._lanes: dict[Hashable, deque[Operation]] = {}
+        self._callers = 0
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        _LOOPS.add(self)
+
+    def submit(self, operation: Operation, background: bool) -> None:
+        """Start an operation, or queue it behind the others of its lane.
+
+        With ``background`` a thread runs it; otherwise the caller must call `run_until`.
+        """
+        operation._progress = self
+        lane = operation.lane
+        with self.lock:
+            queue = self._lanes.setdefault(lane, deque())
+            queue.append(operation)
+            if len(queue) == 1:
+                self._advance(lane, queue)
+            if background and not operation.is_completed():
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._run, name=f"{self.name} progress", daemon=True
+                    )
+                    self._thread.start()
+                self._work.notify()
+
+    def run_until(self, operation: Operation, seconds: float | None = None) -> None:
+        """Run everything in this thread until an operation has ended, or for some seconds."""
+        until = None if seconds is None else time.monotonic() + seconds
+        with self.lock:
+            self._callers += 1
+        try:
+            pause = _Pause()
+            while not operation.is_completed() and (until is None or time.monotonic() < until):
+                with self.lock:
+                    ended = self._step()
+                if operation.is_completed():
+                    break
+                pause.after(ended)
+        except BaseException as error:
+            with self.lock:
+                operation.give_up(error)
+            raise
+        finally:
+            with self.lock:
+                self._callers -= 1
+                self._work.notify()
+
+    def drop(self, owner: Hashable, error: BaseException) -> None:
+        """End all operations of an owner with an error."""
+        with self.lock:
+            for lane, queue in list(self._lanes.items()):
+                if queue[0].owner is owner:
+                    del self._lanes[lane]
+                    for operation in queue:
+                        operation.give_up(error)
+
+    def stop(self, error: BaseException) -> None:
+        """End the background thread, and what still runs with an error."""
+        with self.lock:
+            self._stopped = True
+            for owner in [queue[0].owner for queue in self._lanes.values()]:
+                self.drop(owner, error)
+            self._work.notify_all()
+            thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _step(self) -> bool:
+        """Step the first operation of each lane; return whether one has ended."""
+        ended = False
+        for lane, queue in list(self._lanes.items()):
+            ended |= self._advance(lane, queue)
+        return ended
+
+    def _advance(self, lane: Hashable, queue: deque[Operation]) -> bool:
+        now = time.monotonic()
+        ended = False
+        while queue and queue[0].step(now):
+            queue.popleft()
+            ended = True
+        if not queue and self._lanes.get(lane) is queue:
+            del self._lanes[lane]
+        return ended
+
+    def _run(self) -> None:
+        pause = _Pause()
+        while True:
+            with self.lock:
+                while not self._stopped and (self._callers or not self._lanes):
+                    self._work.wait()
+                    pause = _Pause()
+                if self._stopped:
+                    return
+                ended = self._step()
+            pause.after(ended)
+
+    def _forget(self) -> None:
+        """Start from nothing in a process that was forked: threads and connections are the parent's."""
+        self.lock = threading.RLock()
+        self._work = threading.Condition(self.lock)
+        self._lanes = {}
+        self._callers = 0
+        self._thread = None
+
+
+class _Pause:
+    """Waits between two rounds: first it only lets others run, then it sleeps longer and longer."""
+
+    def __init__(self) -> None:
+        self._rounds = 0
+        self._seconds = _SHORTEST
+
+    def after(self, ended: bool) -> None:
+        """Wait after a round, in which an operation has ended or not."""
+        if ended:
+            self._rounds, self._seconds = 0, _SHORTEST
+            return
+        self._rounds += 1
+        if self._rounds <= _SPINS:
+            time.sleep(0)  # releases the interpreter's lock, which os.sched_yield does not
+            return
+        time.sleep(self._seconds)
+        self._seconds = min(self._seconds * 1.5, _LONGEST)
+
+
+_LOOPS: Final[WeakSet[Progress]] = WeakSet()
+
+
+def _forked() -> None:
+    for loop in list(_LOOPS):
+        loop._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

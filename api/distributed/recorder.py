@@ -1,0 +1,112 @@
+"""The flight recorder, which keeps what a rank did last."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from tt.distributed.call import Call
+
+__all__ = ["FlightRecord", "FlightRecorder"]
+
+_LENGTH: Final = "TT_DISTRIBUTED_RECORDS"
+_FILE: Final = "TT_DISTRIBUTED_RECORD_FILE"
+
+
+@dataclass(slots=True)
+class FlightRecord:
+    """An operation of this rank.
+
+    Attributes
+    ----------
+    group : str
+        The name of its group.
+    rank : int
+        This rank in the group.
+    sequence : int or None
+        The number of a collective, counted in the group; None for messages.
+    operation : str
+        Name, dtype and shape: ``all_reduce of float32[4]``.
+    place : str
+        File and line of the program.
+    started : float
+        Seconds since the epoch.
+    state : str
+        ``running``, ``completed`` or ``failed``.
+    seconds : float or None
+        How long it took.
+    error : str
+        The first line of what went wrong.
+    """
+
+    group: str
+    rank: int
+    sequence: int | None
+    operation: str
+    place: str
+    started: float
+    state: str = "running"
+    seconds: float | None = None
+    error: str = ""
+
+
+class FlightRecorder:
+    """Keeps the last operations of a rank: 1000, or as many as ``TT_DISTRIBUTED_RECORDS`` says.
+
+    Where ``TT_DISTRIBUTED_RECORD_FILE`` is set, a failed operation writes all of them as JSON to that file, with the
+    rank appended to its name.
+
+    Parameters
+    ----------
+    rank : int
+        The rank in the whole job.
+    """
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        # Text is only made of what is looked at: a training run makes millions of records.
+        self._kept: deque[tuple[FlightRecord, Call]] = deque(maxlen=int(os.environ.get(_LENGTH, "1000")))
+
+    def start(self, group: str, rank: int, call: Call) -> FlightRecord:
+        """Record that an operation starts."""
+        record = FlightRecord(group, rank, call.sequence, "", call.place, time.time())
+        self._kept.append((record, call))
+        return record
+
+    def end(self, record: FlightRecord, error: BaseException | None = None) -> None:
+        """Record that it has ended, well or not."""
+        record.seconds = time.time() - record.started
+        record.state = "completed"
+        if error is not None:
+            record.state = "failed"
+            record.error = str(error).partition("\n")[0] or type(error).__name__
+            self.dump()
+
+    def records(self) -> list[FlightRecord]:
+        """Return what is kept, the oldest first."""
+        found = []
+        for record, call in list(self._kept):
+            record.operation = str(call)
+            found.append(record)
+        return found
+
+    def dump(self, path: str | None = None) -> str | None:
+        """Write what is kept as JSON; return the file's name, or None where no file is named.
+
+        A file that cannot be written is no error: this runs while another one is reported.
+        """
+        path = path or os.environ.get(_FILE)
+        if not path:
+            return None
+        name = f"{path}.{self.rank}"
+        try:
+            with open(f"{name}.new", "w", encoding="utf-8") as file:
+                json.dump([asdict(record) for record in self.records()], file, indent=1)
+            os.replace(f"{name}.new", name)
+        except OSError:
+            return None
+        return name

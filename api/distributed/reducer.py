@@ -1,0 +1,333 @@
+"""Reducer: averages gradients between ranks in buckets, while backward goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import tt
+from tt import Tensor
+from tt.distributed import collectives, ranks
+from tt.utils._pytree import tree_leaves
+
+__all__ = ["GradBucket", "Reducer"]
+
+Hook = Callable[[Any, "GradBucket"], Any]
+
+_UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
+    "your module has parameters that were not used in producing loss. You can enable unused parameter detection by "
+    "passing the keyword argument `find_unused_parameters=True` to `tt.nn.parallel.DistributedDataParallel`, and by "
+    "making sure all `forward` function outputs participate in calculating loss. Parameter indices which did not "
+    "receive grad for rank {rank}: {missing}"
+)
+_TWICE = (
+    "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a "
+    "module parameter outside the `forward` function, or reentrant backwards: use checkpoint with use_reentrant=False. "
+    "2) Parameters that are used, but not found from the outputs of `forward`. Parameter at index {place} has been "
+    "marked as ready twice."
+)
+
+
+class GradBucket:
+    """Gradients of some parameters, one after the other in one tensor; what a communication hook gets."""
+
+    __slots__ = ("_arrived", "_buffer", "_index", "_last", "_parameters", "_views", "places")
+
+    def __init__(self, index: int, last: bool, places: Sequence[int], parameters: Sequence[Tensor]) -> None:
+        self._index, self._last = index, last
+        self.places = list(places)
+        self._parameters = list(parameters)
+        first = parameters[0]
+        count = sum(parameter.numel() for parameter in parameters)
+        self.set_buffer(tt.zeros(count, dtype=first.dtype, device=first.device))
+        self._arrived = 0
+
+    def index(self) -> int:
+        """Return its number; buckets are reduced in the order of their numbers."""
+        return self._index
+
+    def is_last(self) -> bool:
+        """Return whether it is the last of a pass."""
+        return self._last
+
+    def buffer(self) -> Tensor:
+        """Return the tensor of one dimension that holds the gradients."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Replace the tensor, by one of the same size."""
+        self._buffer = buffer
+        pieces = buffer.split([parameter.numel() for parameter in self._parameters])
+        self._views = [piece.view(p.shape) for piece, p in zip(pieces, self._parameters, strict=True)]
+
+    def gradients(self) -> list[Tensor]:
+        """Return the gradients, views of `buffer`."""
+        return list(self._views)
+
+    def parameters(self) -> list[Tensor]:
+        """Return the parameters."""
+        return list(self._parameters)
+
+
+class Reducer:
+    """Averages the gradients of parameters between the ranks of a group.
+
+    Note [Overlap]
+    --------------
+    A bucket is started when its last gradient has arrived, and backward goes on.  Buckets are started in the order of
+    their numbers, which is the same on all ranks; the first pass starts with the reversed order of the parameters, and
+    the order in which gradients arrived on rank 0 makes the buckets of all later ones.  The last gradient's hook
+    waits for what is still under way.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        Those that require gradients.
+    group : ProcessGroup
+        The ranks.
+    bucket_bytes, first_bucket_bytes : int
+        How much is reduced at once; the first bucket is smaller, so that it starts early.
+    find_unused : bool
+        Whether each pass looks for parameters that the outputs do not depend on.
+    static_graph : bool
+        Whether only the first one does.
+    as_view : bool
+        Whether gradients become views of the buckets, which saves a copy and their memory.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        group: Any,
+        bucket_bytes: int,
+        first_bucket_bytes: int,
+        *,
+        find_unused: bool = False,
+        static_graph: bool = False,
+        as_view: bool = False,
+    ) -> None:
+        self._parameters = list(parameters)
+        self._group = group
+        self.size = ranks.get_world_size(group)
+        self.divisor = self.size
+        self._limits = first_bucket_bytes, bucket_bytes
+        self.find_unused = find_unused
+        self.static_graph = static_graph
+        self._as_view = as_view
+        self._hook: Hook | None = None
+        self._hook_state: Any = None
+        self._arrival: list[int] | None = []
+        """In which order gradients arrived; None once the buckets follow it."""
+        self._unreached: list[int] | None = None
+        self._unused_everywhere: frozenset[int] = frozenset()
+        self.iterations = 0
+        self._make_buckets(range(len(self._parameters) - 1, -1, -1))
+        self._running = False
+        self._handles = [
+            parameter.register_post_accumulate_grad_hook(self._hook_of(place))
+            for place, parameter in enumerate(self._parameters)
+        ]
+
+    # --- buckets --------------------------------------------------------------------------------------------------
+
+    def _make_buckets(self, order: Iterable[int]) -> None:
+        groups: dict[Any, list[list[int]]] = {}
+        filled: dict[Any, int] = {}
+        first, others = self._limits
+        chosen: list[list[int]] = []
+        for place in order:
+            parameter = self._parameters[place]
+            kind = (parameter.dtype, parameter.device)
+            held = groups.get(kind)
+            limit = first if chosen and held and held[-1] is chosen[0] else others
+            if held is None or filled[kind] >= limit:
+                groups.setdefault(kind, []).append([])
+                held = groups[kind]
+                chosen.append(held[-1])
+                filled[kind] = 0
+            held[-1].append(place)
+            filled[kind] += parameter.numel() * parameter.element_size()
+        self.buckets = [
+            GradBucket(index, index == len(chosen) - 1, places, [self._parameters[place] for place in places])
+            for index, places in enumerate(chosen)
+        ]
+        self._bucket_of = {place: (b, i) for b in self.buckets for i, place in enumerate(b.places)}
+
+    def rebuild(self) -> None:
+        """After the first pass, make the buckets follow the arrival of gradients on rank 0."""
+        if self._arrival is None or self.iterations == 0 or self.find_unused:
+            return
+        missing = sorted(set(range(len(self._parameters))).difference(self._arrival), reverse=True)
+        order = tt.tensor([*self._arrival, *missing], dtype=tt.int64, device=self._parameters[0].device)
+        collectives.broadcast(order, group_src=0, group=self._group)
+        self._arrival = None
+        self._make_buckets(order.tolist())
+
+    def bucket_sizes(self) -> list[int]:
+        """Return the bytes of each bucket."""
+        return [bucket.buffer().numel() * bucket.buffer().element_size() for bucket in self.buckets]
+
+    def set_hook(self, state: Any, hook: Hook) -> None:
+        """Let a hook communicate instead of an average by all_reduce."""
+        self._hook_state, self._hook = state, hook
+
+    # --- a pass ---------------------------------------------------------------------------------------------------
+
+    def prepare(self, outputs: Any) -> None:
+        """Expect the gradients of a backward pass from these outputs.
+
+        Raises
+        ------
+        RuntimeError
+            Those of the pass before have not all come.
+        """
+        if self._running:
+            missing = sorted(set(range(len(self._parameters))) - self._ready)
+            raise RuntimeError(_UNFINISHED.format(rank=ranks.get_rank(self._group), missing=missing))
+        self.rebuild()
+        self._running = True
+        self._ready: set[int] = set()
+        self._used = tt.zeros(len(self._parameters), dtype=tt.int32) if self._looks() else None
+        self._next = 0
+        self._works: list[tuple[GradBucket, Any]] = []
+        for bucket in self.buckets:
+            bucket._arrived = 0
+        for place in self._unused(outputs):
+            bucket, index = self._bucket_of[place]
+            bucket._views[index].zero_()
+            self._arrived(place)
+
+    def _looks(self) -> bool:
+        """Return whether this pass finds out which parameters are used."""
+        return self.find_unused or (self.static_graph and self._unreached is None)
+
+    def _unused(self, outputs: Any) -> Iterable[int]:
+        """Return the parameters that no gradient will come for."""
+        if self._used is None:
+            return self._unreached or ()
+        reached = _leaves(outputs)
+        unused = [place for place, parameter in enumerate(self._parameters) if id(parameter) not in reached]
+        if self.static_graph:
+            self._unreached = unused
+        return unused
+
+    def _hook_of(self, place: int) -> Callable[[Tensor], None]:
+        def arrived(parameter: Tensor) -> None:
+            if self._running:
+                self._take(place, parameter)
+
+        return arrived
+
+    def _take(self, place: int, parameter: Tensor) -> None:
+        """Copy a gradient into its bucket."""
+        if place in self._ready:
+            raise RuntimeError(_TWICE.format(place=place))
+        gradient = parameter.grad
+        if gradient is None or gradient.layout is not tt.strided:
+            raise RuntimeError("DistributedDataParallel: sparse gradients are not reduced: use sparse=False")
+        bucket, index = self._bucket_of[place]
+        view = bucket._views[index]
+        if self._used is not None:
+            self._used[place] = 1
+        with tt.no_grad():
+            if self._alone():
+                pass
+            elif self._hook is None and self.divisor > 1:
+                tt.mul(gradient.detach(), 1.0 / self.divisor, out=view)
+            elif gradient.data_ptr() != view.data_ptr():
+                view.copy_(gradient)
+        if self._as_view:
+            parameter.grad = view
+        if self._arrival is not None:
+            self._arrival.append(place)
+        self._arrived(place)
+
+    def _arrived(self, place: int) -> None:
+        self._ready.add(place)
+        self._bucket_of[place][0]._arrived += 1
+        while self._next < len(self.buckets):
+            bucket = self.buckets[self._next]
+            if bucket._arrived < len(bucket.places):
+                return
+            self._works.append((bucket, self._start(bucket)))
+            self._next += 1
+        self._finish()
+
+    def _alone(self) -> bool:
+        """Return whether gradients are averages already."""
+        return self.size == 1 and self._hook is None and not self._as_view
+
+    def _start(self, bucket: GradBucket) -> Any:
+        if self._alone():
+            return None
+        if self._hook is not None:
+            return self._hook(self._hook_state, bucket)
+        return collectives.all_reduce(bucket.buffer(), group=self._group, async_op=True)
+
+    def _finish(self) -> None:
+        """Wait for all buckets, and hand out the gradients."""
+        self._running = False
+        self.iterations += 1
+        if self._used is not None:
+            self._share_use(self._used)
+        works, self._works = self._works, []
+        if not self._alone():
+            self._hand_out(works)
+
+    def _hand_out(self, works: list[tuple[GradBucket, Any]]) -> None:
+        """Wait for all buckets, and give each parameter its average."""
+        for bucket, work in works:
+            reduced = work.wait()
+            if self._hook is not None:
+                bucket.buffer().copy_(reduced[0] if isinstance(reduced, list | tuple) else reduced)
+            for place, parameter, view in zip(bucket.places, bucket._parameters, bucket._views, strict=True):
+                if place in self._unused_everywhere:
+                    continue  # its gradient stays as it is
+                if self._as_view:
+                    parameter.grad = view
+                elif parameter.grad is None:
+                    parameter.grad = view.clone()
+                else:
+                    with tt.no_grad():
+                        parameter.grad.copy_(view)
+
+    # --- ranks that have no batches left ----------------------------------------------------------------------------
+
+    def answer(self) -> None:
+        """Take part in a pass of the other ranks with gradients of zero; the averages arrive here as well."""
+        self.rebuild()
+        self.iterations += 1
+        works = []
+        for bucket in self.buckets:
+            bucket.buffer().zero_()
+            works.append((bucket, self._start(bucket)))
+        if self._looks():
+            self._unreached = [] if self.static_graph else None
+            self._share_use(tt.zeros(len(self._parameters), dtype=tt.int32))
+        self._hand_out(works)
+
+    def _share_use(self, used: Tensor) -> None:
+        """Find out which parameters no rank has used."""
+        used = used.to(self._parameters[0].device)
+        collectives.all_reduce(used, group=self._group)
+        self._unused_everywhere = frozenset(place for place, count in enumerate(used.tolist()) if not count)
+
+
+def _leaves(outputs: Any) -> set[int]:
+    """Return the ids of the leaves that outputs depend on."""
+    stack = [
+        leaf.grad_fn for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is not None
+    ]
+    leaves = {id(leaf) for leaf in tree_leaves(outputs) if isinstance(leaf, Tensor) and leaf.grad_fn is None}
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            leaves.add(id(variable))
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                stack.append(following)
+    return leaves

@@ -1,0 +1,124 @@
+"""Combining the tensors of all ranks, for reductions and dtypes that an engine does not combine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import tt
+from tt import Tensor
+from tt.distributed.reduce_op import ReduceOp
+
+__all__ = ["Prepared", "check_reduction", "combine"]
+
+_Kind = ReduceOp.RedOpType
+_BITWISE: Final = {_Kind.BAND: tt.bitwise_and, _Kind.BOR: tt.bitwise_or, _Kind.BXOR: tt.bitwise_xor}
+_HALF: Final = (tt.float16, tt.bfloat16)
+_ONLY_REAL: Final = (_Kind.PRODUCT, _Kind.MIN, _Kind.MAX, *_BITWISE)
+_FLOAT8: Final = (tt.float8_e4m3fn, tt.float8_e4m3fnuz, tt.float8_e5m2, tt.float8_e5m2fnuz, tt.float8_e8m0fnu)
+
+
+def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:
+    """Return a reduction as a ReduceOp; raise where the tensor's dtype has no such reduction."""
+    reduction = ReduceOp(op)
+    kind, dtype = reduction.kind, tensor.dtype
+    if dtype in _FLOAT8:
+        raise RuntimeError(f"{name}: {dtype} cannot be combined; convert it to float16, bfloat16 or float32")
+    if dtype.is_complex and kind in _ONLY_REAL:
+        raise ValueError(f"{name} does not support ReduceOp.{kind.name} on complex tensors")
+    if kind in _BITWISE and (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for integers and bool"
+        )
+    if kind in (_Kind.AVG, _Kind.PREMUL_SUM) and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            f"{name}: cannot use ReduceOp.{kind.name} with {dtype}; it is for floating point and complex"
+        )
+    if kind is _Kind.PREMUL_SUM and reduction.factor is None:
+        raise ValueError(f"{name}: ReduceOp.PREMUL_SUM needs a factor: ReduceOp.PREMUL_SUM(0.5)")
+    return reduction
+
+
+def combine(parts: Tensor, kind: ReduceOp.RedOpType) -> Tensor:
+    """Combine the rows of a tensor, in their order; the dtype stays.  Not for ``AVG`` and ``PREMUL_SUM``."""
+    if kind is _Kind.SUM:
+        return parts.sum(0, dtype=parts.dtype)
+    if kind is _Kind.PRODUCT:
+        return parts.prod(0, dtype=parts.dtype)
+    if kind is _Kind.MIN:
+        return parts.amin(0)
+    if kind is _Kind.MAX:
+        return parts.amax(0)
+    function: Callable[[Tensor, Tensor], Tensor] = _BITWISE[kind]
+    result = parts[0]
+    for row in parts[1:]:
+        result = function(result, row)
+    return result
+
+
+class Prepared:
+    """A tensor and a reduction in the form in which an engine, or `combine`, takes them.
+
+    bool is combined as uint8, complex as its two parts, float16 and bfloat16 as float32 (unless the engine combines
+    them itself), a factor is multiplied in before and an average divided after.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        A rank's tensor, contiguous.  It is not changed.
+    op : ReduceOp
+        A reduction that `check_reduction` has let pass.
+    size : int
+        The number of ranks.
+    dtypes, reductions : frozenset of str
+        What the engine combines.
+
+    Attributes
+    ----------
+    tensor : Tensor
+        What to combine; it may share the memory of the rank's tensor.
+    op : ReduceOp
+        How to combine it.
+    fresh : bool
+        Whether it is a copy, which may be overwritten.
+    native : bool
+        Whether the engine can do it.
+    """
+
+    def __init__(
+        self, tensor: Tensor, op: ReduceOp, size: int, dtypes: frozenset[str], reductions: frozenset[str]
+    ) -> None:
+        self._dtype = tensor.dtype
+        self._divisor = 1
+        kind = op.kind
+        given = tensor
+        if tensor.dtype is tt.bool:
+            tensor = tensor.view(tt.uint8)
+            kind = {_Kind.SUM: _Kind.MAX, _Kind.PRODUCT: _Kind.MIN}.get(kind, kind)
+        elif tensor.dtype.is_complex:
+            tensor = tt.view_as_real(tensor)
+        elif tensor.dtype in _HALF and _name(tensor) not in dtypes:
+            tensor = tensor.to(tt.float32)
+        self.fresh = tensor.dtype is not given.dtype and given.dtype in _HALF
+        if kind is _Kind.PREMUL_SUM and kind.name not in reductions:
+            tensor = tensor * op.factor
+            self.fresh, kind = True, _Kind.SUM
+        elif kind is _Kind.AVG and kind.name not in reductions:
+            self._divisor, kind = size, _Kind.SUM
+        self.tensor = tensor
+        self.op = op if kind is op.kind else ReduceOp(kind)
+        self.native = _name(tensor) in dtypes and kind.name in reductions
+
+    def restored(self, result: Tensor) -> Tensor:
+        """Return the combined tensor in the form of the rank's own; the result may be overwritten."""
+        if self._divisor != 1:
+            result = result.div_(self._divisor)
+        if self._dtype is tt.bool:
+            return result.view(tt.bool)
+        if self._dtype.is_complex:
+            return tt.view_as_complex(result)
+        return result.to(self._dtype)
+
+
+def _name(tensor: Tensor) -> str:
+    return str(tensor.dtype).rpartition(".")[2]

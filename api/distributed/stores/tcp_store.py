@@ -1,0 +1,373 @@
+"""TCPStore: keys and values in a server that other machines reach, and its client."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from threading import Lock
+from typing import Final, Self
+
+from tt.distributed.errors import DistNetworkError, DistStoreError, QueueEmptyError
+from tt.distributed.stores.hash_store import timed_out
+from tt.distributed.stores.server import JOINED, StoreServer, listen
+from tt.distributed.stores.store import DEFAULT_TIMEOUT, Store, key_bytes, pairs, seconds_of, value_bytes
+from tt.distributed.stores.wire import GREETING, SIZE, FrameError, Op, Status, foreign, pack, size_of, unpack
+
+__all__ = ["TCPStore"]
+
+GRACE: Final = 10.0
+"""Seconds after a timeout in which the server must have said that it has passed."""
+SHARED: Final[dict[int, StoreServer]] = {}
+"""Servers that several masters of this process share, by port."""
+SHARING: Final = Lock()
+
+
+class Client:
+    """Connections to a server: one for each request that is under way, so threads do not wait for each other."""
+
+    def __init__(self, host: str, port: int, reach: str | None = None) -> None:
+        self.host, self.port = host, port
+        self._reach = reach or host
+        self._idle: list[socket.socket] = []
+        self._lock = Lock()
+        self._pid = os.getpid()
+
+    @property
+    def name(self) -> str:
+        """Host and port."""
+        return f"{self.host}:{self.port}"
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for sock in idle:
+            sock.close()
+
+    def request(self, seconds: float, kind: Op, *fields: bytes) -> tuple[int, Sequence[bytes]]:
+        """Send a request, and return its answer; raise DistNetworkError where none comes in time."""
+        message = pack(kind, *fields)
+        sock = self._connection(seconds)
+        sock.settimeout(seconds + GRACE)
+        try:
+            sock.sendall(message)
+            head = self._receive(sock, SIZE.size)
+            status, answer = unpack(self._receive(sock, size_of(head)))
+        except TimeoutError:
+            sock.close()
+            raise DistNetworkError(
+                f"TCPStore: the server at {self.name} does not answer for {seconds + GRACE:g} s"
+            ) from None
+        except (OSError, FrameError) as error:
+            sock.close()
+            raise DistNetworkError(
+                f"TCPStore: lost the connection to the server at {self.name}: {error}"
+            ) from error
+        except BaseException:  # Ctrl-C between a request and its answer: the connection is of no use
+            sock.close()
+            raise
+        with self._lock:
+            self._idle.append(sock)
+        if status == Status.REFUSED:
+            raise DistNetworkError(f"{self.name}: {answer[0].decode(errors='replace').strip()}")
+        return status, answer
+
+    def join(self, seconds: float) -> None:
+        """Make the first connection; the server may start later, so try until the time is up."""
+        self._idle.append(self._connect(seconds, tries=True))
+
+    def _connect(self, seconds: float, tries: bool = False) -> socket.socket:
+        deadline = time.monotonic() + seconds
+        pause = 0.01
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                sock = socket.create_connection((self._reach, self.port), timeout=max(0.05, left))
+            except OSError as error:
+                left = deadline - time.monotonic()
+                if left <= 0 or not tries:
+                    within = f" within {seconds:g} s" if tries else ""
+                    raise DistNetworkError(
+                        f"TCPStore: cannot connect to the server at {self.name}{within}: {error.strerror or error}"
+                    ) from error
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, 1.0)
+                continue
+            try:
+                self._greet(sock, max(1.0, left))
+            except BaseException:
+                sock.close()
+                raise
+            return sock
+
+    def _greet(self, sock: socket.socket, seconds: float) -> None:
+        sock.settimeout(seconds)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            sock.sendall(GREETING)
+            greeting = self._receive(sock, len(GREETING))
+        except OSError as error:
+            why = "it does not answer" if isinstance(error, TimeoutError) else str(error)
+            raise DistNetworkError(f"TCPStore: no store of tt.distributed at {self.name}: {why}") from error
+        if greeting != GREETING:
+            raise DistNetworkError(f"TCPStore: cannot use the server at {self.name}: {foreign(greeting)}")
+
+    def _connection(self, seconds: float) -> socket.socket:
+        with self._lock:
+            if self._pid != os.getpid():  # a forked child: the parent goes on with these connections
+                for sock in self._idle:
+                    sock.close()
+                self._idle, self._pid = [], os.getpid()
+            while self._idle:
+                sock = self._idle.pop()
+                if not select.select([sock], [], [], 0)[0]:
+                    return sock
+                sock.close()  # what can be read without a request is the end
+        return self._connect(max(seconds, 1.0))
+
+    @staticmethod
+    def _receive(sock: socket.socket, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            part = sock.recv(min(size - len(data), 1 << 20))
+            if not part:
+                raise ConnectionResetError("it closed the connection; its process has probably ended")
+            data += part
+        return bytes(data)
+
+
+class TCPStore(Store):
+    """A store on a server: one process (the master) serves, all of them are clients.
+
+    Parameters
+    ----------
+    host_name : str
+        The machine of the master, as the others reach it.
+    port : int
+        Its port; 0 chooses one for the master (see `port`).
+    world_size : int, optional
+        How many clients there will be, the master's own included; None: it is not known.
+    is_master : bool
+        Whether this process serves.  It listens on all addresses of its machine, without a password: for networks
+        whose machines trust each other.
+    timeout : timedelta
+        How long to wait for the server, for the other clients, and for keys by default.
+    wait_for_workers : bool
+        Whether the master waits here until ``world_size`` clients have joined.
+    multi_tenant : bool
+        Whether masters of one process on one port share a server.
+    master_listen_fd : int, optional
+        The descriptor of a socket that listens already; the master serves there.
+    use_libuv : bool
+        Accepted and without effect: there is one server.
+
+    Raises
+    ------
+    DistNetworkError
+        The port cannot be had, no store of tt answers there, or the server has gone.
+    DistStoreError
+        Not all clients came within the timeout.
+
+    Notes
+    -----
+    The protocol is not PyTorch's; each side says so to the other.  A request may be made from any thread, and one that
+    waits does not hold up the others.
+
+    Examples
+    --------
+    >>> import tt.distributed as dist
+    >>> server = dist.TCPStore("localhost", 0, is_master=True)
+    >>> client = dist.TCPStore("localhost", server.port)
+    >>> client.set("key", "value")
+    >>> server.get("key")
+    b'value'
+    """
+
+    def __init__(
+        self,
+        host_name: str,
+        port: int,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        wait_for_workers: bool = True,
+        multi_tenant: bool = False,
+        master_listen_fd: int | None = None,
+        use_libuv: bool = True,
+    ) -> None:
+        super().__init__()
+        if not isinstance(host_name, str):
+            raise TypeError(f"TCPStore: host_name must be str, not {type(host_name).__name__}")
+        if not 0 <= port < 1 << 16:
+            raise ValueError(f"TCPStore: port must be from 0 to 65535, got {port}")
+        if not port and not is_master:
+            raise ValueError("TCPStore: only the master may leave the choice of a port (0) open")
+        self.set_timeout(timeout)
+        self._server: StoreServer | None = None
+        if is_master:
+            self._server = serve(port, multi_tenant, master_listen_fd)
+            port = self._server.port
+        # The others may know the master by a name that this machine itself cannot reach.
+        self._client = Client(host_name, port, self._server.address if self._server else None)
+        self._close = weakref.finalize(self, close, self._client, self._server)
+        self._known = world_size
+        try:
+            self._client.join(seconds_of(timeout))
+            self._ask(Op.JOIN)
+            if is_master and wait_for_workers and world_size is not None and world_size > 0:
+                self._wait_for_workers(world_size)
+        except BaseException:
+            self._close()
+            raise
+
+    def _wait_for_workers(self, world_size: int) -> None:
+        try:
+            self._ask(Op.JOINED, b"%d" % world_size)
+        except DistStoreError:
+            joined = int(self._ask(Op.ADD, JOINED, b"0")[0])
+            raise DistStoreError(
+                f"TCPStore at {self._client.name}: {joined} of {world_size} clients joined within "
+                f"{seconds_of(self.timeout):g} s"
+            ) from None
+
+    def __repr__(self) -> str:
+        role = "server and client" if self._server else "client"
+        return f"<TCPStore: {role}, {self._client.name}>"
+
+    @property
+    def host(self) -> str:
+        """The machine of the master."""
+        return self._client.host
+
+    @property
+    def port(self) -> int:
+        """The port of the server."""
+        return self._client.port
+
+    @property
+    def libuvBackend(self) -> bool:  # noqa: N802 - PyTorch's name
+        """False: there is one server, and it is tt's."""
+        return False
+
+    def _ask(self, kind: Op, *fields: bytes, timeout: timedelta | None = None) -> Sequence[bytes]:
+        seconds = seconds_of(self.timeout if timeout is None else timeout)
+        if kind in (Op.GET, Op.WAIT, Op.POP, Op.JOINED):
+            fields = (b"%d" % round(1000 * seconds), *fields)
+        status, answer = self._client.request(seconds, kind, *fields)
+        if status == Status.TIMEOUT:
+            raise timed_out(
+                f"TCPStore at {self._client.name}", [key.removeprefix(b"/") for key in answer], seconds
+            )
+        if status == Status.WRONG_VALUE:
+            raise ValueError(answer[0].decode())
+        return answer
+
+    def set(self, key: str, value: str | bytes) -> None:
+        """Set a key; its earlier value is replaced."""
+        self._ask(Op.SET, name(key), value_bytes(value))
+
+    def get(self, key: str) -> bytes:
+        """Return a key's value, and wait for it where it is not there."""
+        return self._ask(Op.GET, name(key))[0]
+
+    def multi_get(self, keys: Sequence[str]) -> list[bytes]:
+        """Return the values of several keys, and wait for them where they are not there."""
+        return [*self._ask(Op.GET, *map(name, keys))]
+
+    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
+        """Set several keys at once."""
+        fields = [field for key, value in pairs(keys, values) for field in (name(key), value_bytes(value))]
+        self._ask(Op.MULTI_SET, *fields)
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a counter (0 where the key is new), at once for all ranks; return its new value."""
+        return int(self._ask(Op.ADD, name(key), b"%d" % int(amount))[0])
+
+    def append(self, key: str, value: str | bytes) -> None:
+        """Add to the end of a key's value; a new key gets the value."""
+        self._ask(Op.APPEND, name(key), value_bytes(value))
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Return whether all these keys are there, without waiting."""
+        return bool(self._ask(Op.CHECK, *map(name, keys))[0])
+
+    def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
+        """Set a key if its value is as expected (empty: if it is not there); return the value that it has then."""
+        return self._ask(Op.COMPARE_SET, name(key), value_bytes(expected), value_bytes(desired))[0]
+
+    def delete_key(self, key: str) -> bool:
+        """Remove a key; return whether it was there."""
+        return bool(self._ask(Op.DELETE, name(key))[0])
+
+    def num_keys(self) -> int:
+        """Return how many keys the server has; one of them counts its clients."""
+        return int(self._ask(Op.NUM_KEYS)[0])
+
+    def list_keys(self) -> list[str]:
+        """Return all keys that were set, without those of queues."""
+        return [key[1:].decode() for key in self._ask(Op.LIST) if key.startswith(b"/")]
+
+    def wait(self, keys: Iterable[str], timeout: timedelta | None = None) -> None:
+        """Wait until all these keys are there."""
+        self._ask(Op.WAIT, *map(name, keys), timeout=timeout)
+
+    def queue_push(self, key: str, value: str | bytes) -> None:
+        """Put a value at the end of a queue."""
+        self._ask(Op.PUSH, name(key), value_bytes(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue, and wait for one where it is empty."""
+        if block:
+            return self._ask(Op.POP, name(key))[0]
+        try:
+            return self._ask(Op.POP, name(key), timeout=timedelta(0))[0]
+        except DistStoreError:
+            raise QueueEmptyError(f"queue_pop: the queue {key!r} is empty") from None
+
+    def queue_len(self, key: str) -> int:
+        """Return how many values a queue has; 0 where it does not exist."""
+        return int(self._ask(Op.QUEUE_LEN, name(key))[0])
+
+    def has_extended_api(self) -> bool:
+        """Return True."""
+        return True
+
+    def clone(self) -> Self:
+        """Return another client of the same server; it has a timeout of its own."""
+        return type(self)(self.host, self.port, self._known, timeout=self.timeout)
+
+
+def name(key: str) -> bytes:
+    """Return a key as the server has it."""
+    return b"/" + key_bytes(key)
+
+
+def serve(port: int, shared: bool, descriptor: int | None) -> StoreServer:
+    """Return a server, where it is shared that of an earlier master on this port."""
+    with SHARING:
+        server = SHARED.get(port)
+        if server is None or not shared:
+            server = StoreServer(listen(port, descriptor))
+            if shared:
+                SHARED[server.port] = server
+        server.users += 1
+        return server
+
+
+def close(client: Client, server: StoreServer | None) -> None:
+    """End the connections, and the server with the last store that serves there."""
+    client.close()
+    if server is not None:
+        with SHARING:
+            server.users -= 1
+            if server.users:
+                return
+            if SHARED.get(server.port) is server:
+                del SHARED[server.port]
+        server.close()

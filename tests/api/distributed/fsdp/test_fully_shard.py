@@ -1,0 +1,195 @@
+"""fully_shard: training on several ranks, each with a part of the parameters, is that of one process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+import tt.distributed as dist
+from tt import nn
+from tt.distributed.engines.threads import run_threads
+from tt.distributed.fsdp import (
+    FSDPModule,
+    MixedPrecisionPolicy,
+    ShardedParameter,
+    clip_grad_norm_,
+    fully_shard,
+)
+
+BATCH, STEPS = 12, 4
+DATA = np.random.default_rng(1).normal(size=(STEPS, BATCH, 6, 8))
+
+
+class Model(nn.Module):
+    """Transformer layers between two linear ones that share their weight, and a number that scales."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Linear(8, 8, bias=False)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(8, 2, 10, dropout=0.0, batch_first=True) for _ in range(2)
+        )
+        self.scale = nn.Parameter(tt.tensor(1.5))
+        self.frozen = nn.Parameter(tt.ones(3), requires_grad=False)
+        self.head = nn.Linear(8, 8)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, x):
+        x = self.embedding(x)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x) * self.scale
+
+
+def made():
+    model = Model().double()
+    generator = np.random.default_rng(0)
+    with tt.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(tt.from_numpy(np.asarray(generator.normal(size=tuple(parameter.shape)) * 0.5)))
+    return model
+
+
+def sharded(**options):
+    model = made()
+    for layer in model.layers:
+        fully_shard(layer, **options)
+    return fully_shard(model, **options)
+
+
+def part():
+    rank, size = dist.get_rank(), dist.get_world_size()
+    return tt.from_numpy(DATA[:, rank * BATCH // size : (rank + 1) * BATCH // size])
+
+
+def trained(model, batches, clip=None):
+    optimizer = tt.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-2)
+    for batch in batches:
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        if clip is not None:
+            clip(model.parameters(), 0.05)
+        optimizer.step()
+    return model
+
+
+def wholes(model):
+    return [
+        (p.full_tensor() if isinstance(p, ShardedParameter) else p.detach()).numpy().copy()
+        for p in model.parameters()
+    ]
+
+
+def assert_same(found, expected, tolerance=1e-10):
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("reshard", [True, False])
+def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(size, reshard):
+    expected = wholes(trained(made(), tt.from_numpy(DATA)))
+    for found in run_threads(lambda: wholes(trained(sharded(reshard_after_forward=reshard), part())), size):
+        assert_same(found, expected)
+
+
+def test_gradients_are_clipped_by_the_norm_over_all_ranks():
+    expected = wholes(trained(made(), tt.from_numpy(DATA), nn.utils.clip_grad_norm_))
+    for found in run_threads(lambda: wholes(trained(sharded(), part(), clip_grad_norm_)), 2):
+        assert_same(found, expected, 1e-7)  # both add 1e-6 to the norm, of which the digits after differ
+
+
+def test_each_rank_keeps_its_rows_and_the_optimizer_state_of_them():
+    def shapes():
+        model = sharded()
+        assert isinstance(model, FSDPModule)
+        assert isinstance(model, Model)
+        assert model.head.weight is model.embedding.weight
+        return tuple(model.head.weight.shape), tuple(model.scale.shape), tuple(model.frozen.shape)
+
+    assert run_threads(shapes, 3) == [((3, 8), (1,), (1,)), ((3, 8), (0,), (1,)), ((2, 8), (0,), (1,))]
+
+
+def test_between_forward_and_backward_nothing_holds_the_gathered_parameters():
+    def run(reshard):
+        model = nn.Sequential(*(nn.Linear(100, 100, bias=False) for _ in range(4)))
+        for layer in model:
+            fully_shard(layer, reshard_after_forward=reshard)
+        fully_shard(model, reshard_after_forward=reshard)
+        gathered = []
+        for layer in model:
+            gather = layer._shards.gather
+            layer._shards.gather = lambda gather=gather: (gathered.append(1), gather())[1]
+        model(tt.ones(1, 100, requires_grad=True)).sum().backward()
+        return len(gathered)
+
+    assert run_threads(lambda: run(True), 2) == [8, 8]
+    assert run_threads(lambda: run(False), 2) == [4, 4]
+
+
+def test_gradients_add_up_without_communication_and_the_next_pass_averages_the_sum():
+    def train():
+        model = fully_shard(nn.Linear(1, 2, bias=False))
+        x = tt.full((1, 1), float(dist.get_rank() + 1))
+        model.set_requires_gradient_sync(False)
+        model(x).sum().backward()
+        assert model.weight.grad is None
+        model.set_requires_gradient_sync(True)
+        model(10 * x).sum().backward()
+        return model.weight.grad.tolist()
+
+    assert run_threads(train, 2) == [[[16.5]], [[16.5]]]
+
+
+def test_parameters_compute_in_fewer_bits_and_their_gradients_keep_the_dtype():
+    seen = []
+
+    class Seeing(nn.Linear):
+        def forward(self, x):
+            seen.append((x.dtype, self.weight.dtype))
+            return super().forward(x)
+
+    def train():
+        policy = MixedPrecisionPolicy(
+            param_dtype=tt.bfloat16, reduce_dtype=tt.float32, output_dtype=tt.float32
+        )
+        model = fully_shard(Seeing(2, 2), mp_policy=policy)
+        out = model(tt.ones(1, 2))
+        out.sum().backward()
+        return out.dtype, model.weight.dtype, model.weight.grad.dtype
+
+    assert run_threads(train, 2) == [(tt.float32, tt.float32, tt.float32)] * 2
+    assert set(seen) == {(tt.bfloat16, tt.bfloat16)}
+
+
+def test_ignored_parameters_stay_whole_and_all_are_whole_inside_of_summon():
+    def run():
+        model = nn.Linear(2, 4)
+        bias = model.bias
+        fully_shard(model, ignored_params={bias})
+        assert model.bias is bias
+        with model.summon():
+            inside = tuple(model.weight.shape)
+        return inside, tuple(model.weight.shape)
+
+    assert run_threads(run, 2) == [((4, 2), (2, 2))] * 2
+
+
+def test_what_cannot_be_sharded_is_refused():
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        fully_shard(nn.Linear(1, 1))
+
+    def refuse():
+        with pytest.raises(ValueError, match="expected a Module, got list"):
+            fully_shard([])
+        with pytest.raises(ValueError, match="containers that do not implement forward"):
+            fully_shard(nn.ModuleList([nn.Linear(1, 1)]))
+        model = fully_shard(nn.Linear(1, 1))
+        with pytest.raises(ValueError, match="sharded already"):
+            fully_shard(model)
+        with pytest.raises(NotImplementedError, match="offload_policy"):
+            fully_shard(nn.Linear(1, 1), offload_policy=object())
+        return True
+
+    assert run_threads(refuse, 1) == [True]

@@ -1,0 +1,173 @@
+"""FullyShardedDataParallel: the wrapper trains as one process does, and its state dicts are whole."""
+
+from __future__ import annotations
+
+import copy
+import functools
+
+import numpy as np
+import pytest
+
+import tt
+import tt.distributed as dist
+from tt import nn
+from tt.distributed.engines.threads import run_threads
+from tt.distributed.fsdp import FSDPModule, FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+from tt.distributed.fsdp.wrap import (
+    ModuleWrapPolicy,
+    always_wrap_policy,
+    size_based_auto_wrap_policy,
+    transformer_auto_wrap_policy,
+)
+
+DATA = np.random.default_rng(1).normal(size=(4, 8, 5))
+POLICIES = {
+    "none": None,
+    "always": always_wrap_policy,
+    "size": functools.partial(size_based_auto_wrap_policy, min_num_params=40),
+    "layers": functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={nn.Linear}),
+    "classes": ModuleWrapPolicy({nn.Linear}),
+    "set": {nn.Linear},
+}
+
+
+def made(seed=0):
+    model = nn.Sequential(
+        nn.Linear(5, 7), nn.Tanh(), nn.Sequential(nn.Linear(7, 6), nn.Tanh()), nn.Linear(6, 1)
+    )
+    generator = np.random.default_rng(seed)
+    with tt.no_grad():
+        for parameter in model.double().parameters():
+            parameter.copy_(tt.from_numpy(generator.normal(size=tuple(parameter.shape))))
+    return model
+
+
+def part(batches=DATA):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    return batches[:, rank * 8 // size : (rank + 1) * 8 // size]
+
+
+def train(model, batches, optimizer=None):
+    optimizer = optimizer or tt.optim.Adam(model.parameters(), lr=0.02)
+    for batch in batches:
+        optimizer.zero_grad()
+        model(tt.from_numpy(batch)).square().mean().backward()
+        optimizer.step()
+    return optimizer
+
+
+def arrays(state):
+    return {name: value.numpy().copy() for name, value in state.items()}
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in found.items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("strategy", [ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_trajectory_is_that_of_one_process_and_the_state_dict_is_whole(policy, strategy):
+    alone = made()
+    train(alone, DATA)
+
+    def run():
+        model = FullyShardedDataParallel(
+            made(seed=dist.get_rank()),
+            sync_module_states=True,
+            auto_wrap_policy=POLICIES[policy],
+            sharding_strategy=strategy,
+        )
+        train(model, part())
+        return arrays(model.state_dict())
+
+    for found in run_threads(run, 2):
+        assert_same(found, arrays(alone.state_dict()))
+
+
+def test_policies_choose_the_inner_modules_that_are_sharded_by_themselves():
+    def count(policy):
+        model = FullyShardedDataParallel(made(), auto_wrap_policy=POLICIES[policy])
+        return sum(isinstance(module, FSDPModule) for module in model.modules())
+
+    counts = {policy: run_threads(count, 1, policy)[0] for policy in POLICIES}
+    assert counts == {"none": 1, "always": 7, "size": 3, "layers": 4, "classes": 4, "set": 4}
+
+
+def test_states_of_model_and_optimizer_load_into_another_number_of_ranks():
+    alone = made()
+    optimizer = train(alone, DATA[:2])
+    train(alone, DATA[2:], optimizer)
+
+    def first():
+        model = FullyShardedDataParallel(made(), auto_wrap_policy=always_wrap_policy)
+        optimizer = train(model, part()[:2])
+        return model.state_dict(), FullyShardedDataParallel.optim_state_dict(model, optimizer)
+
+    saved = run_threads(first, 2)[0]
+
+    def second():
+        model = FullyShardedDataParallel(made(seed=5))
+        optimizer = tt.optim.Adam(model.parameters(), lr=1.0)
+        of_model, of_optimizer = copy.deepcopy(
+            saved
+        )  # as a file would: optimizers keep the tensors that they load
+        model.load_state_dict(of_model)
+        FullyShardedDataParallel.load_optim_state_dict(model, optimizer, of_optimizer)
+        train(model, part()[2:], optimizer)
+        return arrays(model.state_dict())
+
+    for found in run_threads(second, 4):
+        assert_same(found, arrays(alone.state_dict()))
+
+
+def test_without_sync_gradients_add_up_and_clipping_counts_all_ranks():
+    def run():
+        model = FullyShardedDataParallel(nn.Linear(1, 2, bias=False))
+        x = tt.full((1, 1), float(dist.get_rank() + 1))
+        with model.no_sync():
+            model(x).sum().backward()
+        model(10 * x).sum().backward()
+        norm = model.clip_grad_norm_(1.0).item()
+        return round(norm, 4), round(model.weight.grad.item(), 4)
+
+    assert run_threads(run, 2) == [(23.3345, 0.7071)] * 2
+
+
+def test_whole_parameters_can_be_changed_and_each_rank_keeps_its_rows():
+    def run():
+        model = FullyShardedDataParallel(nn.Linear(1, 4, bias=False))
+        with FullyShardedDataParallel.summon_full_params(model):
+            model.module.weight.copy_(tt.arange(4.0).reshape(4, 1))
+        with FullyShardedDataParallel.summon_full_params(model, writeback=False):
+            model.module.weight.fill_(9.0)
+        return model.weight.flatten().tolist()
+
+    assert run_threads(run, 2) == [[0.0, 1.0], [2.0, 3.0]]
+
+
+def test_fewer_bits_in_forward_and_whole_bits_in_the_parameters():
+    def run():
+        precision = MixedPrecision(param_dtype=tt.bfloat16, reduce_dtype=tt.float32, buffer_dtype=tt.bfloat16)
+        model = FullyShardedDataParallel(
+            nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)), mixed_precision=precision
+        )
+        out = model(tt.ones(4, 2))
+        out.sum().backward()
+        return out.dtype, model.module[0].weight.grad.dtype, model.module[1].running_mean.dtype
+
+    assert run_threads(run, 2) == [(tt.bfloat16, tt.float32, tt.bfloat16)] * 2
+
+
+def test_what_is_not_served_is_refused():
+    def run():
+        with pytest.raises(NotImplementedError, match="NO_SHARD is not served"):
+            FullyShardedDataParallel(nn.Linear(1, 1), sharding_strategy=ShardingStrategy.NO_SHARD)
+        with pytest.raises(NotImplementedError, match="param_init_fn is not served"):
+            FullyShardedDataParallel(nn.Linear(1, 1), param_init_fn=print)
+        with pytest.raises(TypeError, match="ignored_states expects parameters or modules, got int"):
+            FullyShardedDataParallel(nn.Linear(1, 1), ignored_states=[3])
+        return True
+
+    assert run_threads(run, 1) == [True]

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+import tt.distributed as dist
+
+SECONDS = timedelta(seconds=20)
+
+
+@pytest.fixture
+def server():
+    return dist.TCPStore("127.0.0.1", 0, is_master=True, timeout=SECONDS)
+
+
+def test_clients_see_the_masters_keys(server):
+    client = dist.TCPStore("127.0.0.1", server.port, timeout=SECONDS)
+    server.set("k", b"\x00" * 1_000_000)
+    assert client.get("k") == b"\x00" * 1_000_000
+    assert (client.host, client.port) == ("127.0.0.1", server.port)
+    assert client.timeout == SECONDS
+
+
+def test_the_master_waits_for_its_world():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    stores = []
+
+    def client():
+        stores.append(dist.TCPStore("127.0.0.1", port, 2, timeout=SECONDS))
+
+    thread = threading.Thread(target=client)  # it tries until the server is there
+    thread.start()
+    master = dist.TCPStore("127.0.0.1", port, 2, True, timeout=SECONDS)
+    thread.join(20)
+    stores[0].set("k", "v")
+    assert master.get("k") == b"v"
+    with pytest.raises(dist.DistStoreError, match=r"1 of 2 clients joined within 0\.05 s"):
+        dist.TCPStore("127.0.0.1", 0, 2, True, timeout=timedelta(milliseconds=50))
+
+
+def test_masters_of_one_process_share_a_port_if_they_are_told_to():
+    first = dist.TCPStore("127.0.0.1", 0, is_master=True, multi_tenant=True)
+    second = dist.TCPStore("127.0.0.1", first.port, is_master=True, multi_tenant=True)
+    first.set("k", "v")
+    port = first.port
+    del first
+    assert second.get("k") == b"v"
+    with pytest.raises(dist.DistNetworkError, match=f"cannot listen on port {port}: Address already in use"):
+        dist.TCPStore("127.0.0.1", port, is_master=True)
+    del second
+    assert dist.TCPStore("127.0.0.1", port, is_master=True, multi_tenant=True).list_keys() == []
+
+
+def test_a_socket_that_listens_can_be_handed_over():
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    store = dist.TCPStore("127.0.0.1", port, is_master=True, master_listen_fd=listener.detach())
+    assert store.port == port
+    store.set("k", "v")
+    assert dist.TCPStore("127.0.0.1", port).get("k") == b"v"
+
+
+def test_no_server_is_an_error_that_names_host_and_port():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with pytest.raises(
+        dist.DistNetworkError, match=rf"127\.0\.0\.1:{port} within 0\.1 s: Connection refused"
+    ):
+        dist.TCPStore("127.0.0.1", port, timeout=timedelta(milliseconds=100))
+
+
+def test_wrong_ports_are_refused():
+    with pytest.raises(ValueError, match="from 0 to 65535, got 70000"):
+        dist.TCPStore("127.0.0.1", 70000)
+    with pytest.raises(ValueError, match="only the master"):
+        dist.TCPStore("127.0.0.1", 0)
+
+
+SERVER = """
+import sys, time, tt.distributed as dist
+store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+print(store.port, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def other_process():
+    """A process with a server; it ends with the test."""
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as process:
+        process.port = int(process.stdout.readline())
+        yield process
+        process.kill()
+
+
+def test_a_killed_server_ends_all_waits_at_once_and_later_requests_too(other_process):
+    store = dist.TCPStore("127.0.0.1", other_process.port)
+    port = store.port
+    errors = []
+
+    def wait():
+        try:
+            store.get("never")
+        except dist.DistNetworkError as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=wait) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    other_process.kill()
+    start = time.monotonic()
+    for thread in threads:
+        thread.join(10)
+    with pytest.raises(dist.DistNetworkError, match=f"127.0.0.1:{port}"):
+        store.get("k")
+    assert time.monotonic() - start < 2
+    assert len(errors) == 3
+    assert all(f"lost the connection to the server at 127.0.0.1:{port}" in text for text in errors)
+
+
+def test_a_stopped_server_is_an_error_after_the_timeout(other_process, monkeypatch):
+    monkeypatch.setattr("tt.distributed.stores.tcp_store.GRACE", 0.2)
+    store = dist.TCPStore("127.0.0.1", other_process.port)
+    store.set_timeout(timedelta(milliseconds=100))
+    other_process.send_signal(signal.SIGSTOP)
+    os.waitpid(other_process.pid, os.WUNTRACED)
+    with pytest.raises(dist.DistNetworkError, match=r"does not answer for 0\.3 s"):
+        store.set("k", "v")
+
+
+def test_a_forked_child_has_connections_of_its_own_and_does_not_serve(server):
+    server.set("k", "v")
+    child = os.fork()
+    if not child:
+        ok = server.get("k") == b"v"
+        server.set("from the child", "1")
+        os._exit(0 if ok else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert server.get("from the child") == b"1"
+
+
+def test_a_server_of_another_protocol_is_recognised():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer():
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    threading.Thread(target=answer, daemon=True).start()
+    with pytest.raises(
+        dist.DistNetworkError, match=r"not a TCPStore of tt.distributed .PyTorch's has another"
+    ):
+        dist.TCPStore("127.0.0.1", listener.getsockname()[1], timeout=SECONDS)
+    listener.close()
+
+
+@pytest.mark.torch
+def test_pytorchs_server_and_tts_client_do_not_understand_each_other_and_say_so():
+    reference = pytest.importorskip("torch.distributed")
+    server = reference.TCPStore("127.0.0.1", 0, 1, True)
+    with pytest.raises(dist.DistNetworkError, match=r"no store of tt.distributed|not a TCPStore of tt"):
+        dist.TCPStore("127.0.0.1", server.port, timeout=timedelta(seconds=1))
