@@ -14,7 +14,7 @@ from tt.distributed.engines.names import engine_class
 from tt.distributed.errors import DistBackendError, DistError, DistNetworkError
 from tt.distributed.guard import Guard, Left, Trouble
 from tt.distributed.progress import Expired, Operation, Steps
-from tt.distributed.recorder import FlightRecord
+from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import PrefixStore, Store
 from tt.distributed.work import Work
 
@@ -60,6 +60,7 @@ class ProcessGroup:
     ) -> None:
         self._name = name
         self._world = world
+        self._recorder = world.recorder or FlightRecorder(world.rank)
         self._options = options
         self._engines: dict[str, Backend] = dict(started or {})
         self._creating = threading.Lock()
@@ -200,7 +201,7 @@ class ProcessGroup:
             if ordered:
                 self.guard.sequence += 1
                 call.sequence = self.guard.sequence
-            record = world.recorder.start(self._name, self.rank(), call)
+            record = self._recorder.start(self._name, self.rank(), call)
             steps = self._steps(call, engine, body, seconds, record)
             watch = partial(self.guard.watch, call) if self.size() > 1 else None
             operation = Operation(str(call), steps, seconds, self, ordered, watch, result)
@@ -226,22 +227,22 @@ class ProcessGroup:
             raise error from None
         except (DistBackendError, DistNetworkError) as error:
             if call.sequence is None:  # a message of another size, say: the others do not wait for it
-                self._world.recorder.end(record, error)
+                self._recorder.end(record, error)
             else:
                 self.guard.give_up(call, error)
                 self._failed(record, error)
             raise
         except BaseException as error:
-            self._world.recorder.end(record, error)
+            self._recorder.end(record, error)
             raise
         if call.sequence is not None:
             self.guard.ended = call.sequence
-        self._world.recorder.end(record)
+        self._recorder.end(record)
         return source
 
     def _failed(self, record: FlightRecord, error: BaseException) -> None:
         self._failure = error
-        self._world.recorder.end(record, error)
+        self._recorder.end(record, error)
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

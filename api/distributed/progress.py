@@ -248,8 +248,9 @@ class Progress:
     def _advance(self, lane: Hashable, queue: deque[Operation]) -> bool:
         now = time.monotonic()
         ended = False
-        while queue and queue[0].step(now):
-            queue.popleft()
+        while queue and (first := queue[0]).step(now):
+            if queue and queue[0] is first:  # a callback that waits for another operation has been here already
+                queue.popleft()
             ended = True
         if not queue and self._lanes.get(lane) is queue:
             del self._lanes[lane]

@@ -64,12 +64,20 @@ class FlightRecorder:
     ----------
     rank : int
         The rank in the whole job.
+
+    Raises
+    ------
+    ValueError
+        ``TT_DISTRIBUTED_RECORDS`` is no number.
     """
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
+        length = os.environ.get(_LENGTH, "1000")
+        if not length.isdecimal():
+            raise ValueError(f"{_LENGTH} must be a number of operations, got {length!r}")
         # Text is only made of what is looked at: a training run makes millions of records.
-        self._kept: deque[tuple[FlightRecord, Call]] = deque(maxlen=int(os.environ.get(_LENGTH, "1000")))
+        self._kept: deque[tuple[FlightRecord, Call]] = deque(maxlen=int(length))
 
     def start(self, group: str, rank: int, call: Call) -> FlightRecord:
         """Record that an operation starts."""

@@ -36,7 +36,7 @@ class World:
 
     def __init__(self) -> None:
         self.progress = Progress()
-        self.recorder = FlightRecorder(0)
+        self.recorder: FlightRecorder | None = None
         self.store: Store = HashStore()
         self.rank = 0
         self.guarded = True
@@ -152,7 +152,8 @@ def flight_recorder() -> list[FlightRecord]:
     >>> last.sequence, last.operation, last.state
     (1, 'all_reduce of float32[2]', 'completed')
     """
-    return current_world().recorder.records()
+    recorder = current_world().recorder
+    return [] if recorder is None else recorder.records()
 
 
 def init_process_group(
@@ -235,9 +236,9 @@ def init_process_group(
     store = PrefixStore("default_pg", store)
     store.set_timeout(timeout)
 
+    world.recorder = FlightRecorder(rank)
     world.store, world.rank = store, rank
     world.guarded = os.environ.get(_GUARD, "1") != "0" if guard is None else guard
-    world.recorder = FlightRecorder(rank)
     world.progress.name = f"rank {rank}"
     world.backend = backend
     made = ProcessGroup(
