@@ -93,7 +93,7 @@ class _Posted:
 
 
 def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> None:
-    """Say in the job's store that a rank ends; its first reason stays.  A store that is gone is no error."""
+    """Say in the job's store that a rank ends; its first reason stays.  A store that is gone is ignored."""
     first = reason.partition("\n")[0]
     reason = first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}..."
     try:

@@ -68,7 +68,7 @@ class FlightRecorder:
     Raises
     ------
     ValueError
-        ``TT_DISTRIBUTED_RECORDS`` is no number.
+        ``TT_DISTRIBUTED_RECORDS`` is not a number.
     """
 
     def __init__(self, rank: int) -> None:
@@ -105,7 +105,7 @@ class FlightRecorder:
     def dump(self, path: str | None = None) -> str | None:
         """Write what is kept as JSON; return the file's name, or None where no file is named.
 
-        A file that cannot be written is no error: this runs while another one is reported.
+        A file that cannot be written is ignored: this runs while another one is reported.
         """
         path = path or os.environ.get(_FILE)
         if not path:

@@ -276,7 +276,7 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
     Raises
     ------
     ValueError
-        It is no group, or was destroyed before.
+        It is not a group, or was destroyed before.
     """
     world = current_world()
     if group == GroupMember.NON_GROUP_MEMBER:

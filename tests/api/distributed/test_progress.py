@@ -152,6 +152,18 @@ def test_ctrl_c_while_waiting_ends_the_operation(loop):
     assert work.is_completed()
 
 
+def test_a_wait_with_a_timeout_is_no_longer_than_that_and_the_operation_goes_on(loop):
+    pending = Counted(10**9)
+    work = Operation("op", waiting(pending), timeout=30)
+    loop.submit(work, background=True)
+    start = monotonic()
+    with pytest.raises(DistTimeoutError, match=r"within 0\.5 s"):
+        work.wait(0.5)
+    assert 0.5 <= monotonic() - start < 1
+    pending.left = 0
+    assert work.wait(5)
+
+
 def test_a_callback_may_wait_for_a_later_operation(loop):
     works = [Operation(str(i), waiting(Counted(5)), 10, "owner", ordered=True) for i in range(4)]
     works[0].when_done(lambda _: works[2].wait())
