@@ -187,11 +187,7 @@ class ProcessGroup:
         result: list[Any] | None,
         timeout: timedelta | None,
     ) -> Operation:
-        if self._failure is not None:
-            raise DistBackendError(
-                f"group {self._name} cannot be used after an error: {self._failure}\n"
-                "  try: destroy_process_group() and init_process_group() on all ranks"
-            )
+        self._check_usable()
         engine = self.engine(device)
         world = self._world
         seconds = (self.timeout if timeout is None else timeout).total_seconds()
@@ -208,6 +204,13 @@ class ProcessGroup:
             world.progress.submit(operation, async_op)
         return operation
 
+    def _check_usable(self) -> None:
+        if self._failure is not None:
+            raise DistBackendError(
+                f"group {self._name} cannot be used after an error: {self._failure}\n"
+                "  try: destroy_process_group() and init_process_group() on all ranks"
+            )
+
     def _steps(
         self,
         call: Call,
@@ -218,6 +221,7 @@ class ProcessGroup:
     ) -> Steps:
         """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
         try:
+            self._check_usable()  # an earlier operation may have failed while this one was waiting for it
             if call.sequence is not None and self.guard.enabled:
                 yield from self.guard.agree(engine, call)
             source = yield from body(engine)
@@ -226,7 +230,9 @@ class ProcessGroup:
             self._failed(record, error)
             raise error from None
         except (DistBackendError, DistNetworkError) as error:
-            if call.sequence is None:  # a message of another size, say: the others do not wait for it
+            if (
+                call.sequence is None or self._failure is not None
+            ):  # a message of another size, say: the others do not wait for it
                 self._recorder.end(record, error)
             else:
                 self.guard.give_up(call, error)

@@ -248,6 +248,20 @@ def test_an_asynchronous_operation_reports_at_wait():
     outcomes(program, size=2)
 
 
+def test_operations_that_wait_for_a_failed_one_fail_with_it():
+    def program(rank):
+        if rank == 1:
+            return sleep(3)
+        works = [dist.all_reduce(tt.ones(2), async_op=True) for _ in range(5)]
+        with pytest.raises(dist.DistTimeoutError, match="rank 1 is silent"):
+            works[0].wait()
+        for work in works[1:]:
+            with pytest.raises(dist.DistBackendError, match="cannot be used after an error: all_reduce"):
+                work.wait()
+
+    assert outcomes(program, size=2) == [None, None]
+
+
 def test_waiting_shorter_than_the_group_does_not_end_the_operation():
     def program(rank):
         x = tt.ones(2)
