@@ -45,11 +45,25 @@ class Call:
         What else must be the same on all ranks; compared by a checksum.
     detail : str
         What else to say about it: ``to rank 3``.
-    shape : sequence of int, optional
-        What to print instead of the tensor's shape.
+    compared : bool
+        Whether the number of elements must agree.
+    peer : int, optional
+        The other rank of a message, in the group; `ANY_RANK` for any.
     """
 
-    __slots__ = ("agree", "count", "detail", "dtype", "name", "op", "place", "root", "sequence", "shape")
+    __slots__ = (
+        "agree",
+        "count",
+        "detail",
+        "dtype",
+        "name",
+        "op",
+        "peer",
+        "place",
+        "root",
+        "sequence",
+        "shape",
+    )
 
     def __init__(
         self,
@@ -61,6 +75,7 @@ class Call:
         agree: Sequence[object] = (),
         detail: str = "",
         compared: bool = True,
+        peer: int | None = None,
     ) -> None:
         self.name = name
         self.dtype = "" if tensor is None else str(tensor.dtype).rpartition(".")[2]
@@ -70,6 +85,7 @@ class Call:
         self.op = op
         self.agree = crc32(repr(tuple(agree)).encode()) if agree else 0
         self.detail = detail
+        self.peer = peer
         self.sequence: int | None = None
         self.place = place_of_user()
 

@@ -196,7 +196,7 @@ def barrier(
     Raises
     ------
     TypeError
-        ``device_ids`` is no list of integers.
+        ``device_ids`` is not a list of integers.
 
     Examples
     --------

@@ -22,7 +22,7 @@ import time
 from collections.abc import Generator
 from typing import Any, Final
 
-from tt.distributed.backend import Backend, Pending
+from tt.distributed.backend import ANY_RANK, Backend, Pending
 from tt.distributed.call import Call
 from tt.distributed.errors import (
     CollectiveMismatchError,
@@ -93,7 +93,7 @@ class _Posted:
 
 
 def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> None:
-    """Say in the job's store that a rank ends; its first reason stays.  A store that is gone is no error."""
+    """Say in the job's store that a rank ends; its first reason stays.  A store that is gone is ignored."""
     first = reason.partition("\n")[0]
     reason = first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}..."
     try:
@@ -192,18 +192,25 @@ class Guard:
             if self.job.check(["asked"]):  # a rank has failed in some group, and says where the others are
                 self._say_where(call)
             if self.job.check(["left"]):
-                return self._who_left(call.sequence)
+                return self._who_left(call)
         except (DistError, OSError):
             pass  # the store's server may end before the last operation does, which the engine reports if it matters
         return None
 
-    def _who_left(self, sequence: int | None) -> BaseException | None:
-        for rank in self.ranks:
-            if rank != self.ranks[self.rank] and self.job.check([f"left/{rank}"]):
-                found = json.loads(self.job.get(f"left/{rank}"))
-                if sequence is None or found["sequences"].get(self.name, 0) < sequence:
-                    return Left(rank, found["reason"])
-        return None
+    def _who_left(self, call: Call) -> BaseException | None:
+        """Return the first rank that has left without which the operation cannot end."""
+        gone = []
+        others = [rank for rank in range(len(self.ranks)) if rank != self.rank]
+        needed = others if call.peer in (None, ANY_RANK) else [call.peer]
+        for rank in needed:
+            key = f"left/{self.ranks[rank]}"
+            if self.job.check([key]):
+                found = json.loads(self.job.get(key))
+                if call.sequence is None or found["sequences"].get(self.name, 0) < call.sequence:
+                    gone.append(Left(self.ranks[rank], found["reason"]))
+        if not gone or (call.peer == ANY_RANK and len(gone) < len(others)):
+            return None
+        return gone[0]
 
     def failed(self, call: Call, cause: BaseException, seconds: float) -> Generator[Pending, None, DistError]:
         """Return the error of an operation that has expired, or whose peer has failed, with what each rank does."""
@@ -211,7 +218,7 @@ class Guard:
             self._say_where(call)
             self.job.set("asked", b"1")
             if isinstance(cause, Trouble):  # it may have failed because of a rank that left
-                cause = self._who_left(call.sequence) or cause
+                cause = self._who_left(call) or cause
             self.store.set("trouble", b"1")
             reports = tuple((yield from self._reports("stopped", call)))
         except (DistError, OSError) as error:

@@ -45,7 +45,7 @@ def _sent(
         yield engine.send(tensor.detach().contiguous(), to, tag)
         return None
 
-    call = Call(name, tensor, detail=f"to rank {to}" + (f" with tag {tag}" if tag else ""))
+    call = Call(name, tensor, detail=f"to rank {to}" + (f" with tag {tag}" if tag else ""), peer=to)
     return found.message(call, tensor.device.type, body, async_op, [tensor])
 
 
@@ -70,7 +70,7 @@ def _received(
         return found.ranks[came_from]
 
     origin = "any rank" if source == ANY_RANK else f"rank {source}"
-    call = Call(name, tensor, detail=f"from {origin}" + (f" with tag {tag}" if tag else ""))
+    call = Call(name, tensor, detail=f"from {origin}" + (f" with tag {tag}" if tag else ""), peer=source)
     return found.message(call, tensor.device.type, body, async_op, [tensor])
 
 

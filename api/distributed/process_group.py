@@ -14,7 +14,7 @@ from tt.distributed.engines.names import engine_class
 from tt.distributed.errors import DistBackendError, DistError, DistNetworkError
 from tt.distributed.guard import Guard, Left, Trouble
 from tt.distributed.progress import Expired, Operation, Steps
-from tt.distributed.recorder import FlightRecord
+from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import PrefixStore, Store
 from tt.distributed.work import Work
 
@@ -60,6 +60,7 @@ class ProcessGroup:
     ) -> None:
         self._name = name
         self._world = world
+        self._recorder = world.recorder or FlightRecorder(world.rank)
         self._options = options
         self._engines: dict[str, Backend] = dict(started or {})
         self._creating = threading.Lock()
@@ -186,11 +187,7 @@ class ProcessGroup:
         result: list[Any] | None,
         timeout: timedelta | None,
     ) -> Operation:
-        if self._failure is not None:
-            raise DistBackendError(
-                f"group {self._name} cannot be used after an error: {self._failure}\n"
-                "  try: destroy_process_group() and init_process_group() on all ranks"
-            )
+        self._check_usable()
         engine = self.engine(device)
         world = self._world
         seconds = (self.timeout if timeout is None else timeout).total_seconds()
@@ -200,12 +197,19 @@ class ProcessGroup:
             if ordered:
                 self.guard.sequence += 1
                 call.sequence = self.guard.sequence
-            record = world.recorder.start(self._name, self.rank(), call)
+            record = self._recorder.start(self._name, self.rank(), call)
             steps = self._steps(call, engine, body, seconds, record)
             watch = partial(self.guard.watch, call) if self.size() > 1 else None
             operation = Operation(str(call), steps, seconds, self, ordered, watch, result)
             world.progress.submit(operation, async_op)
         return operation
+
+    def _check_usable(self) -> None:
+        if self._failure is not None:
+            raise DistBackendError(
+                f"group {self._name} cannot be used after an error: {self._failure}\n"
+                "  try: destroy_process_group() and init_process_group() on all ranks"
+            )
 
     def _steps(
         self,
@@ -217,6 +221,7 @@ class ProcessGroup:
     ) -> Steps:
         """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
         try:
+            self._check_usable()  # an earlier operation may have failed while this one was waiting for it
             if call.sequence is not None and self.guard.enabled:
                 yield from self.guard.agree(engine, call)
             source = yield from body(engine)
@@ -225,23 +230,25 @@ class ProcessGroup:
             self._failed(record, error)
             raise error from None
         except (DistBackendError, DistNetworkError) as error:
-            if call.sequence is None:  # a message of another size, say: the others do not wait for it
-                self._world.recorder.end(record, error)
+            if (
+                call.sequence is None or self._failure is not None
+            ):  # a message of another size, say: the others do not wait for it
+                self._recorder.end(record, error)
             else:
                 self.guard.give_up(call, error)
                 self._failed(record, error)
             raise
         except BaseException as error:
-            self._world.recorder.end(record, error)
+            self._recorder.end(record, error)
             raise
         if call.sequence is not None:
             self.guard.ended = call.sequence
-        self._world.recorder.end(record)
+        self._recorder.end(record)
         return source
 
     def _failed(self, record: FlightRecord, error: BaseException) -> None:
         self._failure = error
-        self._world.recorder.end(record, error)
+        self._recorder.end(record, error)
 
     # --- the end ---------------------------------------------------------------------------------------------------
 

@@ -92,8 +92,11 @@ class Operation(Work):
         """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         if self._progress is not None and not self.is_completed():
-            self._progress.run_until(self, seconds if seconds is None or seconds > 0 else None)
-        return super().wait(timeout)
+            seconds = seconds if seconds is None or seconds > 0 else None
+            self._progress.run_until(self, seconds)
+            if seconds is not None and not self.is_completed():
+                raise DistTimeoutError(f"{self.operation} did not end within {seconds:g} s")
+        return super().wait()
 
     def step(self, now: float) -> bool:
         """Go on as far as possible; return whether it has ended.  Only the progress loop calls this."""
@@ -248,8 +251,11 @@ class Progress:
     def _advance(self, lane: Hashable, queue: deque[Operation]) -> bool:
         now = time.monotonic()
         ended = False
-        while queue and queue[0].step(now):
-            queue.popleft()
+        while queue and (first := queue[0]).step(now):
+            if (
+                queue and queue[0] is first
+            ):  # a callback that waits for another operation has been here already
+                queue.popleft()
             ended = True
         if not queue and self._lanes.get(lane) is queue:
             del self._lanes[lane]

@@ -64,12 +64,20 @@ class FlightRecorder:
     ----------
     rank : int
         The rank in the whole job.
+
+    Raises
+    ------
+    ValueError
+        ``TT_DISTRIBUTED_RECORDS`` is not a number.
     """
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
+        length = os.environ.get(_LENGTH, "1000")
+        if not length.isdecimal():
+            raise ValueError(f"{_LENGTH} must be a number of operations, got {length!r}")
         # Text is only made of what is looked at: a training run makes millions of records.
-        self._kept: deque[tuple[FlightRecord, Call]] = deque(maxlen=int(os.environ.get(_LENGTH, "1000")))
+        self._kept: deque[tuple[FlightRecord, Call]] = deque(maxlen=int(length))
 
     def start(self, group: str, rank: int, call: Call) -> FlightRecord:
         """Record that an operation starts."""
@@ -97,7 +105,7 @@ class FlightRecorder:
     def dump(self, path: str | None = None) -> str | None:
         """Write what is kept as JSON; return the file's name, or None where no file is named.
 
-        A file that cannot be written is no error: this runs while another one is reported.
+        A file that cannot be written is ignored: this runs while another one is reported.
         """
         path = path or os.environ.get(_FILE)
         if not path:

@@ -79,8 +79,6 @@ class Prepared:
         What to combine; it may share the memory of the rank's tensor.
     op : ReduceOp
         How to combine it.
-    fresh : bool
-        Whether it is a copy, which may be overwritten.
     native : bool
         Whether the engine can do it.
     """
@@ -91,7 +89,6 @@ class Prepared:
         self._dtype = tensor.dtype
         self._divisor = 1
         kind = op.kind
-        given = tensor
         if tensor.dtype is tt.bool:
             tensor = tensor.view(tt.uint8)
             kind = {_Kind.SUM: _Kind.MAX, _Kind.PRODUCT: _Kind.MIN}.get(kind, kind)
@@ -99,10 +96,9 @@ class Prepared:
             tensor = tt.view_as_real(tensor)
         elif tensor.dtype in _HALF and _name(tensor) not in dtypes:
             tensor = tensor.to(tt.float32)
-        self.fresh = tensor.dtype is not given.dtype and given.dtype in _HALF
         if kind is _Kind.PREMUL_SUM and kind.name not in reductions:
             tensor = tensor * op.factor
-            self.fresh, kind = True, _Kind.SUM
+            kind = _Kind.SUM
         elif kind is _Kind.AVG and kind.name not in reductions:
             self._divisor, kind = size, _Kind.SUM
         self.tensor = tensor

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from threading import Event, Lock
-from typing import Any
+from typing import Any, Final
 
 from tt.distributed.errors import DistTimeoutError
 
 __all__ = ["Work"]
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Work:
@@ -138,4 +141,7 @@ class Work:
             self._done.set()
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            callback(self)
+            try:
+                callback(self)
+            except Exception:  # it must not end the thread that runs all operations
+                _log.exception("a callback of %s failed", self.operation)

@@ -37,7 +37,7 @@ class World:
 
     def __init__(self) -> None:
         self.progress = Progress()
-        self.recorder = FlightRecorder(0)
+        self.recorder: FlightRecorder | None = None
         self.store: Store = HashStore()
         self.rank = 0
         self.guarded = True
@@ -165,7 +165,8 @@ def flight_recorder() -> list[FlightRecord]:
     >>> last.sequence, last.operation, last.state
     (1, 'all_reduce of float32[2]', 'completed')
     """
-    return current_world().recorder.records()
+    recorder = current_world().recorder
+    return [] if recorder is None else recorder.records()
 
 
 def init_process_group(
@@ -248,9 +249,9 @@ def init_process_group(
     store = PrefixStore("default_pg", store)
     store.set_timeout(timeout)
 
+    world.recorder = FlightRecorder(rank)
     world.store, world.rank = store, rank
     world.guarded = os.environ.get(_GUARD, "1") != "0" if guard is None else guard
-    world.recorder = FlightRecorder(rank)
     world.progress.name = f"rank {rank}"
     world.backend = backend
     made = ProcessGroup(
@@ -288,7 +289,7 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
     Raises
     ------
     ValueError
-        It is no group, or was destroyed before.
+        It is not a group, or was destroyed before.
     """
     world = current_world()
     if group == GroupMember.NON_GROUP_MEMBER:

@@ -84,7 +84,7 @@ def by_device(backend: str | None) -> dict[str, str]:
     Raises
     ------
     ValueError
-        A pair is no pair, or a device type is there twice.
+        A pair is malformed, or a device type is there twice.
     """
     if backend is None or not backend:
         return {"cpu": "mpi", "cuda": "nccl"} if is_installed("nccl") else {"cpu": "mpi"}

@@ -270,7 +270,8 @@ def run_threads(
 ) -> list[Result]:
     """Call a function in several threads, each of them a rank, and return their results.
 
-    In each thread a default group is there, as after `init_process_group`.
+    In each thread a default group is there, as after `init_process_group`.  Threads that a rank starts
+    itself have none.
 
     Parameters
     ----------

@@ -149,5 +149,9 @@ def test_names_of_pytorch_that_programs_use_are_there():
         "record_comm", "reduce_op", "register_rendezvous_handler", "rendezvous", "set_debug_level",
         "set_debug_level_from_env", "shrink_group", "supports_complex", "timedelta",
     }  # fmt: skip
-    names = {name for name, value in vars(torch).items() if name[0] != "_" and not issubclass(type(value), ModuleType)}
+    names = {
+        name
+        for name, value in vars(torch).items()
+        if name[0] != "_" and not issubclass(type(value), ModuleType)
+    }
     assert {name for name in names if not hasattr(tt.distributed, name)} <= later

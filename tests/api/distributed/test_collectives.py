@@ -37,6 +37,7 @@ def expected_of(op, dtype, layout, ranks):
     return fold(COMBINE[op], arrays)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -22,6 +22,7 @@ def combined(dtype, layout, ranks, part, operation):
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -60,6 +61,7 @@ def test_reduce_scatter_averages(engine):
     assert run(program, 2, backend=engine) == [(1.0, 1j), (3.0, 2.0)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", [*DTYPES, tt.float8_e5m2], ids=str)

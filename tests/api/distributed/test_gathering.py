@@ -16,6 +16,7 @@ def numbers(tensor):
     return array(tensor.float() if tensor.dtype is tt.float8_e4m3fn else tensor)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("dtype", MOVED, ids=str)

@@ -248,6 +248,20 @@ def test_an_asynchronous_operation_reports_at_wait():
     outcomes(program, size=2)
 
 
+def test_operations_that_wait_for_a_failed_one_fail_with_it():
+    def program(rank):
+        if rank == 1:
+            return sleep(3)
+        works = [dist.all_reduce(tt.ones(2), async_op=True) for _ in range(5)]
+        with pytest.raises(dist.DistTimeoutError, match="rank 1 is silent"):
+            works[0].wait()
+        for work in works[1:]:
+            with pytest.raises(dist.DistBackendError, match="cannot be used after an error: all_reduce"):
+                work.wait()
+
+    assert outcomes(program, size=2) == [None, None]
+
+
 def test_waiting_shorter_than_the_group_does_not_end_the_operation():
     def program(rank):
         x = tt.ones(2)
@@ -286,6 +300,32 @@ def test_a_timeout_of_one_call_is_its_own():
         sleep(2.5)
 
     assert outcomes(program, size=2, timeout=timedelta(seconds=20))[0] < 3
+
+
+def test_messages_between_others_go_on_when_a_rank_leaves():
+    def program(rank):
+        x = tt.zeros(1)
+        if rank == 1:
+            assert dist.recv(x, src=2) == 2 and dist.recv(x) == 2
+        elif rank == 2:
+            sleep(1.2)
+            dist.send(tt.ones(1), dst=1)
+            dist.send(tt.ones(1), dst=1)
+        return x.item()
+
+    assert outcomes(program, timeout=timedelta(seconds=20)) == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("source", [0, None])
+def test_a_receive_from_ranks_that_have_left_ends_at_once(source):
+    def program(rank):
+        if rank == 1:
+            dist.recv(tt.zeros(1), src=source)
+
+    start = monotonic()
+    error = outcomes(program, timeout=timedelta(seconds=30))[1]
+    assert monotonic() - start < 5
+    assert isinstance(error, dist.DistTimeoutError) and "cannot end: rank 0 ended" in str(error)
 
 
 # --- switches --------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from time import monotonic, sleep
 
 import pytest
@@ -151,6 +152,34 @@ def test_ctrl_c_while_waiting_ends_the_operation(loop):
     assert work.is_completed()
 
 
+def test_a_wait_with_a_timeout_is_no_longer_than_that_and_the_operation_goes_on(loop):
+    pending = Counted(10**9)
+    work = Operation("op", waiting(pending), timeout=30)
+    loop.submit(work, background=True)
+    start = monotonic()
+    with pytest.raises(DistTimeoutError, match=r"within 0\.5 s"):
+        work.wait(0.5)
+    assert 0.5 <= monotonic() - start < 1
+    pending.left = 0
+    assert work.wait(5)
+
+
+def test_a_callback_may_wait_for_a_later_operation(loop):
+    works = [Operation(str(i), waiting(Counted(5)), 10, "owner", ordered=True) for i in range(4)]
+    works[0].when_done(lambda _: works[2].wait())
+    for work in works:
+        loop.submit(work, background=False)
+    assert works[3].wait() and all(work.is_success() for work in works) and not loop._lanes
+
+
+def test_a_callback_that_raises_is_logged_and_ends_nothing(loop, caplog):
+    works = [Operation(str(i), waiting(Counted(5)), 10, "owner", ordered=True) for i in range(2)]
+    works[0].when_done(lambda _: 1 / 0)
+    for work in works:
+        loop.submit(work, background=True)
+    assert works[1].wait() and "a callback of 0 failed" in caplog.text
+
+
 def test_several_threads_may_wait(loop):
     works = [Operation("op", waiting(Counted(20)), 10, "owner", ordered=True) for _ in range(8)]
     for work in works:
@@ -166,7 +195,9 @@ def test_several_threads_may_wait(loop):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_starts_with_an_empty_loop(loop):
     loop.submit(Operation("op", waiting(Never()), 30), background=True)
-    pid = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.12 warns of threads, which are the point here
+        pid = os.fork()
     if pid == 0:
         work = Operation("op", waiting(Counted(2)), 5)
         loop.submit(work, background=True)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import tt
 from tt.distributed.call import Call
 from tt.distributed.recorder import FlightRecorder
@@ -20,6 +22,12 @@ def test_records_say_what_happened_when_and_how_it_ended(monkeypatch):
     assert (failed.sequence, failed.state, failed.error, failed.rank) == (2, "failed", "'lost'", 1)
     assert failed.operation == "broadcast of float32[2] with root 0" and "test_recorder.py:" in failed.place
     assert (running.state, running.seconds) == ("running", None) and failed.seconds >= 0
+
+
+def test_a_length_that_is_no_number_is_refused(monkeypatch):
+    monkeypatch.setenv("TT_DISTRIBUTED_RECORDS", "many")
+    with pytest.raises(ValueError, match="TT_DISTRIBUTED_RECORDS must be a number of operations, got 'many'"):
+        FlightRecorder(rank=0)
 
 
 def test_records_are_written_to_a_file_for_each_rank(tmp_path, monkeypatch):
