@@ -2,6 +2,8 @@
 #ifndef TT_GEMM_H
 #define TT_GEMM_H
 
+#include <unistd.h>
+
 #include "common.h"
 #include "isa.h"
 #include "scratch.h"
@@ -26,6 +28,33 @@ typedef struct {
 } tt_gemm_code;
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype);
+
+/* --- caches --- */
+
+typedef struct { npy_intp second, third; } tt_gemm_caches; /* bytes, of the second and third level */
+
+TT_INLINE npy_intp tt_gemm_within(npy_intp least, npy_intp found, npy_intp most)
+{
+    return found < least ? least : found < most ? found : most;
+}
+
+/* The caches of this processor, within what is plausible; virtual machines may report none. */
+static const tt_gemm_caches *tt_gemm_caches_of(void)
+{
+    static tt_gemm_caches caches;
+    static _Atomic int known = 0;
+    if (atomic_load_explicit(&known, memory_order_acquire) == 0) { /* threads that are here at once find the same */
+        npy_intp second = 0, third = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
+        second = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        third = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+        caches.second = tt_gemm_within(256 << 10, second, 2 << 20);
+        caches.third = tt_gemm_within(8 << 20, third, 16 << 20);
+        atomic_store_explicit(&known, 1, memory_order_release);
+    }
+    return &caches;
+}
 
 /* --- in several threads --- */
 
