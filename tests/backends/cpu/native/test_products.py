@@ -171,6 +171,56 @@ def test_special_values_stay_in_their_rows_and_columns(n: int) -> None:
     np.testing.assert_array_equal(~np.isfinite(found), bad)
 
 
+ALONG = st.sampled_from([1, 2, 3, 5, 8, 10, 13, 30, 33])
+
+
+@settings(max_examples=100, deadline=None)
+@given(ALONG, st.integers(30, 300), ALONG, DTYPES, st.booleans())
+def test_few_rows_or_columns_whose_operands_are_contiguous_along_the_sum(
+    m: int, k: int, n: int, dtype: Any, swapped: bool
+) -> None:
+    x, w, bias = array(0, (m, k), dtype), array(1, (n, k), dtype), array(2, (n,), dtype)
+    if swapped:
+        x, w, bias = w, x, array(2, (m,), dtype)
+    expected = np.matmul(*wide(x, w.T))
+    close(NATIVE.mm(x, w.T), expected, dtype, k)
+    close(NATIVE.linear(x, w, bias), expected + wide(bias)[0], dtype, k)
+    close(NATIVE.addmm(expected.astype(dtype), x, w.T), 2 * expected, dtype, k)
+    close(NATIVE.mv(w, x[0]), expected[0], dtype, k)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [128, 129, 143, 150, 255])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_special_value_at_any_place_of_a_sum_is_added_once(k: int, value: float, dtype: Any) -> None:
+    x, w = np.ones((3, k), dtype), np.ones((2, k), dtype)
+    for place in range(k):
+        changed = x.copy()
+        changed[1, place] = value
+        found = NATIVE.mm(changed, w.T)
+        np.testing.assert_array_equal(found[[0, 2]], k)
+        np.testing.assert_array_equal(found[1], value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [3, 9, 200])
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 15, 17, 25, 49, 65, 100])
+def test_columns_of_a_wider_matrix_are_multiplied_without_their_neighbours(m: int, n: int, dtype: Any) -> None:
+    a, b = array(0, (m, 90), dtype), np.full((90, n + 40), np.nan, dtype)
+    b[:, 5 : 5 + n] = array(1, (90, n), dtype)
+    close(NATIVE.mm(a, b[:, 5 : 5 + n]), np.matmul(*wide(a, b[:, 5 : 5 + n])), dtype, 90)
+    windows = np.lib.stride_tricks.sliding_window_view(array(2, (89 + n,), dtype), n)
+    close(NATIVE.mm(a, windows), np.matmul(*wide(a, windows)), dtype, 90)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [*range(120, 137), 1030])
+def test_every_row_is_computed_once_however_the_rows_are_divided(m: int, dtype: Any) -> None:
+    a, b = array(0, (m, 300), dtype), array(1, (300, m + 3), dtype)
+    close(NATIVE.mm(a, b), np.matmul(*wide(a, b)), dtype, 300)
+    close(NATIVE.mm(a[:, ::-1].T[:40], b[:40, : m + 3].T[:m]), np.matmul(*wide(a[:, ::-1].T[:40], b[:40].T[:m])), dtype, m)
+
+
 def test_threads_do_not_change_results_much() -> None:
     threads = load("threads")
     a, b = array(0, (300, 200), np.float32), array(1, (200, 310), np.float32)
