@@ -205,7 +205,9 @@ def test_a_special_value_at_any_place_of_a_sum_is_added_once(k: int, value: floa
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("m", [3, 9, 200])
 @pytest.mark.parametrize("n", [1, 2, 7, 10, 15, 17, 25, 49, 65, 100])
-def test_columns_of_a_wider_matrix_are_multiplied_without_their_neighbours(m: int, n: int, dtype: Any) -> None:
+def test_columns_of_a_wider_matrix_are_multiplied_without_their_neighbours(
+    m: int, n: int, dtype: Any
+) -> None:
     a, b = array(0, (m, 90), dtype), np.full((90, n + 40), np.nan, dtype)
     b[:, 5 : 5 + n] = array(1, (90, n), dtype)
     close(NATIVE.mm(a, b[:, 5 : 5 + n]), np.matmul(*wide(a, b[:, 5 : 5 + n])), dtype, 90)
@@ -218,7 +220,12 @@ def test_columns_of_a_wider_matrix_are_multiplied_without_their_neighbours(m: in
 def test_every_row_is_computed_once_however_the_rows_are_divided(m: int, dtype: Any) -> None:
     a, b = array(0, (m, 300), dtype), array(1, (300, m + 3), dtype)
     close(NATIVE.mm(a, b), np.matmul(*wide(a, b)), dtype, 300)
-    close(NATIVE.mm(a[:, ::-1].T[:40], b[:40, : m + 3].T[:m]), np.matmul(*wide(a[:, ::-1].T[:40], b[:40].T[:m])), dtype, m)
+    close(
+        NATIVE.mm(a[:, ::-1].T[:40], b[:40, : m + 3].T[:m]),
+        np.matmul(*wide(a[:, ::-1].T[:40], b[:40].T[:m])),
+        dtype,
+        m,
+    )
 
 
 def test_threads_do_not_change_results_much() -> None:
