@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.native.products import blas_serves
 from tt.core.library import KernelTable
 
-__all__ = ["cpu"]
+__all__ = ["active", "cpu"]
 
 cpu: Final = KernelTable(device="cpu")
 
@@ -71,6 +72,18 @@ def addmm(self: Any, mat1: Any, mat2: Any) -> Any:
     return in_float32("addmm", mat1.dtype, self, mat1, mat2)
 
 
-if NATIVE is not None and SINGLE is not None and NATIVE.supported():
+def active() -> bool:
+    """Return whether these kernels serve: this processor has the instruction, and BLAS is not asked to serve.
+
+    Examples
+    --------
+    >>> from tt.backends.cpu.native.bfloat_products import active
+    >>> active() in (True, False)
+    True
+    """
+    return NATIVE is not None and SINGLE is not None and NATIVE.supported() and not blas_serves()
+
+
+if active():
     for _kernel in (mm, bmm, matmul, linear, addmm):
         cpu.kernel(_kernel.__name__, _kernel, dtypes=("bfloat16",), half="same", native=True)

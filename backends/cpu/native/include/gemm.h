@@ -17,11 +17,13 @@ typedef struct {
     npy_intp ldc;
     int add;                     /* to what C holds */
     const void *bias;            /* contiguous, added to each row of C; NULL without; not with `add` */
+    enum { TT_ANY_WAY, TT_ALONG, TT_BLOCKS } way; /* a part takes the way of the whole, so that threads change no bits */
 } tt_gemm;
 
 typedef struct {
     int rows, width;                     /* of a block of C */
     int (*serial)(const tt_gemm *job);   /* in this thread; nonzero without memory */
+    int (*along)(const tt_gemm *job);    /* whether operands are best read along what is summed */
     /* y[m] = A x, and the sum of products of two vectors */
     void (*vector)(const tt_gemm *job);
     double (*dot)(npy_intp count, const void *x, npy_intp xs, const void *y, npy_intp ys);
@@ -95,7 +97,9 @@ static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
     const tt_gemm_code *code = tt_gemm_code_of(dtype);
     npy_intp threads = tt_threads->thread_count();
     if (threads == 1 || job->m * job->n * job->k < TT_GEMM_SHARED) return code->serial(job);
-    tt_gemm_parts parts = {code, job, tt_sizes[dtype], 1, 1, 0};
+    tt_gemm whole = *job;
+    whole.way = code->along(job) ? TT_ALONG : TT_BLOCKS;
+    tt_gemm_parts parts = {code, &whole, tt_sizes[dtype], 1, 1, 0};
     npy_intp panels = (job->m + code->rows - 1) / code->rows, tiles = (job->n + code->width - 1) / code->width;
     /* Parts are as square as they can be, so that little is packed twice. */
     for (npy_intp left = threads; left > 1; left = (left + 1) / 2) {

@@ -6,7 +6,6 @@
  */
 #include "gemm.h"
 #include "fallback.h"
-#include "halves.h"
 
 #if defined(__x86_64__) && (defined(__clang__) || __GNUC__ >= 10)
 #define TT_PAIRS
@@ -35,20 +34,23 @@ static bool supported_here(void)
 
 #if defined(TT_PAIRS) && VB == 64
 
-/* sums[ROWS x columns] (+)= the products of `depth` pairs of packed operands; rows of sums are `pitch` apart. */
-__attribute__((target("avx512bf16"))) static void multiply_pairs(npy_intp depth, const float *a, const float *b, float *sums, npy_intp pitch, int add)
+#define TT_PAIRWISE __attribute__((target("avx512bf16")))
+
+/* sums[ROWS x nv vectors] (+)= the products of `depth` pairs of packed operands; rows of sums are `pitch` apart. */
+TT_PAIRWISE TT_INLINE void block_of_pairs(const int nv, npy_intp depth, const float *a, const float *b, float *sums,
+                                          npy_intp pitch, int add)
 {
     __m512 sum[ROWS][NV];
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) {
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++) sum[i][v] = add ? _mm512_loadu_ps(sums + i * pitch + v * LANES) : _mm512_setzero_ps();
+        for (int v = 0; v < nv; v++) sum[i][v] = add ? _mm512_loadu_ps(sums + i * pitch + v * LANES) : _mm512_setzero_ps();
     }
 #pragma GCC unroll 4
     for (npy_intp j = 0; j < depth; j++, a += ROWS, b += COLUMNS) {
         __m512 right[NV];
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++) {
+        for (int v = 0; v < nv; v++) {
             right[v] = _mm512_loadu_ps(b + v * LANES);
             TT_KEEP(right[v]);
         }
@@ -56,21 +58,74 @@ __attribute__((target("avx512bf16"))) static void multiply_pairs(npy_intp depth,
         for (int i = 0; i < ROWS; i++) {
             __m512 left = _mm512_set1_ps(a[i]);
 #pragma GCC unroll 4
-            for (int v = 0; v < NV; v++) sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)left, (__m512bh)right[v]);
+            for (int v = 0; v < nv; v++) sum[i][v] = _mm512_dpbf16_ps(sum[i][v], (__m512bh)left, (__m512bh)right[v]);
         }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) {
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; v++) _mm512_storeu_ps(sums + i * pitch + v * LANES, sum[i][v]);
+        for (int v = 0; v < nv; v++) _mm512_storeu_ps(sums + i * pitch + v * LANES, sum[i][v]);
     }
+}
+
+TT_PAIRWISE static void multiply_pairs(int nv, npy_intp depth, const float *a, const float *b, float *sums, npy_intp pitch, int add)
+{
+    if (nv == 1) block_of_pairs(1, depth, a, b, sums, pitch, add);
+    else if (nv == 2) block_of_pairs(2, depth, a, b, sums, pitch, add);
+    else block_of_pairs(NV, depth, a, b, sums, pitch, add);
+}
+
+/* sums[count] = x B for `count` columns of B, at most ROWS, which are contiguous as x is: read where they lie. */
+TT_PAIRWISE static void row_along(npy_intp count, npy_intp k, const uint16_t *x, const uint16_t *b, npy_intp bcs, float *sums)
+{
+    __m512 sum[ROWS];
+    const uint16_t *column[ROWS];
+    for (int i = 0; i < ROWS; i++) sum[i] = _mm512_setzero_ps(), column[i] = b + (i < count ? i : 0) * bcs;
+    npy_intp j = 0;
+    for (; j + 2 * LANES <= k; j += 2 * LANES) {
+        __m512bh left = (__m512bh)_mm512_loadu_si512(x + j);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++) sum[i] = _mm512_dpbf16_ps(sum[i], left, (__m512bh)_mm512_loadu_si512(column[i] + j));
+    }
+    __mmask32 rest = ((__mmask32)1 << (k - j)) - 1;
+    __m512bh left = (__m512bh)_mm512_maskz_loadu_epi16(rest, x + j);
+    for (int i = 0; i < count; i++) {
+        sums[i] = _mm512_reduce_add_ps(_mm512_dpbf16_ps(sum[i], left, (__m512bh)_mm512_maskz_loadu_epi16(rest, column[i] + j)));
+    }
+}
+
+/* Rounds whole vectors of a row of sums, with the bias, to C; returns how many numbers are done. */
+TT_PAIRWISE static npy_intp round_most(uint16_t *to, const float *sums, const uint16_t *bias, npy_intp count)
+{
+    npy_intp i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        __m512 sum = _mm512_loadu_ps(sums + i);
+        if (bias != NULL) {
+            __m512i added = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(bias + i)));
+            sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(added, 16)));
+        }
+        _mm256_storeu_si256((__m256i *)(void *)(to + i), (__m256i)_mm512_cvtneps_pbh(sum));
+    }
+    return i;
 }
 
 #else
 
-static void multiply_pairs(npy_intp depth, const float *a, const float *b, float *sums, npy_intp pitch, int add)
+/* Never called: see supported_here(). */
+static void multiply_pairs(int nv, npy_intp depth, const float *a, const float *b, float *sums, npy_intp pitch, int add)
 {
-    (void)depth, (void)a, (void)b, (void)sums, (void)pitch, (void)add; /* never called: see supported() */
+    (void)nv, (void)depth, (void)a, (void)b, (void)sums, (void)pitch, (void)add;
+}
+
+static void row_along(npy_intp count, npy_intp k, const uint16_t *x, const uint16_t *b, npy_intp bcs, float *sums)
+{
+    (void)count, (void)k, (void)x, (void)b, (void)bcs, (void)sums;
+}
+
+static npy_intp round_most(uint16_t *to, const float *sums, const uint16_t *bias, npy_intp count)
+{
+    (void)to, (void)sums, (void)bias, (void)count;
+    return 0;
 }
 
 #endif
@@ -82,6 +137,15 @@ TT_INLINE void pair_of(float *to, const uint16_t *first, npy_intp step, bool bot
 {
     uint32_t bits = first[0] | (both ? (uint32_t)first[step] << 16 : 0);
     memcpy(to, &bits, sizeof(bits));
+}
+
+/* Pairs of the numbers of two rows, `step` apart. */
+TT_INLINE void braid_pairs(float *to, const uint16_t *first, npy_intp step, npy_intp count)
+{
+    for (npy_intp i = 0; i < count; i++) {
+        uint32_t bits = first[i] | (uint32_t)first[step + i] << 16;
+        memcpy(to + i, &bits, sizeof(bits));
+    }
 }
 
 /* Whether pairs along a contiguous sum lie where floats could: `stride` leads from one sum to the next. */
@@ -97,6 +161,8 @@ static void pack_rows(float *to, const uint16_t *a, npy_intp rs, npy_intp cs, np
     if (pairs_lie(a, cs, rs)) {
         whole = k / 2;
         pack_left_f32(to, (const float *)(const void *)a, rs / 2, 1, rows, whole);
+    } else if (rs == 1 && rows == ROWS) {
+        for (; 2 * whole + 1 < k; whole++) braid_pairs(to + whole * ROWS, a + 2 * whole * cs, cs, ROWS);
     }
     for (npy_intp j = whole; 2 * j < k; j++) {
         for (npy_intp i = 0; i < rows; i++) pair_of(to + j * ROWS + i, a + i * rs + 2 * j * cs, cs, 2 * j + 1 < k);
@@ -111,13 +177,7 @@ static void pack_columns(float *to, const uint16_t *b, npy_intp rs, npy_intp cs,
         whole = k / 2;
         pack_right_f32(to, (const float *)(const void *)b, 1, cs / 2, columns, whole);
     } else if (cs == 1) {
-        for (; 2 * whole + 1 < k; whole++) {
-            const uint16_t *first = b + 2 * whole * rs, *second = first + rs;
-            for (npy_intp i = 0; i < columns; i++) {
-                uint32_t bits = first[i] | (uint32_t)second[i] << 16;
-                memcpy(to + whole * COLUMNS + i, &bits, sizeof(bits));
-            }
-        }
+        for (; 2 * whole + 1 < k; whole++) braid_pairs(to + whole * COLUMNS, b + 2 * whole * rs, rs, columns);
     }
     for (npy_intp j = whole; 2 * j < k; j++) {
         for (npy_intp i = 0; i < columns; i++) pair_of(to + j * COLUMNS + i, b + 2 * j * rs + i * cs, rs, 2 * j + 1 < k);
@@ -127,18 +187,28 @@ static void pack_columns(float *to, const uint16_t *b, npy_intp rs, npy_intp cs,
 /* --- the whole --- */
 
 /* Rounds sums, with the bias, to a row of C. */
-static void finish_row(uint16_t *to, float *sums, const uint16_t *bias, npy_intp count)
+static void finish_row(uint16_t *to, const float *sums, const uint16_t *bias, npy_intp count)
 {
-    if (bias != NULL) {
-        const tt_bfloat *added = (const tt_bfloat *)(const void *)bias;
-        for (npy_intp i = 0; i < count; i++) sums[i] += tt_float_of_bfloat(added[i]);
+    for (npy_intp i = round_most(to, sums, bias, count); i < count; i++) {
+        to[i] = tt_bfloat_of_float(sums[i] + (bias == NULL ? 0 : tt_float_of_bfloat((tt_bfloat){bias[i]}))).bits;
     }
-    tt_bfloats_of_floats((tt_bfloat *)(void *)to, sums, count);
 }
+
+static int is_along(const tt_gemm *job) { return job->m == 1 && job->acs == 1 && job->brs == 1; }
 
 static int multiply(const tt_gemm *job)
 {
     npy_intp m = job->m, n = job->n, k = job->k, pairs = (k + 1) / 2;
+    if (job->way == TT_ALONG || (job->way == TT_ANY_WAY && is_along(job))) {
+        for (npy_intp j = 0; j < n; j += ROWS) {
+            npy_intp count = n - j < ROWS ? n - j : ROWS;
+            const uint16_t *bias = job->bias;
+            float sums[ROWS];
+            row_along(count, k, job->a, (const uint16_t *)job->b + j * job->bcs, job->bcs, sums);
+            finish_row((uint16_t *)job->c + j, sums, bias == NULL ? NULL : bias + j, count);
+        }
+        return 0;
+    }
     const tt_gemm_caches *caches = tt_gemm_caches_of();
     npy_intp depth = pairs < DEPTH ? pairs : DEPTH;
     npy_intp high = share_f32(m, 128, ROWS), wide = share_f32(n, pairs ? caches->third / 4 / (pairs * 4) : n, COLUMNS);
@@ -148,9 +218,9 @@ static int multiply(const tt_gemm *job)
     for (npy_intp jc = 0; jc < n; jc += wide) {
         npy_intp width = n - jc < wide ? n - jc : wide;
         const uint16_t *b = (const uint16_t *)job->b + jc * job->bcs, *bias = job->bias;
-        for (npy_intp j = 0; j < width; j += COLUMNS) {
-            npy_intp columns = width - j < COLUMNS ? width - j : COLUMNS;
-            pack_columns(right + j * pairs, b + j * job->bcs, job->brs, job->bcs, columns, k);
+        for (npy_intp t = 0; t * COLUMNS < width; t++) {
+            npy_intp j = column_f32(width, t), columns = column_f32(width, t + 1) - j;
+            pack_columns(right + t * COLUMNS * pairs, b + j * job->bcs, job->brs, job->bcs, columns, k);
         }
         for (npy_intp ic = 0; ic < m; ic += high) {
             npy_intp height = m - ic < high ? m - ic : high;
@@ -162,10 +232,12 @@ static int multiply(const tt_gemm *job)
                     npy_intp rows = height - i < ROWS ? height - i : ROWS;
                     pack_rows(left + i * deep, a + i * job->ars, job->ars, job->acs, rows, terms);
                 }
-                for (npy_intp j = 0; j < width; j += COLUMNS) {
-                    const float *tile = right + j * pairs + kc * COLUMNS;
+                for (npy_intp t = 0; t * COLUMNS < width; t++) {
+                    npy_intp j = column_f32(width, t), columns = column_f32(width, t + 1) - j;
+                    const float *tile = right + (t * pairs + kc) * COLUMNS;
+                    int nv = (int)((columns + LANES - 1) / LANES);
                     for (npy_intp i = 0; i < height; i += ROWS) {
-                        multiply_pairs(deep, left + i * deep, tile, sums + i * wide + j, wide, kc > 0);
+                        multiply_pairs(nv, deep, left + i * deep, tile, sums + i * wide + j, wide, kc > 0);
                     }
                 }
             }
@@ -178,7 +250,7 @@ static int multiply(const tt_gemm *job)
     return 0;
 }
 
-static const tt_gemm_code code = {ROWS, COLUMNS, multiply, NULL, NULL};
+static const tt_gemm_code code = {ROWS, COLUMNS, multiply, is_along, NULL, NULL};
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype)
 {
@@ -236,8 +308,14 @@ static PyObject *product(PyObject *module, PyObject *const *args, Py_ssize_t cou
     PyArrayObject *result = tt_empty(ndim, shape + 3 - ndim, TT_BF16);
     if (result == NULL || number * m * n == 0) return (PyObject *)result;
     batch all = {.job = {m, n, k, PyArray_DATA(x), PyArray_DATA(y), xs[ndim - 2] / 2, xs[ndim - 1] / 2, ys[ndim - 2] / 2,
-                         ys[ndim - 1] / 2, PyArray_DATA(result), n, 0, bias == NULL ? NULL : PyArray_DATA(bias)},
+                         ys[ndim - 1] / 2, PyArray_DATA(result), n, 0, bias == NULL ? NULL : PyArray_DATA(bias), TT_ANY_WAY},
                  .a = ndim == 3 ? xs[0] : 0, .b = ndim == 3 ? ys[0] : 0, .c = m * n * 2};
+    if (n == 1 && bias == NULL) { /* a row times the transposed matrix: no room for other columns is packed */
+        tt_gemm job = all.job;
+        all.job = (tt_gemm){1, m, k, job.b, job.a, job.bcs, job.brs, job.acs, job.ars, job.c, m, 0, NULL, TT_ANY_WAY};
+        npy_intp step = all.a;
+        all.a = all.b, all.b = step;
+    }
     npy_intp cost = m * n * (k + 1);
     all.alone = number >= tt_threads->thread_count() || cost < TT_GEMM_SHARED;
     TT_BEGIN_WORK(number * cost / 16)

@@ -61,6 +61,20 @@ def test_two_matrices(m: int, k: int, n: int, one: str, other: str, with_bias: b
 
 
 @here
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 100), st.integers(1, 40), st.booleans(), st.booleans())
+def test_a_row_and_columns_that_are_contiguous_along_the_sum(
+    k: int, n: int, with_bias: bool, turned: bool
+) -> None:
+    x, w, bias = array(0, (1, k)), array(1, (n, k)), array(2, (n,))
+    if turned and not with_bias:
+        close(NATIVE.product(w, x.T, None), np.matmul(*wide(w, x.T)), k)
+        return
+    found = NATIVE.product(x, w.T, bias if with_bias else None)
+    close(found, np.matmul(*wide(x, w.T)) + (wide(bias)[0] if with_bias else 0), k)
+
+
+@here
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("shape", [(130, 1300, 250), (700, 270, 40), (33, 520, 1100), (5, 9000, 600)])
 def test_matrices_beyond_the_caches(shape: tuple[int, int, int], way: str) -> None:
@@ -81,15 +95,20 @@ def test_batches(shape: tuple[int, int, int, int]) -> None:
 def test_threads_do_not_change_results() -> None:
     threads = load("threads")
     a, b, x = array(0, (300, 600)), array(1, (600, 310)), array(2, (3, 90, 90))
+    w = np.ascontiguousarray(b.T)
     before, found = threads.get_num_threads(), []
     try:
-        for count in (1, 3):
+        for count in (1, 2, 3):
             threads.set_num_threads(count)
-            found.append((NATIVE.product(a, b, None), NATIVE.product(x, x, None)))
+            found.append(
+                (NATIVE.product(a, b, None), NATIVE.product(x, x, None), NATIVE.product(a[:9], w.T, None),
+                 NATIVE.product(a[:1], w.T, w[:, 0].copy()))
+            )  # fmt: skip
     finally:
         threads.set_num_threads(before)
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one.view(np.uint16), other.view(np.uint16))
+    for one, *others in zip(*found, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(one.view(np.uint16), other.view(np.uint16))
 
 
 @here
