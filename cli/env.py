@@ -111,13 +111,29 @@ def library_versions() -> dict[str, str]:
 
 
 def blas_facts() -> dict[str, str]:
-    """Return NumPy's description of the BLAS that it was built with."""
+    """Return NumPy's description of the BLAS that it was built with, and what computes products."""
     import numpy as np
 
     described: Any = np.show_config(mode="dicts")
     blas = (described or {}).get("Build Dependencies", {}).get("blas", {})
     wanted = ("name", "version", "openblas configuration")
-    return {key: str(blas[key]) for key in wanted if blas.get(key)}
+    return {key: str(blas[key]) for key in wanted if blas.get(key)} | product_facts()
+
+
+def product_facts() -> dict[str, str]:
+    """Return what computes products of matrices on the CPU."""
+    try:
+        from tt.backends.cpu.native import bfloat_products, products
+
+        single = products.serving()
+        return {
+            "float32 and float64 products": single,
+            "bfloat16 products": "native kernels (AVX512_BF16)"
+            if bfloat_products.active()
+            else f"in float32, {single}",
+        }
+    except TTError as error:  # a variable requests what is not there; a bug report is still needed
+        return {"products": str(error).splitlines()[0]}
 
 
 def thread_facts() -> dict[str, str]:

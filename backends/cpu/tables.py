@@ -53,6 +53,7 @@ NATIVE: Final = (
     "loss",
     "scan",
     "products",
+    "bfloat_products",
     "indexing",
     "scattering",
     "pooling",

@@ -70,6 +70,24 @@ def test_a_variable_that_names_no_plugin_does_not_stop_the_report() -> None:
     assert "unknown plugin 'no_such_plugin'" in done.stdout
 
 
+@pytest.mark.parametrize("asked", ["", "native", "blas", "magic"])
+def test_what_computes_products_is_shown(asked: str) -> None:
+    code = "from tt.cli.main import main; import sys; sys.argv = ['tt', 'env', '--json']; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True,
+        env={**os.environ, "TT_PRODUCTS": asked}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)["blas"]
+    if asked == "magic":
+        assert "TT_PRODUCTS=magic" in facts["products"]
+        return
+    native = asked != "blas" and loading.status().active
+    assert facts["float32 and float64 products"] == ("native kernels" if native else "NumPy's BLAS")
+    if not native:
+        assert facts["bfloat16 products"] == "in float32, NumPy's BLAS"
+
+
 def test_the_instruction_set_of_the_native_kernels_is_shown(run: Run) -> None:
     found = loading.levels()
     shown = json.loads(run("env", "--json").out)["tt"]["instruction set"]

@@ -45,9 +45,11 @@ FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
     # With AVX-512 they are as fast as with AVX2; a cumulative sum down the rows is slower, by its scattered stores.
     "scan": ("baseline", "avx2"), "pooling": ("baseline", "avx2"), "optimizer": ("baseline", "avx2"),
     "decomposition": ("baseline", "avx2"),
+    # An instruction that some processors with AVX-512 have; the module reports whether this one does.
+    "bfloat_products": ("avx512",),
 }  # fmt: skip
 """The families that are compiled for fewer instruction sets than all, or for none in particular, because no more speed
-can be measured.  `loading` takes the highest level that is not above the one wanted."""
+can be measured.  `loading` takes the highest level that is not above the one wanted, if there is one."""
 
 X86: Final = ("x86_64", "AMD64")
 

@@ -45,7 +45,7 @@ static const char *place_of(const attention *job, PyArrayObject *array, npy_intp
 static tt_gemm product_of(const attention *job, npy_intp m, npy_intp n, npy_intp k, const void *a, npy_intp ars, npy_intp acs,
                           const void *b, npy_intp brs, npy_intp bcs, void *c, npy_intp ldc, int add)
 {
-    return (tt_gemm){m, n, k, a, b, ars, acs, brs, bcs, c, ldc, add, NULL};
+    return (tt_gemm){m, n, k, a, b, ars, acs, brs, bcs, c, ldc, add, NULL, TT_ANY_WAY};
 }
 
 /* The weights of some queries, in rows of `keys`; returns how many keys any of them sees.  The logarithms of the sums are

@@ -2,6 +2,8 @@
 #ifndef TT_GEMM_H
 #define TT_GEMM_H
 
+#include <unistd.h>
+
 #include "common.h"
 #include "isa.h"
 #include "scratch.h"
@@ -15,17 +17,46 @@ typedef struct {
     npy_intp ldc;
     int add;                     /* to what C holds */
     const void *bias;            /* contiguous, added to each row of C; NULL without; not with `add` */
+    enum { TT_ANY_WAY, TT_ALONG, TT_BLOCKS } way; /* a part takes the way of the whole, so that threads change no bits */
 } tt_gemm;
 
 typedef struct {
     int rows, width;                     /* of a block of C */
     int (*serial)(const tt_gemm *job);   /* in this thread; nonzero without memory */
+    int (*along)(const tt_gemm *job);    /* whether operands are best read along what is summed */
     /* y[m] = A x, and the sum of products of two vectors */
     void (*vector)(const tt_gemm *job);
     double (*dot)(npy_intp count, const void *x, npy_intp xs, const void *y, npy_intp ys);
 } tt_gemm_code;
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype);
+
+/* --- caches --- */
+
+typedef struct { npy_intp second, third; } tt_gemm_caches; /* bytes, of the second and third level */
+
+TT_INLINE npy_intp tt_gemm_within(npy_intp least, npy_intp found, npy_intp most)
+{
+    return found < least ? least : found < most ? found : most;
+}
+
+/* The caches of this processor, within what is plausible; virtual machines may report none. */
+static const tt_gemm_caches *tt_gemm_caches_of(void)
+{
+    static tt_gemm_caches caches;
+    static _Atomic int known = 0;
+    if (atomic_load_explicit(&known, memory_order_acquire) == 0) { /* threads that are here at once find the same */
+        npy_intp second = 0, third = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
+        second = sysconf(_SC_LEVEL2_CACHE_SIZE);
+        third = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+        caches.second = tt_gemm_within(256 << 10, second, 2 << 20);
+        caches.third = tt_gemm_within(8 << 20, third, 16 << 20);
+        atomic_store_explicit(&known, 1, memory_order_release);
+    }
+    return &caches;
+}
 
 /* --- in several threads --- */
 
@@ -66,7 +97,9 @@ static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
     const tt_gemm_code *code = tt_gemm_code_of(dtype);
     npy_intp threads = tt_threads->thread_count();
     if (threads == 1 || job->m * job->n * job->k < TT_GEMM_SHARED) return code->serial(job);
-    tt_gemm_parts parts = {code, job, tt_sizes[dtype], 1, 1, 0};
+    tt_gemm whole = *job;
+    whole.way = code->along(job) ? TT_ALONG : TT_BLOCKS;
+    tt_gemm_parts parts = {code, &whole, tt_sizes[dtype], 1, 1, 0};
     npy_intp panels = (job->m + code->rows - 1) / code->rows, tiles = (job->n + code->width - 1) / code->width;
     /* Parts are as square as they can be, so that little is packed twice. */
     for (npy_intp left = threads; left > 1; left = (left + 1) / 2) {

@@ -83,7 +83,7 @@ static tt_gemm job_of(PyArrayObject *a, PyArrayObject *b, PyArrayObject *result,
     npy_intp n = PyArray_DIM(b, 1);
     return (tt_gemm){PyArray_DIM(a, 0), n, PyArray_DIM(a, 1), PyArray_DATA(a), PyArray_DATA(b),
                      stride_of(a, 0, size), stride_of(a, 1, size), stride_of(b, 0, size), stride_of(b, 1, size),
-                     PyArray_DATA(result), n, 0, NULL};
+                     PyArray_DATA(result), n, 0, NULL, TT_ANY_WAY};
 }
 
 static int run(tt_dtype dtype, const tt_gemm *job)
@@ -124,7 +124,7 @@ static PyObject *mv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     if (result == NULL || PyArray_DIM(a, 0) == 0) return (PyObject *)result;
     npy_intp size = tt_sizes[dtype];
     tt_gemm job = {PyArray_DIM(a, 0), 1, PyArray_DIM(a, 1), PyArray_DATA(a), PyArray_DATA(x), stride_of(a, 0, size),
-                   stride_of(a, 1, size), stride_of(x, 0, size), 1, PyArray_DATA(result), 1, 0, NULL};
+                   stride_of(a, 1, size), stride_of(x, 0, size), 1, PyArray_DATA(result), 1, 0, NULL, TT_ANY_WAY};
     return finish(result, run(dtype, &job));
 }
 
@@ -244,7 +244,7 @@ static PyObject *matmul_of(tt_dtype dtype, PyArrayObject *a, PyArrayObject *b)
     all.job = (tt_gemm){m, n, k, PyArray_DATA(a), PyArray_DATA(b),
                         andim > 1 ? stride_of(a, andim - 2, size) : 0, stride_of(a, andim - 1, size),
                         stride_of(b, bndim > 1 ? bndim - 2 : 0, size), bndim > 1 ? stride_of(b, bndim - 1, size) : 1,
-                        PyArray_DATA(result), n, 0, NULL};
+                        PyArray_DATA(result), n, 0, NULL, TT_ANY_WAY};
     all.c = m * n * size;
     npy_intp stride, rows;
     if (number > 1 && bbatch == 0 && (rows = rows_together(a, size, &stride)) == number * m) {
@@ -373,7 +373,7 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
     }
     tt_gemm job = {number, n, PyArray_DIM(x, ndim - 1), PyArray_DATA(x), PyArray_DATA(w), stride, stride_of(x, ndim - 1, size),
                    stride_of(w, wdim - 1, size), wdim == 2 ? stride_of(w, 0, size) : 1, PyArray_DATA(result), n, bias != NULL && !in_product,
-                   in_product ? PyArray_DATA(bias) : NULL};
+                   in_product ? PyArray_DATA(bias) : NULL, TT_ANY_WAY};
     int failed = run(dtype, &job);
     Py_XDECREF(copy);
     return finish(result, failed);

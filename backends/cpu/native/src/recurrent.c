@@ -179,7 +179,7 @@ static void run_rows(const tt_rnn *job, void (*run)(const tt_rnn *job, npy_intp 
 static int multiply(const tt_rnn *job, npy_intp m, npy_intp n, npy_intp k, const void *a, npy_intp ars, npy_intp acs, const void *b,
                     npy_intp brs, npy_intp bcs, void *c, npy_intp ldc)
 {
-    tt_gemm product = {m, n, k, a, b, ars, acs, brs, bcs, c, ldc, 0, NULL};
+    tt_gemm product = {m, n, k, a, b, ars, acs, brs, bcs, c, ldc, 0, NULL, TT_ANY_WAY};
     return m == 0 || n == 0 ? 0 : tt_gemm_run(job->dtype, &product);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.processes import printed_by
 from tt.backends.cpu.native.loading import load, status
 
 NATIVE = load("products")
@@ -171,19 +173,86 @@ def test_special_values_stay_in_their_rows_and_columns(n: int) -> None:
     np.testing.assert_array_equal(~np.isfinite(found), bad)
 
 
-def test_threads_do_not_change_results_much() -> None:
+ALONG = st.sampled_from([1, 2, 3, 5, 8, 10, 13, 30, 33])
+
+
+@settings(max_examples=100, deadline=None)
+@given(ALONG, st.integers(30, 300), ALONG, DTYPES, st.booleans())
+def test_few_rows_or_columns_whose_operands_are_contiguous_along_the_sum(
+    m: int, k: int, n: int, dtype: Any, swapped: bool
+) -> None:
+    x, w, bias = array(0, (m, k), dtype), array(1, (n, k), dtype), array(2, (n,), dtype)
+    if swapped:
+        x, w, bias = w, x, array(2, (m,), dtype)
+    expected = np.matmul(*wide(x, w.T))
+    close(NATIVE.mm(x, w.T), expected, dtype, k)
+    close(NATIVE.linear(x, w, bias), expected + wide(bias)[0], dtype, k)
+    close(NATIVE.addmm(expected.astype(dtype), x, w.T), 2 * expected, dtype, k)
+    close(NATIVE.mv(w, x[0]), expected[0], dtype, k)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [128, 129, 143, 150, 255])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_special_value_at_any_place_of_a_sum_is_added_once(k: int, value: float, dtype: Any) -> None:
+    x, w = np.ones((3, k), dtype), np.ones((2, k), dtype)
+    for place in range(k):
+        changed = x.copy()
+        changed[1, place] = value
+        found = NATIVE.mm(changed, w.T)
+        np.testing.assert_array_equal(found[[0, 2]], k)
+        np.testing.assert_array_equal(found[1], value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [3, 9, 200])
+@pytest.mark.parametrize("n", [1, 2, 7, 10, 15, 17, 25, 49, 65, 100])
+def test_columns_of_a_wider_matrix_are_multiplied_without_their_neighbours(
+    m: int, n: int, dtype: Any
+) -> None:
+    a, b = array(0, (m, 90), dtype), np.full((90, n + 40), np.nan, dtype)
+    b[:, 5 : 5 + n] = array(1, (90, n), dtype)
+    close(NATIVE.mm(a, b[:, 5 : 5 + n]), np.matmul(*wide(a, b[:, 5 : 5 + n])), dtype, 90)
+    windows = np.lib.stride_tricks.sliding_window_view(array(2, (89 + n,), dtype), n)
+    close(NATIVE.mm(a, windows), np.matmul(*wide(a, windows)), dtype, 90)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [*range(120, 137), 1030])
+def test_every_row_is_computed_once_however_the_rows_are_divided(m: int, dtype: Any) -> None:
+    a, b = array(0, (m, 300), dtype), array(1, (300, m + 3), dtype)
+    close(NATIVE.mm(a, b), np.matmul(*wide(a, b)), dtype, 300)
+    close(
+        NATIVE.mm(a[:, ::-1].T[:40], b[:40, : m + 3].T[:m]),
+        np.matmul(*wide(a[:, ::-1].T[:40], b[:40].T[:m])),
+        dtype,
+        m,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "sizes", [(300, 200, 310), (17, 600, 400), (66, 784, 65), (2, 700, 900), (900, 700, 9)]
+)
+def test_threads_do_not_change_results(sizes: tuple[int, int, int], dtype: Any) -> None:
     threads = load("threads")
-    a, b = array(0, (300, 200), np.float32), array(1, (200, 310), np.float32)
-    x, y = array(2, (40, 30, 50), np.float32), array(3, (40, 50, 20), np.float32)
+    m, k, n = sizes
+    a, b, bias = array(0, (m, k), dtype), array(1, (k, n), dtype), array(2, (n,), dtype)
+    w = np.ascontiguousarray(b.T)
+    x, y = array(2, (40, 30, 50), dtype), array(3, (40, 50, 20), dtype)
     before, found = threads.get_num_threads(), []
     try:
-        for count in (1, 3):
+        for count in (1, 2, 3, 8):
             threads.set_num_threads(count)
-            found.append((NATIVE.mm(a, b), NATIVE.bmm(x, y), NATIVE.mv(a, b[:, 0])))
+            found.append(
+                (NATIVE.mm(a, b), NATIVE.mm(a, w.T), NATIVE.linear(a, w, bias), NATIVE.bmm(x, y),
+                 NATIVE.mv(a, w[0]), NATIVE.mv(a.T, a[:, 0]), NATIVE.mm(w, a.T))
+            )  # fmt: skip
     finally:
         threads.set_num_threads(before)
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    for others in zip(*found, strict=True):
+        for other in others[1:]:
+            np.testing.assert_array_equal(others[0], other)
 
 
 @settings(max_examples=40, deadline=None)
@@ -191,6 +260,30 @@ def test_threads_do_not_change_results_much() -> None:
 def test_all_pairs(m: int, n: int, dtype: Any, one: str, other: str) -> None:
     x, y = array(0, (m,), dtype, one), array(1, (n,), dtype, other)
     np.testing.assert_array_equal(NATIVE.outer(x, y), np.multiply.outer(x, y))
+
+
+SERVED = """
+import tt
+x, w = tt.arange(12.0).reshape(3, 4), tt.arange(20.0).reshape(5, 4)
+for op, count in [("mm", 2), ("matmul", 2), ("bmm", 2), ("mv", 2), ("dot", 2), ("addmm", 3)]:
+    found = tt.explain(op, ["cpu:float32"] * count).resolution
+    print(*(one.reason for one in found.candidates if one.taken))
+print((x @ w.T).sum().item())
+"""
+
+
+@pytest.mark.parametrize(("asked", "native"), [("", True), ("native", True), ("blas", False)])
+def test_blas_serves_if_it_is_asked_to(asked: str, native: bool) -> None:
+    printed = printed_by(SERVED, {**os.environ, "TT_PRODUCTS": asked})
+    a, b = np.arange(12.0).reshape(3, 4), np.arange(20.0).reshape(5, 4)
+    assert printed.splitlines()[-1] == str((a @ b.T).sum())
+    assert printed.count("by NumPy") == (0 if native else 6)
+
+
+def test_an_unknown_choice_is_refused_by_the_first_call() -> None:
+    code = "import tt\ntry:\n    tt.ones(2)\nexcept tt.errors.TTError as error:\n    print(error)"
+    printed = printed_by(code, {**os.environ, "TT_PRODUCTS": "magic"})
+    assert "unknown choice; known: native, blas" in printed
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -1,0 +1,89 @@
+"""Native products of bfloat16 matrices, on processors that multiply bfloat16 (AVX512_BF16).
+
+Other processors, and products that are not of matrices, are computed in float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.native.products import blas_serves
+from tt.core.library import KernelTable
+
+__all__ = ["active", "cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+NATIVE: Final = load("bfloat_products")
+SINGLE: Final = load("products")
+
+
+def in_float32(op: str, dtype: Any, *arrays: Any) -> Any:
+    """Return what the kernel of float32 computes, rounded."""
+    wide = [None if array is None else array.astype(np.float32) for array in arrays]
+    return getattr(SINGLE, op)(*wide).astype(dtype)
+
+
+def mm(self: Any, mat2: Any) -> Any:
+    if self.ndim != 2:
+        raise ValueError("mm() takes matrices")
+    return NATIVE.product(self, mat2, None)
+
+
+def bmm(self: Any, mat2: Any) -> Any:
+    if self.ndim != 3:
+        raise ValueError("bmm() takes batches of matrices")
+    return NATIVE.product(self, mat2, None)
+
+
+def matmul(self: Any, other: Any) -> Any:
+    alike = self.ndim == other.ndim and self.shape[:-2] == other.shape[:-2]
+    if alike and 2 <= self.ndim <= 3:
+        return NATIVE.product(self, other, None)
+    if self.ndim > 2 and other.ndim == 2 and self.flags.c_contiguous and self.size:
+        rows = self.reshape(-1, self.shape[-1])
+        return NATIVE.product(rows, other, None).reshape(*self.shape[:-1], other.shape[1])
+    return in_float32("matmul", self.dtype, self, other)
+
+
+def linear(input: Any, weight: Any, bias: Any) -> Any:
+    fits = bias is None or (bias.shape == weight.shape[:1] and bias.flags.c_contiguous)
+    if input.ndim < 2 or weight.ndim != 2 or not fits:
+        return in_float32("linear", input.dtype, input, weight, bias)
+    if input.ndim == 2:
+        return NATIVE.product(input, weight.T, bias)
+    if not (input.flags.c_contiguous and input.size):
+        return in_float32("linear", input.dtype, input, weight, bias)
+    rows = input.reshape(-1, input.shape[-1])
+    return NATIVE.product(rows, weight.T, bias).reshape(*input.shape[:-1], weight.shape[0])
+
+
+def addmm(self: Any, mat1: Any, mat2: Any) -> Any:
+    if (
+        self.ndim == 1
+        and mat1.ndim == mat2.ndim == 2
+        and self.shape[0] == mat2.shape[1]
+        and self.flags.c_contiguous
+    ):
+        return NATIVE.product(mat1, mat2, self)
+    return in_float32("addmm", mat1.dtype, self, mat1, mat2)
+
+
+def active() -> bool:
+    """Return whether these kernels serve: this processor has the instruction, and BLAS is not asked to serve.
+
+    Examples
+    --------
+    >>> from tt.backends.cpu.native.bfloat_products import active
+    >>> active() in (True, False)
+    True
+    """
+    return NATIVE is not None and SINGLE is not None and NATIVE.supported() and not blas_serves()
+
+
+if active():
+    for _kernel in (mm, bmm, matmul, linear, addmm):
+        cpu.kernel(_kernel.__name__, _kernel, dtypes=("bfloat16",), half="same", native=True)
