@@ -57,6 +57,7 @@ NATIVE: Final = (
     "scattering",
     "pooling",
     "decomposition",
+    "distances",
     "sorting",
     "resampling",
     "ctc",

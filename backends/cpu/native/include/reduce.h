@@ -232,7 +232,7 @@ static void reduce_columns(const reduce_plan *p, const char *data, int64_t width
             p->how->columns(acc, from, stride, rows, width, at);
         else
             while (rows > 0) {
-                int64_t now = rows < REDUCE_BUFFER / width ? rows : REDUCE_BUFFER / width;
+                int64_t room = (int64_t)sizeof buffer / (width * item), now = rows < room ? rows : room;
                 for (int64_t r = 0; r < now; r++)
                     rows_read(p->type, from + r * stride, step, width, (char *)buffer.d + r * width * item);
                 p->how->columns(acc, (const char *)buffer.d, width * item, now, width, at);

@@ -81,7 +81,13 @@ static void rows_write_f32(tt_dtype type, char *target, npy_intp stride, int64_t
         }
         rows_write_half(target, stride, n, from);
         break;
-    case TT_BF16: rows_write_bfloat(target, stride, n, from); break;
+    case TT_BF16:
+        if (stride == (npy_intp)sizeof(tt_bfloat)) {
+            tt_bfloats_of_floats((tt_bfloat *)target, from, (npy_intp)n);
+            break;
+        }
+        rows_write_bfloat(target, stride, n, from);
+        break;
     default: rows_write_float(target, stride, n, from);
     }
 }

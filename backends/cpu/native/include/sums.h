@@ -83,6 +83,8 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #define MIN_F64(a, x) SMALLER(a, sums_key_f64(x, INT64_MIN))
 #define MAX_SIZE_F64(a, x) LARGER(a, sums_key_f64(fabs(x), INT64_MAX))
 #define MIN_SIZE_F64(a, x) SMALLER(a, sums_key_f64(fabs(x), INT64_MIN))
+#define ABOVE(a, b) ((a) > (b))
+#define BELOW(a, b) ((a) < (b))
 #define UNKEY_F32(a, fact) sums_unkey_f32(a)
 #define UNKEY_F64(a, fact) sums_unkey_f64(a)
 #define LOWEST (-INFINITY)
@@ -161,6 +163,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME max_f32
+#define EXTREME ABOVE
 #define C float
 #define P int32_t
 #define A int32_t
@@ -175,6 +178,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME min_f32
+#define EXTREME BELOW
 #define C float
 #define P int32_t
 #define A int32_t
@@ -289,6 +293,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME max_f64
+#define EXTREME ABOVE
 #define C double
 #define P int64_t
 #define A int64_t
@@ -303,6 +308,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME min_f64
+#define EXTREME BELOW
 #define C double
 #define P int64_t
 #define A int64_t
