@@ -29,6 +29,8 @@ TT_INLINE rows_compute rows_compute_of(tt_dtype type)
 
 TT_INLINE int rows_is_floating(tt_dtype type) { return type >= TT_F16 && type <= TT_F64; }
 
+TT_INLINE int tt_is_half(tt_dtype type) { return type == TT_F16 || type == TT_BF16; }
+
 /* Whether elements of the dtype are the numbers of its compute type, so that lines need no buffer. */
 TT_INLINE int rows_is_native(tt_dtype type)
 {

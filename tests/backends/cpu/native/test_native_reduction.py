@@ -241,9 +241,13 @@ def test_extremes_of_lines_of_any_length_with_nan_at_any_place(dtype):
             assert NATIVE.amax(top, (0,), False) == 9 and NATIVE.amin(-top, (0,), False) == -9, (size, place)
 
 
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 @pytest.mark.parametrize("rows", [1, 3, 4, 5, 15, 16, 17, 64, 70])
-def test_columns_of_half_precision_of_any_number_of_rows(rows):
-    array = np.random.default_rng(0).standard_normal((rows, 700)).astype(np.float16)
-    wide = array.astype(np.float64)
-    assert_near(NATIVE.sum(array, (0,), False), wide.sum(0), 1e-3, np.dtype(np.float16))
-    assert_near(NATIVE.amax(array, (0,), False), wide.max(0), 0, np.dtype(np.float16))
+def test_columns_of_half_precision_of_any_number_of_rows(rows, dtype):
+    whole = np.random.default_rng(0).standard_normal((rows, 1403)).astype(dtype)
+    whole[0, 3], whole[-1, 5] = np.inf, np.nan
+    for array in (whole, whole[:, 1:701], whole[:, :33], whole[:, ::2]):
+        wide = array.astype(np.float64)
+        assert_near(NATIVE.sum(array, (0,), False), wide.sum(0), FLOATING[dtype], dtype)
+        assert_near(NATIVE.mean(array, (0,), False), wide.mean(0), FLOATING[dtype], dtype)
+        assert_near(NATIVE.amax(array, (0,), False), wide.max(0), 0, dtype)
