@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from math import prod
@@ -11,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from tt.backends.array_api import ArrayApiBackend
+from tt.backends.cpu import memory
 from tt.backends.cpu.native.loading import load
 from tt.core.library import (
     Device,
@@ -22,7 +24,7 @@ from tt.core.library import (
     is_float8,
 )
 
-__all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "python_number"]
+__all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "new_array", "python_number"]
 
 Array = np.ndarray[Any, Any]
 
@@ -92,9 +94,11 @@ def _no_array(
 
 
 NATIVE: Final = load("copies")
-MEMORY: Final = load("memory")
+CREATION: Final = load("creation")
 _CAST: Final[Callable[[Array, Any], Array]] = cast if NATIVE is None else NATIVE.to_copy
 _CLONE: Final[Callable[[Array], Array]] = duplicate if NATIVE is None else NATIVE.clone
+new_array: Final[Callable[[Sequence[int], Any], Array]] = np.empty if CREATION is None else CREATION.empty
+"""Returns an array of any content, given its shape and dtype; a large one in memory that was used before."""
 
 
 class CpuBackend(ArrayApiBackend):
@@ -105,6 +109,9 @@ class CpuBackend(ArrayApiBackend):
 
     def __init__(self) -> None:
         super().__init__(np, "cpu", mutable=True, has_views=True)
+        limit = memory.limit_in(os.environ)
+        if limit is not None:
+            memory.set_cache_limit(limit)
 
     # --- dtypes ------------------------------------------------------------------------------------------------
 
@@ -140,7 +147,7 @@ class CpuBackend(ArrayApiBackend):
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Array:
         """Return an array with any content."""
         try:
-            return np.empty(tuple(shape), dtype=native_dtype)
+            return new_array(tuple(shape), native_dtype)
         except (ValueError, MemoryError) as error:
             raise _no_array("empty", shape, native_dtype, error) from error
 
@@ -176,33 +183,27 @@ class CpuBackend(ArrayApiBackend):
 
     def memory_stats(self, device: Device) -> dict[str, int]:
         """Return how much memory the large results of native kernels use, and is kept for others."""
-        if MEMORY is None:
-            return {}
-        found = MEMORY.stats()
-        return {
-            "allocated_bytes.all.current": found["in_use"],
-            "allocated_bytes.all.peak": found["peak_in_use"],
-            "reserved_bytes.all.current": found["in_use"] + found["cached"],
-            "reserved_bytes.all.peak": found["peak_held"],
-            "allocation.all.allocated": found["allocations"],
-            "allocation.all.freed": found["returned"],
-            "allocation.all.reused": found["reused"],
-        }
+        return memory.memory_stats()
 
     def reset_peak_memory_stats(self, device: Device) -> None:
         """Reset the peak values."""
-        if MEMORY is not None:
-            MEMORY.reset_peak()
+        memory.reset_peak()
 
     def reset_accumulated_memory_stats(self, device: Device) -> None:
         """Reset the counts."""
-        if MEMORY is not None:
-            MEMORY.reset_counts()
+        memory.reset_counts()
 
     def empty_cache(self) -> None:
         """Give back the memory that is kept for large results."""
-        if MEMORY is not None:
-            MEMORY.empty_cache()
+        memory.empty_cache()
+
+    def set_cache_limit(self, nbytes: int) -> None:
+        """Keep at most so many bytes for large results."""
+        memory.set_cache_limit(nbytes)
+
+    def cache_limit(self) -> int:
+        """Return how many bytes are kept at most."""
+        return memory.cache_limit()
 
     def strides(self, handle: Array) -> tuple[int, ...]:
         """Return the strides in elements."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
 from tt.backends.array_api.kernel_builder import ORDERS
-from tt.backends.cpu.backend import Array, cast, duplicate, python_number
+from tt.backends.cpu.backend import Array, cast, duplicate, new_array, python_number
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
@@ -30,9 +30,10 @@ def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = N
                 f"required rank {len(order)} tensor to use {name} format, got {len(shape)}"
             )
         inverse = [order.index(d) for d in range(len(order))]
-        return np.empty([shape[d] for d in order], dtype).transpose(inverse)
-    if name == "contiguous_format" or not isinstance(like, np.ndarray) or 0 in like.strides:
-        return np.empty(tuple(shape), dtype)
+        return new_array([shape[d] for d in order], np.dtype(dtype)).transpose(inverse)
+    packed = not isinstance(like, np.ndarray) or like.flags.c_contiguous or 0 in like.strides
+    if name == "contiguous_format" or packed:
+        return new_array(tuple(shape), np.dtype(dtype))
     return np.empty_like(like, dtype=dtype)
 
 
@@ -108,7 +109,7 @@ def resize(self: Array, size: Sequence[int]) -> Array:
             f"resize_(): memory that processes share cannot grow, from {self.size} to {count} elements\n"
             "  try: x.clone().resize_(...), or share_memory_() afterwards"
         )
-    new = np.empty(count, self.dtype)
+    new = new_array((count,), self.dtype)
     kept = min(count, self.size)
     new[:kept] = self.reshape(-1)[:kept]
     return new.reshape(shape)

@@ -18,7 +18,10 @@ cpu: Final = KernelTable(device="cpu")
 
 # --- of one value ----------------------------------------------------------------------------------------------
 
-cpu.kernel("empty", np.empty, takes=("size", "dtype"))
+
+@cpu.kernel("empty")
+def empty(size: Sequence[int], dtype: Any) -> Array:
+    return np.empty(tuple(size), dtype)
 
 
 @cpu.kernel("empty", check=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
-from tt.backends.cpu.backend import Array, extent
+from tt.backends.cpu.backend import Array, extent, new_array
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
@@ -293,4 +293,4 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Arr
     if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
         raise ValueError("empty_strided() of other sizes and strides")
     extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    return as_strided(np.empty(extent, dtype), size, stride, 0)
+    return as_strided(new_array((extent,), np.dtype(dtype)), size, stride, 0)

@@ -58,6 +58,7 @@ NATIVE: Final = (
     "scattering",
     "pooling",
     "decomposition",
+    "distances",
     "sorting",
     "resampling",
     "ctc",

@@ -229,6 +229,24 @@ class DeviceModule(ModuleType):
         if self.is_available():
             self._backend().empty_cache()
 
+    def set_cache_limit(self, nbytes: int) -> None:
+        """Let the library hold at most so many bytes that no tensor uses; 0: give freed memory back at once.
+
+        Raises
+        ------
+        DeviceError
+            When the device type has no such limit.
+        """
+        if isinstance(nbytes, bool) or not isinstance(nbytes, int):
+            raise ArgumentError("set_cache_limit", f"argument 'nbytes' must be int, not {describe(nbytes)}")
+        if nbytes < 0:
+            raise ValueRangeError(f"set_cache_limit(): expects a number of bytes, not {nbytes}")
+        self._usable().set_cache_limit(nbytes)
+
+    def get_cache_limit(self) -> int:
+        """Return how many bytes the library may hold that no tensor uses."""
+        return self._usable().cache_limit()
+
     def set_per_process_memory_fraction(self, fraction: float, device: Place = None) -> None:
         """Let this process hold no more than a fraction of a device's memory.
 

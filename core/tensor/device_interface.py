@@ -249,6 +249,26 @@ class DeviceInterface(Protocol):
         """Release memory that the library holds and no tensor uses."""
         return None
 
+    def set_cache_limit(self, nbytes: int) -> None:
+        """Limit the memory that the library holds and no tensor uses.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"the cache of device {self.device_type!r} cannot be limited")
+
+    def cache_limit(self) -> int:
+        """Return how many bytes the library may hold that no tensor uses.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"the cache of device {self.device_type!r} has no limit")
+
     def memory_info(self, device: Device) -> tuple[int, int] | None:
         """Return the free and the total memory of a device in bytes, or None if unknown."""
         return None

@@ -61,3 +61,9 @@ if NATIVE is not None:
             return NATIVE.leaky_relu(self, weight.item())
         shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
         return NATIVE.prelu(self, weight.reshape(shape))
+
+    @cpu.kernel("glu", dtypes=FLOATING, check=True, half="same", native=True)
+    def glu(self: Any, dim: int) -> Any:
+        half = self.shape[dim] // 2
+        before = (slice(None),) * (dim % self.ndim)
+        return NATIVE.glu(self[(*before, slice(half))], self[(*before, slice(half, None))])

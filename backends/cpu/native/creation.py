@@ -18,6 +18,7 @@ add = adder(cpu, NATIVE)
 if NATIVE is not None:
     # --- of one value, and of increasing ones ----------------------------------------------------------------------
 
+    add("empty", "empty", "size dtype")
     add("full", "full", "size fill_value dtype", half="native")
     add("ones", "ones", "size dtype")
     add("eye", "eye", "n m dtype")

@@ -53,6 +53,8 @@ def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) 
 
 def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """Return the norm of all elements."""
+    if isinstance(ord, complex):
+        raise errors.DtypeError(f"linalg_vector_norm(): the order of a norm must be a real number, got {ord}")
     if len(normal_dims(dim, x.ndim)) != x.ndim:
         raise errors.LayoutError(
             "linalg_vector_norm(): the norm of a sparse tensor covers all its elements, so dim cannot select some\n"

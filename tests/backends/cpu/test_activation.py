@@ -130,6 +130,29 @@ def test_an_infinite_slope_leaves_zeros(same, name, dtype):
     same(lambda m, x: getattr(m.nn.functional, name)(x, math.inf), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((6,), 0), ((4, 6), -1), ((4, 6), 0), ((2, 4, 70), 1), ((300, 200), 1)]
+)
+def test_glu_multiplies_by_the_sigmoid_of_the_other_half(dtype, shape, dim):
+    x = torch.randn(shape, dtype=torch.float64) * 4
+    x.view(-1)[:2] = torch.tensor([math.inf, -math.inf])
+    x = x.to(getattr(torch, dtype))
+    wide = torch.nn.functional.glu(x.double(), dim).to(x.dtype)
+    exact = {"float32": 1e-6, "float64": 1e-14, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    found = F.glu(tt.tensor(x.double().tolist(), dtype=getattr(tt, dtype)), dim)
+    assert found.dtype is getattr(tt, dtype)
+    turned = F.glu(tt.tensor(x.double().numpy().T.copy(), dtype=getattr(tt, dtype)).T, dim)
+    for result in (found, turned):
+        torch.testing.assert_close(
+            torch.tensor(result.double().tolist(), dtype=torch.float64),
+            wide.double(),
+            rtol=exact,
+            atol=exact,
+            equal_nan=True,
+        )
+
+
 def test_glu_needs_two_halves(same):
     same(lambda m, x: m.nn.functional.glu(x), torch.randn(3))
     same(lambda m, x: m.nn.functional.glu(x), torch.tensor(1.0))

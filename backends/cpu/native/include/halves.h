@@ -3,7 +3,7 @@
 #define TT_HALVES_H
 
 #include "common.h"
-#if defined(__F16C__)
+#if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -36,6 +36,28 @@ static inline npy_intp tt_halves_of_most_floats(tt_half *to, const float *from, 
     return i;
 }
 
+/* As tt_bfloat_of_float does it: compilers do not pack what they shift. */
+static inline npy_intp tt_bfloats_of_most_floats(tt_bfloat *to, const float *from, npy_intp count)
+{
+    npy_intp i = 0;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    const __m256i half = _mm256_set1_epi32(0x7fff), one = _mm256_set1_epi32(1), quiet = _mm256_set1_epi32(0x40),
+                  size = _mm256_set1_epi32(INT32_MAX), infinite = _mm256_set1_epi32(0x7f800000);
+    for (; i + 16 <= count; i += 16) {
+        __m256i pair[2];
+        for (int k = 0; k < 2; k++) {
+            const __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)(from + i + 8 * k)), high = _mm256_srli_epi32(bits, 16);
+            const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, half), _mm256_and_si256(high, one));
+            const __m256i nan = _mm256_cmpgt_epi32(_mm256_and_si256(bits, size), infinite);
+            pair[k] = _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 16), _mm256_or_si256(high, quiet), nan);
+        }
+        const __m256i packed = _mm256_packus_epi32(pair[0], pair[1]);
+        _mm256_storeu_si256((__m256i *)(void *)(to + i), _mm256_permute4x64_epi64(packed, 0xd8));
+    }
+#endif
+    return i;
+}
+
 static void tt_floats_of_halves(float *to, const tt_half *from, npy_intp count)
 {
     TT_IVDEP for (npy_intp i = tt_floats_of_most_halves(to, from, count); i < count; i++) to[i] = tt_float_of_half(from[i]);
@@ -53,7 +75,7 @@ static void tt_halves_of_floats(tt_half *to, const float *from, npy_intp count)
 
 static void tt_bfloats_of_floats(tt_bfloat *to, const float *from, npy_intp count)
 {
-    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_bfloat_of_float(from[i]);
+    TT_IVDEP for (npy_intp i = tt_bfloats_of_most_floats(to, from, count); i < count; i++) to[i] = tt_bfloat_of_float(from[i]);
 }
 
 #endif

@@ -108,6 +108,43 @@ static void lines_side_by_side(int64_t begin, int64_t end, void *context)
     }
 }
 
+/* Copies `lines` lines of n elements of 4 or 8 bytes, the neighbours of each first: those that lie together are one line of the
+ * cache.  Steps are in bytes. */
+static void lines_turn(const char *from, npy_intp from_line, npy_intp from_step, char *to, npy_intp to_line, npy_intp to_step,
+                       int64_t lines, int64_t n, size_t size)
+{
+    if (size == 4) {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t t = 0; t < lines; t++) memcpy(to + i * to_step + t * to_line, from + i * from_step + t * from_line, 4);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t t = 0; t < lines; t++) memcpy(to + i * to_step + t * to_line, from + i * from_step + t * from_line, 8);
+    }
+}
+
+/* Moves lines of an array into a buffer, where they are `pitch` elements apart, or out of it. */
+static void lines_move(const lines_plan *p, int k, char *data, int64_t now, char *line, int64_t pitch, int out)
+{
+    npy_intp across = p->axes ? p->axis[p->axes - 1].stride[k] : 0, step = p->step[k];
+    size_t size = rows_compute_size(rows_compute_of(p->type[k]));
+    if (rows_is_native(p->type[k]) && across == (npy_intp)size && step != across) {
+        if (out)
+            lines_turn(line, pitch * size, size, data, across, step, now, p->n, size);
+        else
+            lines_turn(data, across, step, line, pitch * size, size, now, p->n, size);
+        return;
+    }
+    for (int64_t part = 0; part < p->n; part += 256) /* so that a tile is read while it is in the cache */
+        for (int64_t t = 0; t < now; t++) {
+            int64_t length = p->n - part < 256 ? p->n - part : 256;
+            char *there = data + t * across + part * step, *here = line + (t * pitch + part) * size;
+            if (out)
+                rows_write(p->type[k], there, step, length, here);
+            else
+                rows_read(p->type[k], there, step, length, here);
+        }
+}
+
 /* Reads lines into buffers, some neighbours together, and writes the results from them. */
 static void lines_buffered(int64_t begin, int64_t end, void *context)
 {
@@ -115,7 +152,8 @@ static void lines_buffered(int64_t begin, int64_t end, void *context)
     int64_t inner = p->axes ? p->axis[p->axes - 1].size : 1;
     int64_t tile = LINES_BUFFER / (p->n + 1);
     tile = tile < 1 ? 1 : tile > LINES_TILE ? LINES_TILE : tile;
-    char *buffer = malloc((size_t)(p->n * tile * p->arrays) * 8), *data[LINES_MOST], *line[LINES_MOST];
+    int64_t pitch = p->n + 8; /* equal places of lines of 2^k elements would share few lines of the cache */
+    char *buffer = malloc((size_t)(pitch * tile * p->arrays) * 8), *data[LINES_MOST], *line[LINES_MOST];
     if (!buffer) {
         p->failed = 1;
         return;
@@ -124,32 +162,14 @@ static void lines_buffered(int64_t begin, int64_t end, void *context)
         int64_t at = i % inner, now = inner - at < end - i ? inner - at : end - i;
         now = now < tile ? now : tile;
         lines_at(p, p->axes, i, data);
-        for (int k = 0; k < p->arrays; k++) line[k] = buffer + k * tile * p->n * 8;
-        for (int k = 0; k < p->inputs; k++) {
-            npy_intp across = p->axes ? p->axis[p->axes - 1].stride[k] : 0;
-            for (int64_t part = 0; part < p->n; part += 256) /* so that a tile is read while it is in the cache */
-                for (int64_t t = 0; t < now; t++) {
-                    int64_t length = p->n - part < 256 ? p->n - part : 256;
-                    size_t size = rows_compute_size(rows_compute_of(p->type[k]));
-                    rows_read(p->type[k], data[k] + t * across + part * p->step[k], p->step[k], length,
-                              line[k] + (t * p->n + part) * size);
-                }
-        }
+        for (int k = 0; k < p->arrays; k++) line[k] = buffer + k * tile * pitch * 8;
+        for (int k = 0; k < p->inputs; k++) lines_move(p, k, data[k], now, line[k], pitch, 0);
         for (int64_t t = 0; t < now; t++) {
             char *one[LINES_MOST];
-            for (int k = 0; k < p->arrays; k++) one[k] = line[k] + t * p->n * rows_compute_size(rows_compute_of(p->type[k]));
+            for (int k = 0; k < p->arrays; k++) one[k] = line[k] + t * pitch * rows_compute_size(rows_compute_of(p->type[k]));
             p->line(one, p->n, p->params);
         }
-        for (int k = p->inputs; k < p->arrays; k++) {
-            npy_intp across = p->axes ? p->axis[p->axes - 1].stride[k] : 0;
-            for (int64_t part = 0; part < p->n; part += 256)
-                for (int64_t t = 0; t < now; t++) {
-                    int64_t length = p->n - part < 256 ? p->n - part : 256;
-                    size_t size = rows_compute_size(rows_compute_of(p->type[k]));
-                    rows_write(p->type[k], data[k] + t * across + part * p->step[k], p->step[k], length,
-                               line[k] + (t * p->n + part) * size);
-                }
-        }
+        for (int k = p->inputs; k < p->arrays; k++) lines_move(p, k, data[k], now, line[k], pitch, 1);
         i += now;
     }
     free(buffer);

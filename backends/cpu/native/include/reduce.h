@@ -35,6 +35,8 @@ typedef struct {
     void (*columns)(char *acc, const char *x, npy_intp stride, int64_t rows, int64_t width, int64_t at);
     void (*merge)(char *acc, const char *other, int64_t count);
     void (*finish)(const char *acc, void *out, void *out2, int64_t count, double fact);
+    /* As `columns`, of rows in half precision without gaps; may be NULL: then they are converted into a buffer first. */
+    void (*half_columns)(char *acc, const char *x, npy_intp stride, int64_t rows, int64_t width, tt_dtype type);
 } reducer;
 
 typedef struct {
@@ -198,7 +200,7 @@ static void reduce_columns(const reduce_plan *p, const char *data, int64_t width
     npy_intp step = p->keep[p->kept - 1].in, stride = p->reduced ? p->drop[p->reduced - 1].in : 0;
     npy_intp item = (npy_intp)rows_compute_size(rows_compute_of(p->type)), raw = step < 0 ? -step : step;
     int native = rows_is_native(p->type), direct = native && (step == item || width == 1);
-    int narrow = p->width < REDUCE_NARROW;
+    int narrow = p->width < REDUCE_NARROW, halves = !narrow && step == 2 && p->how->half_columns && tt_is_half(p->type);
     int64_t most = narrow ? REDUCE_ROWS * (REDUCE_WIDTH / p->width) : REDUCE_ROWS;
     /* Rows that lie one after the other without a gap can be read as one. */
     int together = narrow && stride == raw * width && step > 0 && width == p->width && p->blocks == 1 && !p->how->ordered;
@@ -230,9 +232,11 @@ static void reduce_columns(const reduce_plan *p, const char *data, int64_t width
         }
         if (direct && rows)
             p->how->columns(acc, from, stride, rows, width, at);
+        else if (halves && rows)
+            p->how->half_columns(acc, from, stride, rows, width, p->type);
         else
             while (rows > 0) {
-                int64_t now = rows < REDUCE_BUFFER / width ? rows : REDUCE_BUFFER / width;
+                int64_t room = (int64_t)sizeof buffer / (width * item), now = rows < room ? rows : room;
                 for (int64_t r = 0; r < now; r++)
                     rows_read(p->type, from + r * stride, step, width, (char *)buffer.d + r * width * item);
                 p->how->columns(acc, (const char *)buffer.d, width * item, now, width, at);

@@ -29,6 +29,8 @@ TT_INLINE rows_compute rows_compute_of(tt_dtype type)
 
 TT_INLINE int rows_is_floating(tt_dtype type) { return type >= TT_F16 && type <= TT_F64; }
 
+TT_INLINE int tt_is_half(tt_dtype type) { return type == TT_F16 || type == TT_BF16; }
+
 /* Whether elements of the dtype are the numbers of its compute type, so that lines need no buffer. */
 TT_INLINE int rows_is_native(tt_dtype type)
 {
@@ -81,7 +83,13 @@ static void rows_write_f32(tt_dtype type, char *target, npy_intp stride, int64_t
         }
         rows_write_half(target, stride, n, from);
         break;
-    case TT_BF16: rows_write_bfloat(target, stride, n, from); break;
+    case TT_BF16:
+        if (stride == (npy_intp)sizeof(tt_bfloat)) {
+            tt_bfloats_of_floats((tt_bfloat *)target, from, (npy_intp)n);
+            break;
+        }
+        rows_write_bfloat(target, stride, n, from);
+        break;
     default: rows_write_float(target, stride, n, from);
     }
 }

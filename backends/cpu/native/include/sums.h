@@ -83,6 +83,8 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #define MIN_F64(a, x) SMALLER(a, sums_key_f64(x, INT64_MIN))
 #define MAX_SIZE_F64(a, x) LARGER(a, sums_key_f64(fabs(x), INT64_MAX))
 #define MIN_SIZE_F64(a, x) SMALLER(a, sums_key_f64(fabs(x), INT64_MIN))
+#define ABOVE(a, b) ((a) > (b))
+#define BELOW(a, b) ((a) < (b))
 #define UNKEY_F32(a, fact) sums_unkey_f32(a)
 #define UNKEY_F64(a, fact) sums_unkey_f64(a)
 #define LOWEST (-INFINITY)
@@ -90,7 +92,54 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 
 /* --- float ----------------------------------------------------------------------------------------------------------- */
 
+/* Adds four rows of half precision to partial sums, in their order. */
+static void sums_four_halves(float *restrict block, const tt_half *x, const tt_half *y, const tt_half *z, const tt_half *w, int64_t n)
+{
+    int64_t j = 0;
+#if defined(__F16C__)
+    for (; j + 8 <= n; j += 8) {
+        __m256 sum = _mm256_loadu_ps(block + j);
+        sum = _mm256_add_ps(sum, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + j))));
+        sum = _mm256_add_ps(sum, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(y + j))));
+        sum = _mm256_add_ps(sum, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(z + j))));
+        sum = _mm256_add_ps(sum, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(w + j))));
+        _mm256_storeu_ps(block + j, sum);
+    }
+#endif
+    for (; j < n; j++)
+        block[j] = (((block[j] + tt_float_of_half(x[j])) + tt_float_of_half(y[j])) + tt_float_of_half(z[j])) + tt_float_of_half(w[j]);
+}
+
+static void sums_four_bfloats(float *restrict block, const tt_bfloat *x, const tt_bfloat *y, const tt_bfloat *z, const tt_bfloat *w, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        block[j] = (((block[j] + tt_float_of_bfloat(x[j])) + tt_float_of_bfloat(y[j])) + tt_float_of_bfloat(z[j])) + tt_float_of_bfloat(w[j]);
+}
+
+/* The sums of columns of half precision, 16 rows at a time, as those of the numbers in a buffer. */
+static void sum_half_columns(char *acc, const char *data, npy_intp stride, int64_t rows, int64_t width, tt_dtype type)
+{
+    double *restrict a = (double *)acc;
+    float block[REDUCE_WIDTH];
+    for (int64_t first = 0; first < rows; first += 16) {
+        int64_t end = rows - first < 16 ? rows : first + 16, i = first;
+        for (int64_t j = 0; j < width; j++) block[j] = 0;
+        for (; i + 4 <= end; i += 4) {
+            const char *x = data + i * stride, *y = x + stride, *z = y + stride, *w = z + stride;
+            if (type == TT_F16) sums_four_halves(block, (const tt_half *)x, (const tt_half *)y, (const tt_half *)z, (const tt_half *)w, width);
+            else sums_four_bfloats(block, (const tt_bfloat *)x, (const tt_bfloat *)y, (const tt_bfloat *)z, (const tt_bfloat *)w, width);
+        }
+        for (; i < end; i++) {
+            float line[REDUCE_WIDTH];
+            rows_read_f32(type, data + i * stride, 2, width, line);
+            for (int64_t j = 0; j < width; j++) block[j] += line[j];
+        }
+        for (int64_t j = 0; j < width; j++) a[j] += block[j];
+    }
+}
+
 #define NAME sum_f32
+#define HALF_COLUMNS sum_half_columns
 #define C float
 #define P float
 #define A double
@@ -161,6 +210,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME max_f32
+#define EXTREME ABOVE
 #define C float
 #define P int32_t
 #define A int32_t
@@ -175,6 +225,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME min_f32
+#define EXTREME BELOW
 #define C float
 #define P int32_t
 #define A int32_t
@@ -289,6 +340,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME max_f64
+#define EXTREME ABOVE
 #define C double
 #define P int64_t
 #define A int64_t
@@ -303,6 +355,7 @@ TT_INLINE double sums_unkey_f64(int64_t key)
 #include "fold.inc"
 
 #define NAME min_f64
+#define EXTREME BELOW
 #define C double
 #define P int64_t
 #define A int64_t

@@ -213,6 +213,51 @@ static PyObject *call_complex(PyObject *module, PyObject *const *args, Py_ssize_
 
 /* --- joining ------------------------------------------------------------------------------------------------ */
 
+#define JOINED_MOST 16 /* arrays that are joined row by row */
+
+typedef struct {
+    char *to;
+    npy_intp row; /* bytes of all parts */
+    int parts;
+    const char *from[JOINED_MOST];
+    size_t bytes[JOINED_MOST];
+} join_job;
+
+/* Writes the result from its beginning to its end, in one stream. */
+static void join_rows(int64_t begin, int64_t end, void *context)
+{
+    const join_job *job = context;
+    for (int64_t i = begin; i < end; i++) {
+        char *to = job->to + i * job->row;
+        for (int k = 0; k < job->parts; k++) {
+            memcpy(to, job->from[k] + i * (npy_intp)job->bytes[k], job->bytes[k]);
+            to += job->bytes[k];
+        }
+    }
+}
+
+/* Joins contiguous arrays whose rows are long; false: they are others. */
+static bool joined(PyArrayObject *out, int dim, PyObject *const *items, Py_ssize_t number)
+{
+    join_job job = {.to = PyArray_BYTES(out)};
+    int64_t outer = 1;
+    for (int d = 0; d < dim; d++) outer *= PyArray_DIM(out, d);
+    if (outer < 2 || number > JOINED_MOST || PyArray_SIZE(out) == 0) return false;
+    for (Py_ssize_t k = 0; k < number; k++) {
+        PyArrayObject *part = (PyArrayObject *)items[k];
+        if (PyArray_SIZE(part) == 0) continue;
+        size_t bytes = (size_t)(PyArray_NBYTES(part) / outer);
+        if (!PyArray_IS_C_CONTIGUOUS(part) || bytes < 256) return false;
+        job.from[job.parts] = PyArray_BYTES(part);
+        job.bytes[job.parts++] = bytes;
+        job.row += (npy_intp)bytes;
+    }
+    TT_BEGIN_WORK(PyArray_SIZE(out))
+    tt_parallel_for(0, outer, 65536 / job.row + 1, join_rows, &job);
+    TT_END_WORK
+    return true;
+}
+
 /* cat(tensors, dim): of arrays of one dtype. */
 static PyObject *call_cat(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -249,7 +294,8 @@ static PyObject *call_cat(PyObject *module, PyObject *const *args, Py_ssize_t co
     shape[dim] = total;
     out = tt_empty_of(PyArray_NDIM(like), shape, like);
     if (out == NULL) goto done;
-    for (Py_ssize_t k = 0; k < number; k++) {
+    bool whole = joined(out, (int)dim, items, number);
+    for (Py_ssize_t k = 0; k < number && !whole; k++) {
         PyArrayObject *part = (PyArrayObject *)items[k];
         if (PyArray_NDIM(part) == 1 && PyArray_DIM(part, 0) == 0) continue;
         if (copy_into_part(out, (int)dim, at, part) < 0) goto done;

@@ -2,6 +2,7 @@
 #include "fallback.h"
 
 #define NUMPY(NAME, MODULE, FUNCTION) TT_PYTHON(numpy_##NAME, "tt.backends.cpu." MODULE, FUNCTION)
+NUMPY(empty, "creation", "empty");
 NUMPY(full, "creation", "full");
 NUMPY(ones, "creation", "ones");
 NUMPY(eye, "creation", "eye");
@@ -73,6 +74,16 @@ static PyObject *filled(PyObject *size, double number, tt_dtype dtype, tt_python
     tt_parallel_for(0, n, 8 * GRAIN, fill_part, &f);
     TT_END_WORK
     return (PyObject *)out;
+}
+
+/* empty(size, dtype): in memory that is kept when it is freed, as results are */
+static PyObject *empty(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    npy_intp shape[NPY_MAXDIMS];
+    int ndim = count == 2 && PyArray_DescrCheck(args[1]) ? tt_shape(args[0], shape) : -1;
+    if (ndim < 0) return tt_leave(&numpy_empty, args, count);
+    return (PyObject *)tt_new((PyArray_Descr *)Py_NewRef(args[1]), ndim, shape, NULL);
 }
 
 /* full(size, fill_value, dtype) */
@@ -417,6 +428,7 @@ static PyObject *empty_bytes(PyObject *module, PyObject *count)
 
 static PyMethodDef methods[] = {
     {"empty_bytes", empty_bytes, METH_O, "empty_bytes(count): an array of bytes"},
+    TT_METHOD(empty, "empty(size, dtype)"),
     TT_METHOD(full, "full(size, fill_value, dtype)"),
     TT_METHOD(ones, "ones(size, dtype)"),
     TT_METHOD(eye, "eye(n, m, dtype)"),

@@ -16,12 +16,51 @@ NUMPY(nonzero, "nonzero");
 
 /* --- along one dimension ------------------------------------------------------------------------------------- */
 
+#define ROWS_AHEAD 8     /* rows that are fetched before they are copied: their places are known, processors do not follow them */
+#define FETCHED_MOST 512 /* bytes of a row: of longer ones the processor itself fetches the rest */
+
+/* Copies whole rows; another thread may change a place between its fetching and its use, so fetching looks at its own. */
+static void copy_rows(int64_t begin, int64_t end, void *context)
+{
+    Walk *w = context;
+    const npy_intp stride = w->axis_stride, index_step = w->index_step[0], other_step = w->other_step[0];
+    const size_t bytes = (size_t)(w->size[1] * w->step[1]), fetched = bytes < FETCHED_MOST ? bytes : FETCHED_MOST;
+    const char *index = w->index + begin * index_step;
+    char *other = w->other + begin * other_step;
+    for (int64_t i = begin; i < end; i++, index += index_step, other += other_step) {
+        if (i + ROWS_AHEAD < end) {
+            const int64_t next = tt_place(w, tt_read_place(index + ROWS_AHEAD * index_step));
+            for (size_t b = 0; next >= 0 && b < fetched; b += 64) __builtin_prefetch(w->data + next * stride + b);
+        }
+        const int64_t place = tt_place(w, tt_read_place(index));
+        if (TT_NEVER(place < 0)) { w->wrong = 1; return; }
+        const char *from = w->data + place * stride;
+        if (bytes % 64 == 0 && bytes <= FETCHED_MOST)
+            for (size_t b = 0; b < bytes; b += 64) memcpy(other + b, from + b, 64);
+        else
+            memcpy(other, from, bytes);
+    }
+}
+
+/* Runs a walk over places in a matrix whose rows are contiguous; false: it is another one. */
+static bool copied_rows(Walk *w, npy_intp size)
+{
+    walk_simplify(w);
+    if (w->ndim != 2 || w->step[0] != 0 || w->index_step[1] != 0 || w->step[1] != size || w->other_step[1] != size) return false;
+    TT_BEGIN_WORK(w->total)
+    tt_parallel_for(0, w->size[0], 16384 / w->size[1] + 1, copy_rows, w);
+    TT_END_WORK
+    return true;
+}
+
 /* Runs a walk that reads into `out`; where a place is outside, the NumPy kernel says so. */
 static PyObject *read_into(Walk *w, PyArrayObject *out, tt_python *numpy, PyObject *const *args, Py_ssize_t count)
 {
     w->row = BY_SIZE(gather, PyArray_ITEMSIZE(out));
     /* a walk over no elements looks at no place */
-    if (w->row != NULL && PyArray_SIZE(out) > 0 && w->axis_size > 0 && walk_run(w, false)) return (PyObject *)out;
+    if (w->row != NULL && PyArray_SIZE(out) > 0 && w->axis_size > 0) {
+        if (copied_rows(w, PyArray_ITEMSIZE(out)) ? !w->wrong : walk_run(w, false)) return (PyObject *)out;
+    }
     Py_DECREF(out);
     return tt_leave(numpy, args, count);
 }

@@ -134,6 +134,16 @@ def test_joining_along_any_dimension(dim):
     assert found.flags.c_contiguous
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool", "complex128"])
+def test_joining_contiguous_arrays_of_long_rows(dtype):
+    for widths in ((300, 300), (64, 1000, 0, 257), (400,) * 17, (300, 5)):
+        for shape in ((6, 7), (50,), (1,)):
+            parts = [numbers((*shape, width), dtype) for width in widths]
+            np.testing.assert_array_equal(C.cat(parts, -1), np.concatenate(parts, -1))
+            found = C.cat([*parts, parts[0][..., ::-1]], -1)
+            np.testing.assert_array_equal(found, np.concatenate([*parts, parts[0][..., ::-1]], -1))
+
+
 def test_complex_numbers_from_their_parts():
     a, b = numbers((7, 1), "float32"), numbers((3,), "float32")
     found = C.complex(a, b)

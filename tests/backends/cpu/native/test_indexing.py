@@ -54,6 +54,24 @@ def test_many_places_of_which_one_is_negative_or_outside(dtype):
         same("take", x, places)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "c16"])
+@pytest.mark.parametrize("columns", [1, 3, 16, 32, 64, 65, 200, 1000])
+def test_rows_of_any_width(dtype, columns):
+    x = whole(rng, (40, columns), dtype)
+    for count in (1, 7, 8, 9, 500):
+        places = rng.integers(0, 40, count)
+        same("embedding", x, places, None, False, False)
+        same("index_select", x, 0, places)
+        same("index_select", x[:, ::2], 0, places[::-1])
+        same("index", x, [places])
+        for place in {0, count - 1, count // 2}:  # also where rows are fetched ahead of their turn
+            for wrong in (-1, 40, 2**62, -(2**62)):
+                bad = places.copy()
+                bad[place] = wrong
+                same("embedding", x, bad, None, False, False)
+                same("index_select", x, 0, bad)
+
+
 def indices_of(shape):
     """Yield advanced indices: one tensor, several next to each other or apart, masks over one or all dimensions."""
     mask = rng.random(shape) < 0.3

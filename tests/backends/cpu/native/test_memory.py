@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,12 +115,137 @@ def test_blocks_of_other_sizes_are_let_go_before_all_exceed_what_was_in_use():
 
 
 def test_no_more_is_kept_than_the_limit():
-    M.set_limit(LARGE.nbytes)
+    M.set_limit(2 * LARGE.nbytes)
     kept = [P.neg(LARGE) for _ in range(3)]
     del kept
-    assert M.stats()["cached"] == LARGE.nbytes
+    assert M.stats()["cached"] == 2 * LARGE.nbytes
     M.set_limit(0)
     assert M.stats()["cached"] == 0
+
+
+def resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the system reports no memory of a process"
+)
+def test_a_block_above_half_of_the_limit_goes_back_at_once():
+    M.set_limit(128 << 20)
+    before = resident()
+    block = P.neg(np.broadcast_to(np.ones(1, np.float32), (20 << 20,)))
+    assert resident() > before + (60 << 20)
+    del block
+    assert M.stats()["cached"] == 0
+    assert resident() < before + (20 << 20)
+
+
+def test_blocks_that_nothing_uses_go_back_with_a_later_call():
+    M.set_idle(20)
+    try:
+        kept = [P.neg(LARGE) for _ in range(3)]
+        del kept
+        assert M.stats()["cached"] > 0
+        time.sleep(0.2)
+        P.neg(LARGE[: 1 << 18])
+        assert M.stats()["cached"] <= LARGE.nbytes  # at most what that call itself freed
+    finally:
+        M.set_idle(10_000)
+
+
+def test_many_blocks_of_a_size_are_kept():
+    count = 200
+    kept = [P.neg(LARGE[: 1 << 16]) for _ in range(count)]
+    del kept
+    assert M.stats()["cached"] == count << 18
+    before = M.stats()["reused"]
+    again = [P.neg(LARGE[: 1 << 16]) for _ in range(count)]
+    assert len(again) == M.stats()["reused"] - before == count
+
+
+SHORT_OF_MEMORY = """
+import resource
+import numpy as np
+from tt.backends.cpu.native.loading import load
+
+memory, pointwise = load("memory"), load("pointwise")
+memory.set_limit(1 << 30)
+one = np.broadcast_to(np.ones(1, np.float32), (64 << 20,))
+kept = [pointwise.neg(one), pointwise.neg(one)]
+pages = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (pages + (32 << 20),) * 2)
+del kept
+held = memory.stats()["cached"]
+larger = pointwise.neg(np.broadcast_to(np.ones(1, np.float32), (80 << 20,)))
+print(held, memory.stats()["cached"], int(larger.sum()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of a process's memory is Linux's")
+def test_what_is_kept_goes_back_before_memory_runs_out():
+    held, left, total = map(int, printed_by(SHORT_OF_MEMORY).split())
+    assert held == 2 * (256 << 20)
+    assert (left, total) == (0, -(80 << 20))
+
+
+def test_memory_that_was_resized_is_not_handed_out_unaligned():
+    for count in (3_000_001, 5_000_003):
+        array = P.neg(LARGE)
+        array.resize(count, refcheck=False)
+        del array
+        assert address(P.neg(np.ones(count, np.float32))) % 64 == 0
+
+
+def test_the_counters_of_python_see_results():
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept = P.neg(LARGE)
+        during = tracemalloc.get_traced_memory()[0]
+        del kept
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert during - before >= LARGE.nbytes
+    assert after - before < LARGE.nbytes // 8
+
+
+def test_zeros_are_zeros_after_other_results_were_freed():
+    x = tt.tensor(LARGE)
+    for make in (lambda: tt.zeros(1 << 20), lambda: tt.zeros_like(x), lambda: tt.full((1 << 20,), 0.0)):
+        kept = [tt.exp(x) for _ in range(4)]
+        del kept
+        assert not make().numpy().any()
+
+
+def test_tensors_of_any_content_lie_in_kept_memory():
+    x = tt.tensor(LARGE)
+    makers = {
+        "empty": lambda: tt.empty(1 << 20),
+        "half": lambda: tt.empty(1 << 21, dtype=tt.bfloat16),
+        "empty_like": lambda: tt.empty_like(x),
+        "new_empty": lambda: x.new_empty((1024, 1024)),
+        "empty_strided": lambda: tt.empty_strided((1024, 1024), (1, 1024)),
+        "channels_last": lambda: tt.empty(16, 16, 64, 64, memory_format=tt.channels_last),
+    }
+    for name, make in makers.items():
+        before = M.stats()["in_use"]
+        made = make()
+        assert M.stats()["in_use"] == before + made.numel() * made.element_size(), name
+        assert made.data_ptr() % 64 == 0
+        del made
+        assert M.stats()["in_use"] == before, name
+
+
+def test_memory_of_others_is_neither_counted_nor_kept():
+    before = M.stats()
+    theirs = np.ones(1 << 21, np.float32)
+    x = tt.from_numpy(theirs)
+    assert x.data_ptr() == address(theirs)
+    del x, theirs
+    after = M.stats()
+    assert (after["in_use"], after["cached"]) == (before["in_use"], before["cached"])
 
 
 def test_the_functions_of_the_device_tell():

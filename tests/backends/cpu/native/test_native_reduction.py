@@ -219,3 +219,35 @@ def test_any_view_sums_as_in_numpy(data):
     keepdim = data.draw(st.booleans())
     np.testing.assert_array_equal(NATIVE.sum(x, dim, keepdim), x.sum(dim, keepdims=keepdim))
     np.testing.assert_array_equal(NATIVE.amax(x, dim, keepdim), x.max(dim, keepdims=keepdim))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extremes_of_lines_of_any_length_with_nan_at_any_place(dtype):
+    random = np.random.default_rng(0)
+    for size in (1, 7, 31, 32, 33, 64, 95, 4096, 4097, 8192 + 50):
+        line = random.standard_normal(size).astype(dtype)
+        assert NATIVE.amax(line, (0,), False) == line.max()
+        assert NATIVE.amin(line, (0,), False) == line.min()
+        for fill in (-np.inf, np.inf):
+            same = np.full(size, fill, dtype)
+            assert NATIVE.amax(same, (0,), False) == NATIVE.amin(same, (0,), False) == fill
+        for place in {0, size // 2, size - 1, min(size - 1, 40), min(size - 1, 17)}:
+            strange = line.copy()
+            strange[place] = np.nan
+            assert np.isnan(NATIVE.amax(strange, (0,), False)), (size, place)
+            assert np.isnan(NATIVE.amin(strange, (0,), False)), (size, place)
+            top = line.copy()
+            top[place] = 9
+            assert NATIVE.amax(top, (0,), False) == 9 and NATIVE.amin(-top, (0,), False) == -9, (size, place)
+
+
+@pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 15, 16, 17, 64, 70])
+def test_columns_of_half_precision_of_any_number_of_rows(rows, dtype):
+    whole = np.random.default_rng(0).standard_normal((rows, 1403)).astype(dtype)
+    whole[0, 3], whole[-1, 5] = np.inf, np.nan
+    for array in (whole, whole[:, 1:701], whole[:, :33], whole[:, ::2]):
+        wide = array.astype(np.float64)
+        assert_near(NATIVE.sum(array, (0,), False), wide.sum(0), FLOATING[dtype], dtype)
+        assert_near(NATIVE.mean(array, (0,), False), wide.mean(0), FLOATING[dtype], dtype)
+        assert_near(NATIVE.amax(array, (0,), False), wide.max(0), 0, dtype)

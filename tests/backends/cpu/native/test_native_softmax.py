@@ -110,3 +110,18 @@ def test_what_is_wrong_is_refused():
         NATIVE.softmax(x.astype(np.int64), 0)
     with pytest.raises(ValueError, match="fit"):
         NATIVE.softmax_backward(x, x.T, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize(("rows", "columns"), [(1024, 40), (37, 129), (5, 9000), (300, 17)])
+def test_lines_across_the_memory_order(dtype, rows, columns):
+    x = np.random.default_rng(0).standard_normal((columns, rows)).astype(dtype).T
+    g = np.random.default_rng(1).standard_normal((rows, columns)).astype(dtype)
+    for dim in (0, 1):
+        # Contiguous lines are another path, which computes each line in the same way.
+        along = np.ascontiguousarray(np.moveaxis(x, dim, -1))
+        y = NATIVE.softmax(along, -1)
+        np.testing.assert_array_equal(NATIVE.softmax(x, dim), np.moveaxis(y, -1, dim))
+        found = NATIVE.softmax_backward(g, np.moveaxis(y, -1, dim), dim)
+        slope = NATIVE.softmax_backward(np.ascontiguousarray(np.moveaxis(g, dim, -1)), y, -1)
+        np.testing.assert_allclose(found, np.moveaxis(slope, -1, dim), rtol=2e-3, atol=2e-3)
