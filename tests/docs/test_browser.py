@@ -224,10 +224,11 @@ def test_the_matrix_filters_and_sorts(visitor: Visitor) -> None:
 
 @pytest.mark.parametrize("screen", WIDTHS)
 def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
-    browser: Any, address: str, screen: str
+    browser: Any, address: str, root: Path, screen: str
 ) -> None:
     visitor = Visitor(browser, address, viewport={"width": WIDTHS[screen], "height": 844})
     wide, colours = [], set()
+    screenshots = root / "build" / "screenshots"
     for name in LOOKED_AT:
         page = visitor.open(name)
         for scheme in ("light", "dark"):
@@ -238,6 +239,8 @@ def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
             if excess > 0:
                 wide.append(f"{name}: {excess} pixels")
             colours.add((scheme, *page.evaluate(BRIGHTNESS)))
+            picture = f"{name.removesuffix('.html').replace('/', '.')}-{screen}-{scheme}.png"
+            page.screenshot(path=screenshots / picture)
     visitor.context.close()
     assert not wide and not visitor.wrong
     assert {scheme for scheme, _, _ in colours} == {"light", "dark"}
