@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tt.core.reports.coverage.words import dtypes_in_words
 from tt.core.schema.classes import dtype_names
 from tt.core.schema.model import MISSING, RESULTS
-from tt.core.schema.operator_texts import common_meanings, meaning, operator_text, result_shape
+from tt.core.schema.operator_texts import common_meanings, meaning, operator_text, result_dtype, result_shape
 from tt.core.schema.stub_render import type_text
 
 if TYPE_CHECKING:
@@ -136,7 +136,9 @@ def results(definition: OpDefinition) -> list[str]:
 
 def _dtype_words(word: str, definition: OpDefinition) -> str:
     if word == "default" and definition.kind == "composite" and not definition.promote:
-        return "that of the operators that it is composed of; usually that of the input"
+        if definition.signature.namespace != "tt":
+            return "that of the operators that it is composed of"
+        return result_dtype(definition) or "that of the input"
     if word == "default" and len(definition.promote) == 1:
         return "that of the input"
     return RESULTS.get(word, word)

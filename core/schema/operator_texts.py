@@ -1,7 +1,7 @@
 """Documentation of operators that ops.yaml does not have: formulas, the meanings of parameters, related operators.
 
-The texts are YAML files in `core/schema/texts`, one for each family, and four kinds that serve all families:
-`common.yaml` has the meanings of parameters by their names, `shapes.yaml` the shapes of results, `related.yaml` groups
+The texts are YAML files in `core/schema/texts`, one for each family, and those that serve all families: `common.yaml`
+has the meanings of parameters by their names, `shapes.yaml` and `dtypes.yaml` those of results, `related.yaml` groups
 of operators that name each other, and `examples/` further examples.  They are read when documentation is needed, never
 by `import tt`.
 """
@@ -27,17 +27,19 @@ __all__ = [
     "SHARED",
     "OperatorText",
     "common_meanings",
+    "dtypes",
     "entries",
     "further_examples",
     "groups",
     "meaning",
     "operator_text",
+    "result_dtype",
     "result_shape",
     "shapes",
 ]
 
 FOLDER: Final = Path(__file__).with_name("texts")
-NOT_FAMILIES: Final = frozenset({"common.yaml", "shapes.yaml", "related.yaml"})
+NOT_FAMILIES: Final = frozenset({"common.yaml", "shapes.yaml", "dtypes.yaml", "related.yaml"})
 """The files that serve all families."""
 FIELDS: Final = ("formula", "parameters", "notes", "errors", "see", "plot")
 """The keys of an operator's entry."""
@@ -134,8 +136,18 @@ def _relatives() -> Mapping[str, tuple[str, ...]]:
 @cache
 def shapes() -> Mapping[str, str]:
     """Return the shapes of results, by the names of shape rules, operators and overloads."""
+    return _by_names("shapes.yaml")
+
+
+@cache
+def dtypes() -> Mapping[str, str]:
+    """Return the dtypes of results of composites, by the names of operators and overloads."""
+    return _by_names("dtypes.yaml")
+
+
+def _by_names(file: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for names, text in _read(FOLDER / "shapes.yaml").items():
+    for names, text in _read(FOLDER / file).items():
         found.update((name.strip(), text) for name in names.split(","))
     return found
 
@@ -167,6 +179,22 @@ def result_shape(definition: OpDefinition) -> str:
     if isinstance(definition.meta, str):
         named.append(definition.meta)
     return next((shapes()[name] for name in named if name in shapes()), "")
+
+
+def result_dtype(definition: OpDefinition) -> str:
+    """Return the dtype of a composite's result in words; empty where the texts have none.
+
+    Examples
+    --------
+    >>> from tt.core.schema.operator_texts import result_dtype
+    >>> from tt.core.schema.snapshot import definitions
+    >>> result_dtype(definitions()["isclose"])
+    'bool'
+    """
+    signature = definition.signature
+    if signature.namespace != "tt":
+        return ""
+    return dtypes().get(definition.name, dtypes().get(signature.name, ""))
 
 
 def operator_text(definition: OpDefinition) -> OperatorText:

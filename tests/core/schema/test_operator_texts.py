@@ -15,6 +15,7 @@ from tt.core.schema.operator_texts import (
     FIELDS,
     FOLDER,
     common_meanings,
+    dtypes,
     entries,
     groups,
     meaning,
@@ -100,6 +101,17 @@ def test_shapes_are_of_shape_rules_and_operators_that_exist():
     rules = {d.meta for d in definitions().values() if isinstance(d.meta, str)}
     assert not set(shapes()) - rules - NAMES
     assert not [text for text in shapes().values() if text.endswith(".") or text[:1].isupper()]
+
+
+def test_dtypes_are_of_composites_that_exist():
+    promised = {
+        name
+        for d in definitions().values()
+        if d.kind == "composite" and not d.promote
+        for name in (d.name, d.signature.name)
+    }
+    assert not set(dtypes()) - promised
+    assert not [text for text in dtypes().values() if text.endswith(".") or text[:1].isupper()]
 
 
 def test_an_overload_has_the_shape_of_its_own_entry_first():
