@@ -104,7 +104,7 @@ def results(definition: OpDefinition) -> list[str]:
     >>> from tt.core.reports.operator_words import results
     >>> from tt.core.schema.snapshot import definitions
     >>> results(definitions()["exp"])
-    ['dtype: the promoted dtype; bools and integers become the default dtype', 'shape: that of the first tensor']
+    ['dtype: that of the input; bools and integers become the default dtype', 'shape: that of the first tensor']
     """
     returns = definition.signature.returns
     found = []
@@ -139,9 +139,9 @@ def _dtype_words(word: str, definition: OpDefinition) -> str:
         if definition.signature.namespace != "tt":
             return "that of the operators that it is composed of"
         return result_dtype(definition) or "that of the input"
-    if word == "default" and len(definition.promote) == 1:
-        return "that of the input"
-    return RESULTS.get(word, word)
+    words = RESULTS.get(word, word)
+    # One argument promotes with none.
+    return words.replace("the promoted dtype", "that of the input") if len(definition.promote) == 1 else words
 
 
 def errors(definition: OpDefinition) -> dict[str, str]:
