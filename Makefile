@@ -24,7 +24,7 @@ TT_BUILD ?= $(or $(INSTALLED),auto)
 export TT_BUILD
 STAMP := $(VENV)/.installed-$(TT_BUILD)-$(ENTRIES)
 
-.PHONY: help demo test test-slice test-all test-sweep test-sanitized fuzz develop native lint types format docs wheel coverage bench clean
+.PHONY: help demo test test-slice test-all test-sweep test-sanitized fuzz develop native lint types format docs browser wheel wheels coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -103,8 +103,17 @@ docs: $(STAMP) $(VENV)/.documentation ## the documentation as a site with search
 	$(BIN)/sphinx-build -j auto -b html -c docs --fail-on-warning --keep-going --quiet . build/site
 	@echo "build/site/index.html"
 
+browser: build/site/searchindex.js $(VENV)/.browser ## look at the site in Chromium; screenshots in build/screenshots
+	$(PYTEST) -m browser -rs tests/docs/test_browser.py $(PYTEST_OPTIONS)
+
+build/site/searchindex.js:
+	@$(MAKE) --no-print-directory docs
+
 wheel: $(STAMP) ## build the wheel and the source distribution into dist/
 	TT_BUILD=$(WHEEL_BUILD) $(BIN)/python -m build --no-isolation --outdir dist .
+
+wheels: ## build a compiled wheel for each Python that is installed, and try it where no compiler is
+	PYTHONS="$(PYTHONS)" .ci/wheels
 
 coverage: $(STAMP) ## the tests, and which lines they did not run
 	TT_COMPILED=0 $(PYTEST) --cov --cov-report=term --cov-report=html
@@ -129,6 +138,10 @@ $(STAMP): $(BIN)/python pyproject.toml hatch_build.py
 
 $(VENV)/.tools: $(BIN)/python pyproject.toml
 	$(call install,project.optional-dependencies.lint)
+	@touch $@
+
+$(VENV)/.browser: $(BIN)/python pyproject.toml
+	$(call install,project.optional-dependencies.browser)
 	@touch $@
 
 $(VENV)/.documentation: $(BIN)/python pyproject.toml

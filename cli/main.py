@@ -73,15 +73,28 @@ def build() -> typer.Typer:
     app.callback(
         epilog=examples("tt demo", "tt ops show softmax", "tt ops explain add cpu:float32 cpu:int64")
     )(root)
-    app.add_typer(ops.app, name="ops")
-    app.add_typer(plugins.app, name="plugins")
-    app.add_typer(new.app, name="new")
-    app.add_typer(cuda.app, name="cuda")
-    app.command("env", epilog=examples("tt env", "tt env --json"))(env.env)
-    app.command("demo", epilog=examples("tt demo", "tt demo --seeds 5 --mask softmax"))(demo.demo)
-    app.command("port", epilog=examples("tt port model.py", "tt port --write train.py model.py"))(port.port)
+    app.add_typer(ops.app, name="ops", short_help="Operators: list, show, explain, check, coverage, pages.")
+    app.add_typer(plugins.app, name="plugins", short_help="Installed plugins: list, show.")
+    app.add_typer(new.app, name="new", short_help="Write a package with an operator or a backend.")
+    app.add_typer(cuda.app, name="cuda", short_help="Compile CUDA kernels ahead.")
+    app.command(
+        "env",
+        short_help="Show versions and settings, for a bug report.",
+        epilog=examples("tt env", "tt env --json"),
+    )(env.env)
+    app.command(
+        "demo",
+        short_help="Train a network to read handwritten digits.",
+        epilog=examples("tt demo", "tt demo --seeds 5 --mask softmax"),
+    )(demo.demo)
+    app.command(
+        "port",
+        short_help="Swap the imports of PyTorch programs.",
+        epilog=examples("tt port model.py", "tt port --write train.py model.py"),
+    )(port.port)
     app.command(
         "run",
+        short_help="Start a program on several ranks, as torchrun does.",
         context_settings={
             "ignore_unknown_options": True,
             "allow_interspersed_args": False,

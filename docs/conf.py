@@ -38,6 +38,7 @@ html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "tt"
 html_copy_source = False
+html_show_copyright = False  # LICENSE has it
 smartquotes = False  # quotes are often those of a string
 html_additional_pages = {"index": "landing.html"}
 html_context = {"landing": landing()}

@@ -200,7 +200,13 @@ def _functions(builder: KernelBuilder) -> None:
     builder.kernel("sigmoid", lambda self: _sigmoid(builder, self), dtypes="floating")
     builder.kernel("sigmoid", lambda self: 1 / (1 + xp.exp(-self)), dtypes="complex")
     builder.kernel("erf", lambda self: erf(builder, self), dtypes="floating")
-    builder.kernel("round", lambda self: xp.round(self), dtypes="real_number")
+
+    @builder.kernel("round", dtypes="real_number")
+    def round_to_integers(self: Any) -> Any:
+        rounded = xp.round(self)
+        return (
+            xp.asarray(rounded, copy=True) if rounded is self else rounded
+        )  # NumPy 2.1 returns integers themselves
 
     @builder.kernel("round", dtypes="floating")
     def round_decimals(self: Any, decimals: int) -> Any:

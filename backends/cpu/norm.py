@@ -25,7 +25,10 @@ def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
     if isinstance(ord, complex):
         raise TypeError("an order that is not a real number, which the shape rule refuses")
     if ord == 0:
-        return np.count_nonzero(self, axis=axis, keepdims=keepdim).astype(self.real.dtype)
+        counts = np.asarray(
+            np.count_nonzero(self, axis=axis, keepdims=keepdim)
+        )  # without axes, NumPy 2.1 returns an int
+        return counts.astype(self.real.dtype)
     size = np.abs(self)
     if ord == 1:
         return total(size, axis, keepdim)

@@ -171,7 +171,9 @@ for _name, _reduce, _position in (
 
 @cpu.kernel("count_nonzero", half="native")
 def count_nonzero(self: Array, dim: Any) -> Any:
-    return np.count_nonzero(self, axis=axes(dim, self.ndim))
+    return np.asarray(
+        np.count_nonzero(self, axis=axes(dim, self.ndim))
+    )  # without axes, NumPy 2.1 returns an int
 
 
 @cpu.kernel("trace", dtypes="number")

@@ -12,12 +12,14 @@ __all__ = ["app"]
 app = typer.Typer()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=examples("tt cuda warmup"))
 def cuda(context: typer.Context) -> None:
     """The kernels of CUDA on this machine."""
     help_if_alone(context)
 
 
-app.command("warmup", epilog=examples("tt cuda warmup", "tt cuda warmup --arch sm_90 --dtype float32"))(
-    warmup
-)
+app.command(
+    "warmup",
+    short_help="Compile the kernels that programs run most.",
+    epilog=examples("tt cuda warmup", "tt cuda warmup --arch sm_90 --dtype float32"),
+)(warmup)

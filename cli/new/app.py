@@ -13,14 +13,22 @@ __all__ = ["app"]
 app = typer.Typer()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples("tt new op acme::twice", "tt new backend npu --library array_api_strict"),
+)
 def new(context: typer.Context) -> None:
     """Packages for tt that pass their own tests from the first minute."""
     help_if_alone(context)
 
 
-app.command("backend", epilog=examples("tt new backend npu --library array_api_strict"))(backend)
+app.command(
+    "backend",
+    short_help="Write a package with a backend.",
+    epilog=examples("tt new backend npu --library array_api_strict"),
+)(backend)
 app.command(
     "op",
+    short_help="Write a package with an operator.",
     epilog=examples("tt new op acme::twice", "tt new op acme::twice --directory work/acme --license MIT"),
 )(op)

@@ -17,28 +17,41 @@ __all__ = ["app"]
 app = typer.Typer()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=examples("tt ops show softmax", "tt ops coverage"))
 def ops(context: typer.Context) -> None:
     """The operators: what there is, who serves it, and whether all is as it should be."""
     help_if_alone(context)
 
 
 app.command(
-    "list", epilog=examples("tt ops list --missing --backend cuda", "tt ops list --kind reduction --json")
+    "list",
+    short_help="List the operators, with filters.",
+    epilog=examples("tt ops list --missing --backend cuda", "tt ops list --kind reduction --json"),
 )(list_ops)
-app.command("show", epilog=examples("tt ops show softmax", "tt ops show max.dim"))(show)
-app.command("check", epilog=examples("tt ops check", "tt ops check --backend cpu --run --ops 'linalg_*'"))(
-    check
-)
+app.command(
+    "show",
+    short_help="Show an operator and who serves it.",
+    epilog=examples("tt ops show softmax", "tt ops show max.dim"),
+)(show)
+app.command(
+    "check",
+    short_help="Check schema, registrations and results.",
+    epilog=examples("tt ops check", "tt ops check --backend cpu --run --ops 'linalg_*'"),
+)(check)
 app.command(
     "explain",
+    short_help="Show how a call would be resolved, and why.",
     epilog=examples(
         "tt ops explain add cpu:float32 cpu:int64", "tt ops explain mul 'cpu:float32[2,3]+autograd' 2.5"
     ),
 )(explain)
-app.command("coverage", epilog=examples("tt ops coverage", "tt ops coverage --html coverage.html"))(
-    show_coverage
-)
 app.command(
-    "pages", epilog=examples("tt ops pages build/pages", "tt ops pages docs/operators --namespace acme")
+    "coverage",
+    short_help="Show how each backend serves each operator.",
+    epilog=examples("tt ops coverage", "tt ops coverage --html coverage.html"),
+)(show_coverage)
+app.command(
+    "pages",
+    short_help="Write a page for each operator.",
+    epilog=examples("tt ops pages build/pages", "tt ops pages docs/operators --namespace acme"),
 )(write_pages)

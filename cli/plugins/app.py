@@ -13,11 +13,19 @@ __all__ = ["app"]
 app = typer.Typer()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=examples("tt plugins list", "tt plugins show cpu"))
 def plugins(context: typer.Context) -> None:
     """The plugins that bring devices, layouts, layers and operators."""
     help_if_alone(context)
 
 
-app.command("list", epilog=examples("tt plugins list", "tt plugins list --activate"))(list_plugins)
-app.command("show", epilog=examples("tt plugins show cpu --activate"))(show)
+app.command(
+    "list",
+    short_help="List the installed plugins with their state.",
+    epilog=examples("tt plugins list", "tt plugins list --activate"),
+)(list_plugins)
+app.command(
+    "show",
+    short_help="Show what a plugin declares and registers.",
+    epilog=examples("tt plugins show cpu --activate"),
+)(show)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tt.core.reports.coverage.words import dtypes_in_words
 from tt.core.schema.classes import dtype_names
 from tt.core.schema.model import MISSING, RESULTS
-from tt.core.schema.operator_texts import common_meanings, meaning, operator_text
+from tt.core.schema.operator_texts import common_meanings, meaning, operator_text, result_dtype, result_shape
 from tt.core.schema.stub_render import type_text
 
 if TYPE_CHECKING:
@@ -20,27 +20,6 @@ Parameter = tuple[str, str, str, str]
 """Name, type, default (or an empty text) and meaning."""
 
 _WORDS: Final = {"Scalar": "number", "any": "object"}
-_SHAPES: Final = {
-    "broadcast": "that to which the tensors broadcast",
-    "same": "that of the first tensor",
-    "like": "that of the first tensor",
-    "full_like": "that of the first tensor",
-    "randint_like": "that of the first tensor",
-    "broadcast_to_self": "that of the first tensor",
-    "sized": "`size`",
-    "empty": "`size`",
-    "scalar": "no dimensions",
-    "reduce_all": "no dimensions",
-    "reduce": "that of the input without the reduced dimensions, or with size 1 for them if `keepdim` is true",
-    "reduce_nonempty": "that of the input without the reduced dimensions, or with size 1 for them if `keepdim` is true",
-    "reduce_two": "that of the input without the reduced dimensions, or with size 1 for them if `keepdim` is true",
-    "reduce_with_indices": "that of the input without `dim`, or with size 1 for it if `keepdim` is true",
-    "scan": "that of the input",
-    "scan_with_indices": "that of the input",
-    "softmax": "that of the input",
-    "data_dependent": "it depends on the values",
-}
-"""The shapes of results by the name of the shape rule, where a sentence can say it."""
 _DIMS: Final = frozenset({"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "dimension"})
 
 
@@ -67,8 +46,10 @@ def _name(index: int, argument: Argument) -> str:
     return "input" if index == 0 and argument.name == "self" else argument.name
 
 
-def python_signature(title: str, definition: OpDefinition) -> str:
+def python_signature(title: str, definition: OpDefinition, width: int | None = None) -> str:
     """Return how Python writes the signature of an overload, below the name of its page.
+
+    One that is longer than `width` gets a line for each parameter.
 
     Examples
     --------
@@ -92,7 +73,11 @@ def python_signature(title: str, definition: OpDefinition) -> str:
         type_words(r.type) if not r.type.list else "tuple[Tensor, ...]" for r in definition.signature.returns
     ]
     result = returns[0] if len(returns) == 1 else f"tuple[{', '.join(returns)}]" if returns else "None"
-    return f"{title}({', '.join(parts)}) -> {result}"
+    line = f"{title}({', '.join(parts)}) -> {result}"
+    if width is None or len(line) <= width:
+        return line
+    lines = [f"    {part}," for part in parts]
+    return "\n".join([f"{title}(", *lines, f") -> {result}"])
 
 
 def _out_type(definition: OpDefinition) -> str:
@@ -119,7 +104,7 @@ def results(definition: OpDefinition) -> list[str]:
     >>> from tt.core.reports.operator_words import results
     >>> from tt.core.schema.snapshot import definitions
     >>> results(definitions()["exp"])
-    ['dtype: the promoted dtype; bools and integers become the default dtype', 'shape: that of the first tensor']
+    ['dtype: that of the input; bools and integers become the default dtype', 'shape: that of the first tensor']
     """
     returns = definition.signature.returns
     found = []
@@ -139,8 +124,8 @@ def results(definition: OpDefinition) -> list[str]:
         found.append(f"dtype: {next(iter(said.values()))}")
     else:
         found += [f"dtype of `{name}`: {text}" for name, text in said.items()]
-    shape = _SHAPES.get(definition.meta) if isinstance(definition.meta, str) else None
-    if shape and "keepdim" in shape and definition.signature.argument("keepdim") is None:
+    shape = result_shape(definition)
+    if "keepdim" in shape and definition.signature.argument("keepdim") is None:
         shape = "no dimensions"
     if shape:
         found.append(f"shape: {shape}")
@@ -151,10 +136,12 @@ def results(definition: OpDefinition) -> list[str]:
 
 def _dtype_words(word: str, definition: OpDefinition) -> str:
     if word == "default" and definition.kind == "composite" and not definition.promote:
-        return "that of the operators that it is composed of; usually that of the input"
-    if word == "default" and len(definition.promote) == 1:
-        return "that of the input"
-    return RESULTS.get(word, word)
+        if definition.signature.namespace != "tt":
+            return "that of the operators that it is composed of"
+        return result_dtype(definition) or "that of the input"
+    words = RESULTS.get(word, word)
+    # One argument promotes with none.
+    return words.replace("the promoted dtype", "that of the input") if len(definition.promote) == 1 else words
 
 
 def errors(definition: OpDefinition) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Documentation of operators that ops.yaml does not have: formulas, the meanings of parameters, related operators.
 
-The texts are YAML files in `core/schema/texts`, one for each family, and `common.yaml` with the meanings of parameters
-by their names.  They are read when documentation is needed, never by `import tt`.
+The texts are YAML files in `core/schema/texts`, one for each family, and those that serve all families: `common.yaml`
+has the meanings of parameters by their names, `shapes.yaml` and `dtypes.yaml` those of results, `related.yaml` groups
+of operators that name each other, and `examples/` further examples.  They are read when documentation is needed, never
+by `import tt`.
 """
 
 from __future__ import annotations
@@ -21,15 +23,24 @@ if TYPE_CHECKING:
 __all__ = [
     "FIELDS",
     "FOLDER",
+    "NOT_FAMILIES",
     "SHARED",
     "OperatorText",
     "common_meanings",
+    "dtypes",
     "entries",
+    "further_examples",
+    "groups",
     "meaning",
     "operator_text",
+    "result_dtype",
+    "result_shape",
+    "shapes",
 ]
 
 FOLDER: Final = Path(__file__).with_name("texts")
+NOT_FAMILIES: Final = frozenset({"common.yaml", "shapes.yaml", "dtypes.yaml", "related.yaml"})
+"""The files that serve all families."""
 FIELDS: Final = ("formula", "parameters", "notes", "errors", "see", "plot")
 """The keys of an operator's entry."""
 SHARED: Final = frozenset({
@@ -53,7 +64,7 @@ class OperatorText:
     errors : mapping of str to str
         Errors of `tt.errors`, and when they are raised.
     see : tuple of str
-        Related operators, and other public names after `tt.`.
+        Related operators, and other public names after `tt.`: those of the entry, then those of the operator's groups.
     plot : tuple of float
         From where to where a function of one variable is drawn, perhaps followed by the range of its values.
     """
@@ -66,22 +77,22 @@ class OperatorText:
     plot: tuple[float, ...] = ()
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> Any:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
-    return found
+    return yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
 
 
 @cache
 def common_meanings() -> Mapping[str, Any]:
     """Return the common meanings: a text for each name, or one for each type with `else` for all others."""
-    return _read(FOLDER / "common.yaml")
+    found: Mapping[str, Any] = _read(FOLDER / "common.yaml")
+    return found
 
 
 def entries() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield the entries of the families: file, operator or overload, fields.  A key may name several operators."""
     for file in sorted(FOLDER.glob("*.yaml")):
-        if file.name != "common.yaml":
+        if file.name not in NOT_FAMILIES:
             for names, fields in _read(file).items():
                 for name in names.split(","):
                     yield file.name, name.strip(), fields
@@ -106,6 +117,86 @@ def _add(known: dict[str, Any], fields: Mapping[str, Any]) -> None:
             known[key] = value
 
 
+@cache
+def groups() -> tuple[tuple[str, ...], ...]:
+    """Return the groups of operators that name each other."""
+    return tuple(tuple(group) for group in _read(FOLDER / "related.yaml"))
+
+
+@cache
+def _relatives() -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for group in groups():
+        for name in group:
+            if not name.startswith("tt."):
+                found.setdefault(name, {}).update((other, None) for other in group if other != name)
+    return {name: tuple(others) for name, others in found.items()}
+
+
+@cache
+def shapes() -> Mapping[str, str]:
+    """Return the shapes of results, by the names of shape rules, operators and overloads."""
+    return _by_names("shapes.yaml")
+
+
+@cache
+def dtypes() -> Mapping[str, str]:
+    """Return the dtypes of results of composites, by the names of operators and overloads."""
+    return _by_names("dtypes.yaml")
+
+
+def _by_names(file: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for names, text in _read(FOLDER / file).items():
+        found.update((name.strip(), text) for name in names.split(","))
+    return found
+
+
+@cache
+def further_examples() -> Mapping[str, str]:
+    """Return the examples that operators have besides those of ops.yaml, by operator."""
+    found: dict[str, str] = {}
+    for file in sorted((FOLDER / "examples").glob("*.yaml")):
+        found.update(_read(file))
+    return found
+
+
+def result_shape(definition: OpDefinition) -> str:
+    """Return the shape of the result in words; empty where the texts have none.
+
+    Examples
+    --------
+    >>> from tt.core.schema.operator_texts import result_shape
+    >>> from tt.core.schema.snapshot import definitions
+    >>> result_shape(definitions()["mm"])
+    '(n, p) for matrices (n, m) and (m, p)'
+    """
+    signature = definition.signature
+    if signature.namespace != "tt":
+        named: list[str] = []
+    else:
+        named = [definition.name, signature.name]
+    if isinstance(definition.meta, str):
+        named.append(definition.meta)
+    return next((shapes()[name] for name in named if name in shapes()), "")
+
+
+def result_dtype(definition: OpDefinition) -> str:
+    """Return the dtype of a composite's result in words; empty where the texts have none.
+
+    Examples
+    --------
+    >>> from tt.core.schema.operator_texts import result_dtype
+    >>> from tt.core.schema.snapshot import definitions
+    >>> result_dtype(definitions()["isclose"])
+    'bool'
+    """
+    signature = definition.signature
+    if signature.namespace != "tt":
+        return ""
+    return dtypes().get(definition.name, dtypes().get(signature.name, ""))
+
+
 def operator_text(definition: OpDefinition) -> OperatorText:
     """Return the text of the files about an overload: the entry of its operator, then its own.
 
@@ -128,7 +219,7 @@ def operator_text(definition: OpDefinition) -> OperatorText:
         known.get("parameters", {}),
         tuple(known.get("notes", ())),
         known.get("errors", {}),
-        tuple(known.get("see", ())),
+        tuple(dict.fromkeys([*known.get("see", ()), *_relatives().get(signature.name, ())])),
         tuple(known.get("plot", ())),
     )
 

@@ -5,15 +5,18 @@ A page has `<!-- picture: NAME -->`; a function of that name without parameters 
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tutorials
 from drawing import Picture
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 MARKER = re.compile(r"^<!-- picture: (\w+) -->$", re.M)
 
 
@@ -124,24 +127,52 @@ def plugin() -> Picture:
     return picture
 
 
-def speed() -> Picture:
-    """Draw the table of README.md: times of tt as parts of those of PyTorch."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([a-z ]+) \| (\d\.\d+) \| \d\.\d+ \|", text, re.M)
-    picture = Picture(
-        "Time of tt as a part of the time of PyTorch, geometric means: " + ", ".join(map(" ".join, rows))
-    )
-    scale = 420
-    for number, (name, ratio) in enumerate(rows):
-        y = number * 30
-        picture.text(0, y + 16, name)
-        bar = f'<rect class="taken" x="190" y="{y + 3}" width="{float(ratio) * scale:g}" height="18" rx="3"/>'
-        picture.parts.append(bar)
-        picture.text(196 + float(ratio) * scale, y + 16, ratio)
-    bottom = len(rows) * 30
-    picture.parts.append(f'<path d="M{190 + scale} 0V{bottom}" stroke-dasharray="4 3"/>')
-    picture.text(190 + scale - 50, bottom + 14, "PyTorch = 1")
+def speed(folder: Path = RESULTS) -> Picture:
+    """Draw the published means, times of tt as parts of those of PyTorch: a bar for each measured instruction set."""
+    reports = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("report*.json"))]
+    levels = [level_of(report["environment"]) for report in reports]
+    means = [means_of(report["suites"]) for report in reports]
+    said = [
+        f"{level}: " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in found.items())
+        for level, found in zip(levels, means, strict=True)
+    ]
+    picture = Picture("Time of tt as a part of the time of PyTorch, geometric means; " + "; ".join(said))
+    left, scale, bar = 190, 420, 24
+    y = 0
+    for name in means[0]:
+        picture.text(0, y + 14, name)
+        for level, found in zip(levels, means, strict=True):
+            if name in found:
+                width = found[name] * scale
+                picture.parts.append(
+                    f'<rect class="taken" x="{left}" y="{y + 1}" width="{width:g}" height="18" rx="3"/>'
+                )
+                picture.text(left + 6 + width, y + 14, f"{found[name]:.2f}")
+                picture.text(left + 6, y + 14, level, ' class="faint"')
+                y += bar
+        y += 6
+    picture.parts.append(f'<path d="M{left + scale} 0V{y}" stroke-dasharray="4 3"/>')
+    picture.text(left + scale - 50, y + 14, "PyTorch = 1")
     return picture
+
+
+def means_of(suites: dict[str, Any]) -> dict[str, float]:
+    """Return the geometric mean of each group that has a target."""
+    groups = [group for suite in suites.values() for group in suite["groups"].items()]
+    return {name: found["geometric_mean"]["torch"] for name, found in groups if found["aim"] is not None}
+
+
+def level_of(environment: dict[str, str]) -> str:
+    """Return the instruction set of a report: the one that it was held to, or the one that the kernels ran in."""
+    words = f"{environment.get('instruction set', '')} {environment['form in detail']}"
+    known = {
+        "avx2": "AVX2",
+        "baseline": "baseline",
+        "avx512": "AVX-512",
+        "x86-64-v4": "AVX-512",
+        "x86-64-v3": "AVX2",
+    }
+    return next((shown for word, shown in known.items() if word in words), "")
 
 
 PICTURES: dict[str, Callable[[], Picture | str]] = {

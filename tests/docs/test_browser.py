@@ -1,10 +1,12 @@
 """The built site in a browser: Chromium, driven by Playwright, reads it from a server of this process.
 
-`make docs` builds the site.  Without it, without Chromium or without `pip install tt-tensor[browser]` these tests skip.
+`make docs` builds the site.  Without it, without Chromium or without `pip install tt-tensor[browser]` these tests skip,
+or fail if they were asked for by their marker, as `make browser` does.  They leave screenshots in build/screenshots.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 import threading
@@ -13,7 +15,7 @@ from functools import partial
 from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
 import pytest
@@ -37,16 +39,21 @@ LOOKED_AT: Final = (
 )  # fmt: skip
 
 
+def lacks(config: pytest.Config, reason: str) -> NoReturn:
+    """Skip a test for a reason; fail if the tests of the site were asked for."""
+    (pytest.fail if config.option.markexpr == "browser" else pytest.skip)(reason)
+
+
 @pytest.fixture(scope="module")
-def site(root: Path) -> Path:
+def site(root: Path, pytestconfig: pytest.Config) -> Path:
     """The built site."""
     folder = root / "build" / "site"
     index = folder / "searchindex.js"  # which is written last
     if not index.is_file():
-        pytest.skip("build/site is missing: run make docs")
+        lacks(pytestconfig, "build/site is missing: run make docs")
     sources = [root / "docs" / "conf.py", *root.glob("docs/*.md"), *root.glob("docs/site/*.*")]
     if index.stat().st_mtime < max(path.stat().st_mtime for path in sources):
-        pytest.skip("build/site is older than docs/: run make docs")
+        lacks(pytestconfig, "build/site is older than docs/: run make docs")
     return folder
 
 
@@ -69,13 +76,14 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser(pytestconfig: pytest.Config) -> Iterator[Any]:
     """Chromium with an empty profile."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is missing: install the extra browser"
-    )
+    try:
+        playwright = importlib.import_module("playwright.sync_api")
+    except ImportError:
+        lacks(pytestconfig, "playwright is missing: install the extra browser")
     if CHROMIUM is None:
-        pytest.skip("Chromium is missing")
+        lacks(pytestconfig, "Chromium is missing")
     with playwright.sync_playwright() as program:
         chromium = program.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield chromium
@@ -224,10 +232,11 @@ def test_the_matrix_filters_and_sorts(visitor: Visitor) -> None:
 
 @pytest.mark.parametrize("screen", WIDTHS)
 def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
-    browser: Any, address: str, screen: str
+    browser: Any, address: str, root: Path, screen: str
 ) -> None:
     visitor = Visitor(browser, address, viewport={"width": WIDTHS[screen], "height": 844})
     wide, colours = [], set()
+    screenshots = root / "build" / "screenshots"
     for name in LOOKED_AT:
         page = visitor.open(name)
         for scheme in ("light", "dark"):
@@ -238,6 +247,8 @@ def test_no_page_is_wider_than_the_screen_and_the_colours_follow_the_reader(
             if excess > 0:
                 wide.append(f"{name}: {excess} pixels")
             colours.add((scheme, *page.evaluate(BRIGHTNESS)))
+            picture = f"{name.removesuffix('.html').replace('/', '.')}-{screen}-{scheme}.png"
+            page.screenshot(path=screenshots / picture)
     visitor.context.close()
     assert not wide and not visitor.wrong
     assert {scheme for scheme, _, _ in colours} == {"light", "dark"}

@@ -44,7 +44,11 @@ def test_the_first_sentence_of_a_page_stands_alone(wanted):
 
 def test_a_page_describes_parameters_results_errors_relatives_and_code(wanted):
     page = Page(None, wanted["softmax.md"])
-    assert "tt.softmax(input: Tensor, dim: int, dtype: dtype | None = None, *, out" in page.code
+    assert (
+        "tt.softmax(\n    input: Tensor,\n    dim: int,\n    dtype: dtype | None = None,\n    *,\n    out"
+        in page.code
+    )
+    assert page.section("Examples").text.count(">>>") >= 3
     assert "- **dim** (`int`): Along which dimension the results add to 1." in page.section("Parameters").text
     assert "shape: that of the input" in page.section("Result").text
     assert page.section("Errors").mentions("DimensionError")
@@ -80,6 +84,17 @@ def test_families_that_formulas_say_best_have_them():
     for kind in ("activation", "loss", "normalization", "special"):
         names = [name for file, name, fields in entries() if file == f"{kind}.yaml" and fields.get("formula")]
         assert len(set(names)) >= 10, kind
+
+
+def test_no_line_of_a_signature_is_long_where_it_can_be_split(wanted):
+    for name, text in wanted.items():
+        first = re.search(r"```text\n(.*?)```", text, re.S)
+        if name not in ("README.md", "internal.md") and first:
+            assert all(len(line) <= 110 for line in first[1].splitlines()), name
+
+
+def test_a_description_that_another_begins_with_is_left_out(wanted):
+    assert wanted["softmax.md"].count("Returns exponentials that add to 1") == 1
 
 
 def test_the_same_registrations_give_the_same_pages(wanted):

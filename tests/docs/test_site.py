@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
@@ -125,8 +126,26 @@ def test_a_picture_without_a_place_in_its_page_is_an_error(pictures):
 
 def test_the_picture_of_speed_has_the_figures_of_the_readme(pictures, pages):
     figures = re.findall(r"^\| ([a-z ]+) \| (\d\.\d+) \|", pages["README.md"].text, re.M)
-    shown = words(str(pictures.speed()))
+    shown = str(pictures.speed())
     assert len(figures) >= 5 and all(f"{name} {figure}" in shown for name, figure in figures)
+
+
+def test_the_picture_of_speed_has_a_bar_for_each_instruction_set_that_is_measured(pictures, tmp_path):
+    def report(name, ratio, **environment):
+        group = {"aim": 1.0, "geometric_mean": {"torch": ratio}}
+        found = {"environment": environment, "suites": {"small": {"groups": {"small calls": group}}}}
+        (tmp_path / name).write_text(json.dumps(found))
+
+    report("report.json", 0.25, **{"form in detail": "native kernels: running as x86-64-v4"})
+    report(
+        "report-avx2.json",
+        0.5,
+        **{"form in detail": "native kernels: running as avx2", "instruction set": "avx2"},
+    )
+    svg = str(pictures.speed(tmp_path))
+    bars = re.findall(r'class="taken"[^>]*width="([\d.]+)"', svg)
+    assert [float(width) for width in sorted(bars)] == [105, 210]
+    assert "AVX-512: small calls 0.25" in svg and "AVX2: small calls 0.50" in svg
 
 
 def test_the_first_page_shows_what_tests_run(root):
@@ -139,7 +158,7 @@ def test_the_first_page_shows_what_tests_run(root):
     bare = {name: re.sub(r"<[^>]+>", "", html) for name, html in found.items()}
     assert found["sentence"].startswith("tt is ") and found["sentence"].endswith(".")
     assert (
-        "make demo" in bare["install"]
+        "pip install" in bare["install"]
         and "custom_op" in bare["operator"]
         and "tt_manifest" in bare["backend"]
     )

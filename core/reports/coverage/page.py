@@ -49,6 +49,7 @@ th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px s
 thead th{font-weight:600;background:var(--head)}
 #matrix{font-size:.9rem}
 #matrix th[scope=row]{font-family:ui-monospace,monospace;overflow-wrap:anywhere}
+#summary th,#summary td{white-space:nowrap}
 .number{text-align:right;font-variant-numeric:tabular-nums}
 .how{display:inline-block;border-radius:.3rem;padding:0 .45rem}
 dl{display:flex;flex-wrap:wrap;gap:.35rem 1.5rem;font-size:.9rem}

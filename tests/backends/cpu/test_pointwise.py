@@ -232,3 +232,13 @@ def test_negating_in_place_reads_with_any_stride(dtype):
         x = tt.arange(19 * step).to(getattr(tt, dtype))[::step]
         expected = (-x.clone()).tolist()
         assert x.neg_().tolist() == expected
+
+
+def test_rounding_integers_gives_a_copy_where_the_library_returns_its_argument(monkeypatch):
+    import numpy as np
+
+    rounded = np.round
+    monkeypatch.setattr(np, "round", lambda x: x if x.dtype.kind in "iu" else rounded(x))
+    numbers = tt.arange(3)
+    found = tt.round(numbers)
+    assert tt.equal(found, numbers) and found.data_ptr() != numbers.data_ptr()

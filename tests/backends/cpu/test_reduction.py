@@ -295,3 +295,20 @@ def test_hashes_are_those_of_torch(case):
         except (RuntimeError, IndexError, NotImplementedError) as error:
             found.append(type(error) is IndexError or isinstance(error, IndexError))
     assert found[0] == found[1]
+
+
+def test_counting_all_elements_gives_an_array_where_numpy_gives_an_int(monkeypatch):
+    from tt.backends.cpu.norm import vector_norm
+    from tt.backends.cpu.reduction import count_nonzero
+
+    counted = np.count_nonzero
+
+    def as_in_numpy_2_1(array, axis=None, *, keepdims=False):
+        found = counted(array, axis=axis, keepdims=keepdims)
+        return int(found) if axis is None and not keepdims else found
+
+    monkeypatch.setattr(np, "count_nonzero", as_in_numpy_2_1)
+    numbers = np.array([[0.0, 2.0], [3.0, 0.0]])
+    for found in (count_nonzero(numbers, None), vector_norm(numbers, 0, None, False)):
+        assert isinstance(found, np.ndarray | np.generic) and found == 2
+    assert vector_norm(numbers, 0, None, False).dtype == np.float64

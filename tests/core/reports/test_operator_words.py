@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
+import warnings
+
 import pytest
 
 import tt
 from tt.core.reports.operator_words import errors, parameters, python_signature, results
 from tt.core.schema.model import OpDefinition, Signature
 from tt.core.schema.snapshot import definitions
+from tt.core.testing.samples import samples
 
 
 def definition(func, **fields):
@@ -62,3 +68,36 @@ def test_errors_are_those_that_calls_raise(name, error, call):
     assert error in errors(definitions()[name])
     with pytest.raises(getattr(tt.errors, error, IndexError)):
         call()
+
+
+LIKE_THE_INPUT = [
+    name
+    for name, definition in definitions().items()
+    if definition.kind == "composite"
+    and not name.startswith("_")
+    and "internal" not in definition.tags
+    and "dtype: that of the input" in results(definition)
+]
+
+
+def first_tensor(found):
+    if isinstance(found, list | tuple):
+        return next((tensor for each in found if (tensor := first_tensor(each)) is not None), None)
+    return found if isinstance(found, tt.Tensor) else None
+
+
+@pytest.mark.parametrize("dtype", [tt.float32, tt.int64, tt.bool], ids=str)
+def test_a_composite_has_the_dtype_of_its_input_where_the_page_says_so(dtype):
+    wrong, checked = [], 0
+    for name in LIKE_THE_INPUT:
+        operator = functools.reduce(getattr, name.split("."), tt.ops)
+        for sample in itertools.islice(samples(definitions()[name], "cpu", dtype), 3):
+            given = first_tensor(sample.args)
+            if sample.error is not None or given is None:
+                continue
+            with warnings.catch_warnings(action="ignore"), contextlib.suppress(tt.errors.TTError):
+                found = first_tensor(operator(*sample.args, **sample.kwargs))
+                checked += 1
+                if found is not None and found.dtype is not given.dtype:
+                    wrong.append(f"{name}: {given.dtype} gives {found.dtype}")
+    assert checked > 50 and not wrong

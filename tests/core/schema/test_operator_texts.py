@@ -11,7 +11,18 @@ import yaml
 import tt
 from tt.core.schema.grammar import parse
 from tt.core.schema.model import OpDefinition
-from tt.core.schema.operator_texts import FIELDS, FOLDER, common_meanings, entries, meaning, operator_text
+from tt.core.schema.operator_texts import (
+    FIELDS,
+    FOLDER,
+    common_meanings,
+    dtypes,
+    entries,
+    groups,
+    meaning,
+    operator_text,
+    result_shape,
+    shapes,
+)
 from tt.core.schema.snapshot import definitions
 
 PUBLIC = [
@@ -56,8 +67,10 @@ def test_the_texts_name_operators_parameters_and_errors_that_exist():
 
 
 def test_what_is_related_exists():
-    for file, name, fields in entries():
-        for related in fields.get("see", ()):
+    related_of = [(file, name, fields.get("see", ())) for file, name, fields in entries()]
+    related_of += [("related.yaml", group[0], group) for group in groups()]
+    for file, name, relatives in related_of:
+        for related in relatives:
             if not related.startswith("tt."):
                 assert related in NAMES, f"{file}: {name}: unknown operator {related}"
                 continue
@@ -67,12 +80,51 @@ def test_what_is_related_exists():
                 found = getattr(found, word)
 
 
+def test_every_public_operator_has_relatives():
+    assert not [d.name for d in PUBLIC if not operator_text(d).see]
+
+
+def test_the_members_of_a_group_name_each_other():
+    floor = operator_text(definitions()["floor"]).see
+    assert {"ceil", "trunc", "round"} <= set(floor) and "floor" not in floor
+
+
+def test_every_result_has_a_shape_in_words():
+    tensors = [d for d in PUBLIC if d.signature.returns and d.signature.returns[0].type.base == "Tensor"]
+    without = [d.name for d in tensors if not result_shape(d)]
+    assert len(tensors) > 700 and not without, (
+        f"write their shapes in core/schema/texts/shapes.yaml: {without}"
+    )
+
+
+def test_shapes_are_of_shape_rules_and_operators_that_exist():
+    rules = {d.meta for d in definitions().values() if isinstance(d.meta, str)}
+    assert not set(shapes()) - rules - NAMES
+    assert not [text for text in shapes().values() if text.endswith(".") or text[:1].isupper()]
+
+
+def test_dtypes_are_of_composites_that_exist():
+    promised = {
+        name
+        for d in definitions().values()
+        if d.kind == "composite" and not d.promote
+        for name in (d.name, d.signature.name)
+    }
+    assert not set(dtypes()) - promised
+    assert not [text for text in dtypes().values() if text.endswith(".") or text[:1].isupper()]
+
+
+def test_an_overload_has_the_shape_of_its_own_entry_first():
+    assert result_shape(definitions()["var.unbiased"]) == "no dimensions"
+    assert "`dim`" in result_shape(definitions()["var.unbiased_dim"])
+
+
 def test_every_common_meaning_is_used():
     used = {a.name for d in PUBLIC for a in d.signature.arguments} | {"out", "requires_grad", "pin_memory"}
     assert not set(common_meanings()) - used
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.yaml")), ids=lambda file: file.name)
 def test_no_key_is_written_twice(file):
     def keys(node):
         if isinstance(node, yaml.MappingNode):
@@ -101,7 +153,7 @@ def test_a_common_meaning_may_depend_on_the_type():
 def test_of_operators_of_plugins_only_what_is_the_same_everywhere_is_said():
     other = OpDefinition(parse("acme::f(Tensor x, int n, *, dtype? dtype=None) -> Tensor"), "other")
     assert [bool(meaning(other, a)) for a in other.signature.arguments] == [False, False, True]
-    assert operator_text(other).formula == ""
+    assert operator_text(other).formula == "" and result_shape(other) == ""
 
 
 def test_help_says_what_parameters_mean():
