@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import fcntl
 import os
 import struct
 import time
@@ -47,6 +46,8 @@ class Log:
     @contextmanager
     def opened(self, writing: bool = True) -> Iterator[int]:
         """Lock the file, and read what is new; yield its descriptor."""
+        import fcntl  # here: Windows, which has no such locks, can import the other stores
+
         with self._lock:
             while True:
                 descriptor = self._open()

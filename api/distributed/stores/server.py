@@ -402,4 +402,5 @@ def forget_all() -> None:
 @functools.cache
 def watch_forks() -> None:
     """See to forked children, once for all servers."""
-    os.register_at_fork(after_in_child=forget_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget_all)
