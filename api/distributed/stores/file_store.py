@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import fcntl
 import os
 import struct
+import threading
 import time
 import weakref
 import zlib
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from tt.distributed.errors import DistStoreError
 from tt.distributed.stores.hash_store import timed_out
@@ -34,6 +34,21 @@ USERS = b"refcount/"
 FINISHED = b"cleanup/"
 
 
+class Held(threading.local):
+    """The files that a thread has locked, and the users that are to leave them afterwards.
+
+    The collector of garbage may run `leave` while its thread has the file of another store locked; it would wait for
+    itself.
+    """
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.late: list[tuple[Log, int, int]] = []
+
+
+HELD: Final = Held()
+
+
 class Log:
     """The file, and what has been read of it."""
 
@@ -47,6 +62,8 @@ class Log:
     @contextmanager
     def opened(self, writing: bool = True) -> Iterator[int]:
         """Lock the file, and read what is new; yield its descriptor."""
+        import fcntl  # here: Windows, which has no such locks, can import the other stores
+
         with self._lock:
             while True:
                 descriptor = self._open()
@@ -54,11 +71,17 @@ class Log:
                     fcntl.flock(descriptor, fcntl.LOCK_EX if writing else fcntl.LOCK_SH)
                     if not self._is_current(descriptor):
                         continue  # the last user removed it while this one waited for the lock
-                    self._refresh(descriptor)
-                    yield descriptor
-                    return
+                    HELD.paths.append(self.path)
+                    try:
+                        self._refresh(descriptor)
+                        yield descriptor
+                        return
+                    finally:
+                        HELD.paths.remove(self.path)
                 finally:
                     os.close(descriptor)
+                    while HELD.late and not HELD.paths:
+                        leave(*HELD.late.pop())
 
     def _is_current(self, descriptor: int) -> bool:
         try:
@@ -120,6 +143,9 @@ class Log:
 def leave(log: Log, world_size: int, pid: int) -> None:
     """Take a user off the list; the last of a complete world removes the file."""
     if os.getpid() != pid or not os.path.exists(log.path):
+        return
+    if HELD.paths:
+        HELD.late.append((log, world_size, pid))
         return
     try:
         with log.opened() as descriptor:

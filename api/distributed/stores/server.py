@@ -12,7 +12,7 @@ import socket
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any, Final
 
 from tt.distributed.errors import DistNetworkError
@@ -65,7 +65,8 @@ class StoreServer:
         self._connections: set[Connection] = set()
         self._timers: list[tuple[float, int, Connection]] = []
         self._number = 0
-        self._closing = False
+        self.closing = False
+        self._forgotten = False
         self._bell, self._ear = socket.socketpair()
         self._selector = selectors.DefaultSelector()
         for sock in (listener, self._ear):
@@ -79,15 +80,17 @@ class StoreServer:
 
     def close(self) -> None:
         """End the thread and all connections; clients that wait get an error at once."""
-        if self._closing:
+        self.closing = True
+        if self._forgotten:
             return
-        self._closing = True
-        self._bell.send(b"x")
-        self._thread.join()
+        with contextlib.suppress(OSError):  # it has ended
+            self._bell.send(b"x")
+        if current_thread() is not self._thread:  # where garbage may be collected, too
+            self._thread.join()
 
     def forget(self) -> None:
         """Close the sockets of a forked child: its parent serves, and must not seem alive when it has ended."""
-        self._closing = True
+        self.closing = self._forgotten = True
         for sock in (self._listener, self._bell, self._ear, *(one.socket for one in self._connections)):
             sock.close()
         self._selector.close()
@@ -96,7 +99,7 @@ class StoreServer:
 
     def _serve(self) -> None:
         try:
-            while not self._closing:
+            while not self.closing:
                 for key, events in self._selector.select(self._pause()):
                     if key.data is not None:
                         self._attend(key.data, events)
@@ -402,4 +405,5 @@ def forget_all() -> None:
 @functools.cache
 def watch_forks() -> None:
     """See to forked children, once for all servers."""
-    os.register_at_fork(after_in_child=forget_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget_all)

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from threading import Lock
+from threading import Lock, RLock
 from typing import Final, Self
 
 from tt.distributed.errors import DistNetworkError, DistStoreError, QueueEmptyError
@@ -24,7 +24,7 @@ GRACE: Final = 10.0
 """Seconds after a timeout in which the server must have said that it has passed."""
 SHARED: Final[dict[int, StoreServer]] = {}
 """Servers that several masters of this process share, by port."""
-SHARING: Final = Lock()
+SHARING: Final = RLock()
 
 
 class Client:
@@ -348,16 +348,27 @@ def name(key: str) -> bytes:
     return b"/" + key_bytes(key)
 
 
+# Note [Stores that are collected]
+# --------------------------------
+# The collector of garbage may run `close` in any thread between any two steps of a program, also of this module.  So
+# the lock is one that its holder may take again, is held for a few steps only, and never while a thread begins or ends.
+
+
 def serve(port: int, shared: bool, descriptor: int | None) -> StoreServer:
     """Return a server, where it is shared that of an earlier master on this port."""
-    with SHARING:
-        server = SHARED.get(port)
-        if server is None or not shared:
-            server = StoreServer(listen(port, descriptor))
-            if shared:
-                SHARED[server.port] = server
-        server.users += 1
-        return server
+    if shared:
+        with SHARING:
+            known = SHARED.get(port)
+            if known is not None:
+                known.users += 1
+                if not known.closing:
+                    return known
+    server = StoreServer(listen(port, descriptor))
+    server.users = 1
+    if shared:
+        with SHARING:
+            SHARED[server.port] = server
+    return server
 
 
 def close(client: Client, server: StoreServer | None) -> None:
@@ -366,8 +377,9 @@ def close(client: Client, server: StoreServer | None) -> None:
     if server is not None:
         with SHARING:
             server.users -= 1
-            if server.users:
+            if server.users > 0:
                 return
+            server.closing = True
             if SHARED.get(server.port) is server:
                 del SHARED[server.port]
         server.close()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -87,6 +88,20 @@ def test_killed_writers_lose_nothing_that_was_written(tmp_path):
     last = store.add("count", 0)
     assert store.add("count", 1) == last + 1
     assert dist.FileStore(path).get("count") == str(last + 1).encode()
+
+
+def test_a_store_may_be_collected_while_another_has_the_file_locked(tmp_path):
+    path = tmp_path / "store"
+    store = dist.FileStore(path, 2)
+    cycle = [dist.FileStore(path, 2)]
+    cycle.append(cycle)
+    del cycle
+    with store._log.opened():
+        gc.collect()
+    store.set("k", "v")
+    assert store._log.table.values[b"refcount/"] == b"1"
+    del store
+    assert not path.exists()
 
 
 def test_a_folder_that_is_not_there_is_an_error_at_once(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import struct
@@ -78,6 +79,26 @@ def test_garbage_from_many_clients_does_not_disturb_the_others(store):
     store.set("k", "v")
     assert store.get("k") == b"v"
     assert all(key == "k" or not key.isprintable() for key in store.list_keys())
+
+
+def test_random_requests_leave_the_server_as_it_is(store):
+    draw = random.Random(1)
+    words = [b"/a", b"/b", b"", b"5", b"-3", b"50", b"\xff\xfe", b"x" * 2000]
+    for _ in range(150):
+        with connect(store, GREETING) as sock:
+            for _ in range(draw.randrange(1, 6)):
+                message = bytearray(pack(draw.randrange(19), *draw.choices(words, k=draw.randrange(5))))
+                if draw.random() < 0.2:
+                    message[draw.randrange(len(message))] = draw.randrange(256)
+                with contextlib.suppress(OSError):  # it has closed the connection
+                    sock.sendall(message)
+    store.set("k", "v")
+    assert store.get("k") == b"v"
+    until = time.monotonic() + 5
+    while len(store._server._connections) > 1 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(store._server._connections) == 1
+    assert not store._server._table._waiting
 
 
 def test_half_a_message_and_a_slow_client_hold_nothing_up(store):

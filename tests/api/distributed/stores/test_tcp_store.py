@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -58,6 +59,30 @@ def test_masters_of_one_process_share_a_port_if_they_are_told_to():
         dist.TCPStore("127.0.0.1", port, is_master=True)
     del second
     assert dist.TCPStore("127.0.0.1", port, is_master=True, multi_tenant=True).list_keys() == []
+
+
+def garbage():
+    """Leave a master that only the collector of garbage will find."""
+    cycle = [dist.TCPStore("127.0.0.1", 0, is_master=True)]
+    cycle.append(cycle)
+    return cycle[0].port
+
+
+def test_a_master_may_be_collected_while_another_is_made_or_serves(monkeypatch):
+    from tt.distributed.stores import server, tcp_store
+
+    listen, connection = server.listen, server.Connection
+    monkeypatch.setattr(tcp_store, "listen", lambda *args: (gc.collect(), listen(*args))[1])
+    monkeypatch.setattr(server, "Connection", lambda sock: (gc.collect(), connection(sock))[1])
+    gc.disable()
+    try:
+        for _ in range(3):
+            port = garbage()
+            store = dist.TCPStore("127.0.0.1", 0, is_master=True, multi_tenant=True)
+            store.set("k", "v")
+            assert port not in {one.port for one in server.SERVERS if not one.closing}
+    finally:
+        gc.enable()
 
 
 def test_a_socket_that_listens_can_be_handed_over():
