@@ -222,7 +222,9 @@ def _write(
             owned: set[int] = set()
             written = {}
             for name, (part, shape, first, end) in tensors.items():
-                if part.layout is tt.strided:  # a file says nothing of shared memory, and refuses other layouts
+                if (
+                    part.layout is tt.strided
+                ):  # a file says nothing of shared memory, and refuses other layouts
                     memory = part.untyped_storage().data_ptr()
                     part = part.clone() if memory in owned else part
                     owned.add(memory)

@@ -231,7 +231,9 @@ class SyncBatchNorm(_BatchNorm):
         sums = add(tt.cat([x.sum(dims), rows]), group=self.process_group)
         count = sums[-1].detach()
         if count.item() <= 1:
-            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {input.size()}"
+            )
         mean = sums[:-1] / count
         centered = x - mean.view(shape)
         var = add(centered.square().sum(dims), group=self.process_group) / count
@@ -245,7 +247,11 @@ class SyncBatchNorm(_BatchNorm):
 
     def _update(self, mean: tt.Tensor, var: tt.Tensor) -> None:
         """Let the statistics of a batch enter the running ones."""
-        if not (self.training and self.track_running_stats) or self.running_mean is None or self.running_var is None:
+        if (
+            not (self.training and self.track_running_stats)
+            or self.running_mean is None
+            or self.running_var is None
+        ):
             return
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
