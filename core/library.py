@@ -66,6 +66,7 @@ from tt.core.tensor.shared_memory import (
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
 from tt.core.types.attention_choice import ATTENTION
+from tt.core.types.complex32 import is_complex32, narrowed, widened
 from tt.core.types.determinism import DETERMINISM
 from tt.core.types.device import Device, get_default_device
 from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, dtype, from_numpy_dtype, to_dtype
@@ -147,10 +148,12 @@ __all__ = [
     "impl",
     "infer_schema",
     "intercept",
+    "is_complex32",
     "is_float8",
     "layout",
     "listening",
     "mask_kernels",
+    "narrowed",
     "ops",
     "promote_types",
     "reduce_shared",
@@ -172,6 +175,7 @@ __all__ = [
     "to_dtype",
     "unseen",
     "view_strides",
+    "widened",
     "with_targets_of",
     "wrap",
 ]

@@ -46,11 +46,6 @@ LEFT_OUT: Final = (
         "tt.float16 or tt.bfloat16; integers and their scale as two tensors",
     ),
     _row(
-        "complex32 chalf Tensor.chalf",
-        "NumPy has no such dtype",
-        "tt.complex64, or two float16 numbers: x.view(*shape, 2)",
-    ),
-    _row(
         "bit bits* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 "
         "float4_e2m1fn_x2",
         "PyTorch has no arithmetic for dtypes of less than a byte",

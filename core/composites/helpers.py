@@ -7,13 +7,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.dispatch.resolve.dtypes import upcast_of
 from tt.core.errors import DataDependentError, LayoutError
 from tt.core.meta import run_rule
 from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
-from tt.core.types.dtype import float32, iinfo, int64
+from tt.core.types.dtype import iinfo, int64
 from tt.core.types.promotion import result_type
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def is_integral(dtype: Dtype) -> bool:
 
 
 def widened(self: Any) -> Tensor:
-    """Return float16 and bfloat16 in float32, in which composites of many steps compute them."""
-    return as_type(self, float32 if self.dtype.name in ("float16", "bfloat16") else self.dtype)
+    """Return half precision in float32 or complex64, in which composites of many steps compute it."""
+    return as_type(self, upcast_of(self.dtype) or self.dtype)
 
 
 def floating(self: Any) -> Tensor:
