@@ -66,7 +66,9 @@ from tt.core.tensor.shared_memory import (
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
 from tt.core.types.attention_choice import ATTENTION
-from tt.core.types.complex32 import is_complex32, narrowed, widened
+from tt.core.types.complex32 import is_complex32
+from tt.core.types.complex32 import narrowed as encode_complex32
+from tt.core.types.complex32 import widened as decode_complex32
 from tt.core.types.determinism import DETERMINISM
 from tt.core.types.device import Device, get_default_device
 from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, dtype, from_numpy_dtype, to_dtype
@@ -127,10 +129,12 @@ __all__ = [
     "as_tensor",
     "contiguous_strides",
     "custom_op",
+    "decode_complex32",
     "decode_float8",
     "default_states",
     "define",
     "dtype",
+    "encode_complex32",
     "encode_float8",
     "errors",
     "fallback_policy",
@@ -153,7 +157,6 @@ __all__ = [
     "layout",
     "listening",
     "mask_kernels",
-    "narrowed",
     "ops",
     "promote_types",
     "reduce_shared",
@@ -175,7 +178,6 @@ __all__ = [
     "to_dtype",
     "unseen",
     "view_strides",
-    "widened",
     "with_targets_of",
     "wrap",
 ]

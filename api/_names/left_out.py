@@ -107,9 +107,9 @@ LEFT_OUT: Final = (
     ),
     _row(
         "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "
-        "Tensor.slice_inverse nn.functional.scaled_grouped_mm",
+        "Tensor.slice_inverse",
         "prototypes",
-        "dense tensors; gradients of the tensor's dtype; tt.nn.functional.grouped_mm",
+        "dense tensors; gradients of the tensor's dtype; tt.as_strided",
     ),
     _row(
         "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "

@@ -15,14 +15,14 @@ from tt.backends.cpu.native.loading import load
 from tt.core.library import (
     Device,
     contiguous_strides,
+    decode_complex32,
     decode_float8,
     dtype,
+    encode_complex32,
     encode_float8,
     errors,
     is_complex32,
     is_float8,
-    narrowed,
-    widened,
 )
 
 __all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "python_number"]
@@ -37,7 +37,7 @@ def cast(array: Array, native_dtype: Any) -> Array:
 
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
     """
-    array = widened(array)
+    array = decode_complex32(array)
     if array.dtype.kind == "c" and native_dtype.kind not in "cbW":
         warnings.warn(
             "complex numbers become real ones, and their imaginary parts are lost", UserWarning, stacklevel=3
@@ -50,7 +50,7 @@ def cast(array: Array, native_dtype: Any) -> Array:
     if is_float8(array.dtype):
         array = decode_float8(array)
     if is_complex32(native_dtype):
-        return narrowed(array.copy() if 0 in array.strides else array)
+        return encode_complex32(array.copy() if 0 in array.strides else array)
     order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and (
         native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)
@@ -83,7 +83,7 @@ def extent(owner: Array) -> int:
 
 def python_number(array: Array) -> bool | int | float | complex:
     """Return the only element; NumPy returns those of bfloat16 and complex32 in their own types."""
-    array = widened(array)
+    array = decode_complex32(array)
     item: Any = array.item()
     value: bool | int | float | complex = float(item) if array.dtype.kind not in "biufc" else item
     return value

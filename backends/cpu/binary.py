@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.pointwise import refuse_zero
-from tt.core.library import KernelTable, errors, widened
+from tt.core.library import KernelTable, decode_complex32, errors
 
 __all__ = ["cpu"]
 
@@ -89,7 +89,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     if isinstance(weight, np.ndarray):
         # The half dtypes come in float32, and complex32 in complex64.
-        weight = widened(weight)
+        weight = decode_complex32(weight)
         if weight.ndim and weight.dtype != self.dtype and weight.itemsize != 2:
             raise ValueError("weight of another dtype")
         weight = weight.astype(self.dtype, copy=False)

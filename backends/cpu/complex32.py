@@ -13,7 +13,7 @@ import numpy as np
 
 from tt.backends.cpu import creation, random
 from tt.backends.cpu.backend import Array
-from tt.core.library import KernelTable, narrowed, to_dtype, widened
+from tt.core.library import KernelTable, decode_complex32, encode_complex32, to_dtype
 
 __all__ = ["cpu"]
 
@@ -37,7 +37,7 @@ def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return a kernel that makes complex64, and rounds it."""
 
     def kernel(*args: Any) -> Array:
-        return narrowed(function(*args[:-1], _COMPLEX64))
+        return encode_complex32(function(*args[:-1], _COMPLEX64))
 
     return kernel
 
@@ -75,7 +75,7 @@ def imag(self: Array) -> Array:
 
 def _number(value: Any) -> Array:
     """Return an operand, rounded to complex32, in complex64."""
-    return widened(narrowed(np.asarray(value)))
+    return decode_complex32(encode_complex32(np.asarray(value)))
 
 
 @cpu.kernel("eq", dtypes="complex32")

@@ -45,7 +45,7 @@ WITHOUT = {
 IMPLEMENTING = (
     "amp.*", "array_api.*", "distributions.[!ckt]*", "distributions.c[!o]*", "distributions.continuous_bernoulli",
     "distributions.kumaraswamy", "func.*", "hub.*", "masked.*", "multiprocessing.*",
-    "nn.grouped_products", "nn.modules*", "nn.parallel.*",
+    "nn.attention.implementations", "nn.grouped_products", "nn.modules*", "nn.parallel.*",
     "nn.uninitialized", "nn.utils.clip_grad", "nn.utils.convert_parameters", "nn.utils.fusion", "nn.utils.init",
     "nn.utils.memory_format", "nn.utils.spectral_norm", "nn.utils.weight_norm", "optim.[!ls]*", "optim.lbfgs",
     "optim.lr_scheduler.*", "optim.sgd", "optim.sparse_adam", "optim.swapping", "serialization.*",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tt.core.errors import DtypeError
 from tt.core.schema.classes import dtype_names
+from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import (
     ALL_DTYPES,
     STORED,
@@ -30,6 +31,7 @@ from tt.core.types.promotion import (
     describe_bits,
     position_at,
     promote_bits,
+    result_type,
 )
 from tt.core.types.state import STATE
 
@@ -37,7 +39,15 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.tensor.backend import Backend
 
-__all__ = ["CallDtypes", "describe_level_2", "dtypes_on", "refuses_stored", "resolve_dtypes", "upcast_of"]
+__all__ = [
+    "CallDtypes",
+    "common_dtype",
+    "describe_level_2",
+    "dtypes_on",
+    "refuses_stored",
+    "resolve_dtypes",
+    "upcast_of",
+]
 
 _BOOLS = DIM_BITS[bool_.code] | ZERO_DIM_BITS[bool_.code] | SCALAR_BITS[bool]
 _GROUP_MASK = (1 << GROUP_BITS) - 1
@@ -127,6 +137,16 @@ def dtypes_on(backend: Backend, operator: Operator, form: str, bits: int) -> Cal
     results = tuple(complex64 if d is complex32 else d for d in found.results)
     compute = complex64 if found.compute is complex32 else found.compute
     return replace(found, compute=compute, results=results)
+
+
+def common_dtype(*values: Any) -> Dtype:
+    """Return the dtype to which tensors and numbers promote, as `result_type`, on the device of the tensors."""
+    found = result_type(*values)
+    if found is complex32:
+        tensor = next((value for value in values if isinstance(value, TensorBase)), None)
+        if tensor is not None and not _has_complex32(tensor._spec.backend):
+            return complex64
+    return found
 
 
 def _has_complex32(backend: Backend) -> bool:

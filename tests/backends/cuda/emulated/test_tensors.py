@@ -33,7 +33,7 @@ def test_float16_with_complex_numbers_gives_complex64_where_complex32_is_missing
         assert found.dtype is tt.complex64
     assert (half * 1j).tolist() == [1j, 2j]
     for refused in (lambda: half.chalf(), lambda: tt.zeros(2, dtype=tt.complex32, device="cuda")):
-        with pytest.raises(tt.errors.DtypeError, match="does not have tt.complex32"):
+        with pytest.raises((tt.errors.DtypeError, NotImplementedError), match="complex32"):
             refused()
 
 
