@@ -152,7 +152,7 @@ def common_dtype(*values: Any) -> Dtype:
 def _has_complex32(backend: Backend) -> bool:
     try:
         backend.native_dtype(complex32)
-    except (DtypeError, KeyError):
+    except (DtypeError, AttributeError, KeyError, TypeError, ValueError, NotImplementedError):
         return False
     return True
 
