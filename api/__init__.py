@@ -18,6 +18,7 @@ from tt.core.types.device import device, get_default_device, set_default_device 
 from tt.core.types.dtype import (  # noqa: E402
     bfloat16,
     bool_,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -64,7 +65,7 @@ from math import e, inf, nan, pi  # noqa: E402
 
 bool = bool_
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 legacy_contiguous_format = contiguous_format
 newaxis = None
 
@@ -306,6 +307,7 @@ __all__ = [
     "can_cast",
     "channels_last",
     "channels_last_3d",
+    "complex32",
     "complex64",
     "complex128",
     "contiguous_format",

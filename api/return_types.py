@@ -25,6 +25,29 @@ def _classes() -> dict[str, Any]:
     return found
 
 
+def pytree_register_structseq(cls: type) -> None:
+    """Let the objects of a class of results in C, such as `time.struct_time`, be containers in trees.
+
+    Raises
+    ------
+    ValueError
+        If they are already, as those of this module.
+
+    Examples
+    --------
+    >>> import time, tt
+    >>> from tt.utils._pytree import tree_leaves
+    >>> tt.return_types.pytree_register_structseq(time.struct_time)
+    >>> len(tree_leaves(time.gmtime(0)))
+    9
+    """
+    from tt.utils._pytree import is_namedtuple_class, register_pytree_node
+
+    if is_namedtuple_class(cls):
+        raise ValueError(f"{cls.__name__} is a container of trees already")
+    register_pytree_node(cls, lambda found: (list(found), None), lambda items, _: cls(items))
+
+
 def __getattr__(name: str) -> Any:
     if name == "all_return_types":
         return list(dict.fromkeys(_classes().values()))
@@ -35,4 +58,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({"all_return_types", *_classes()})
+    return sorted({"all_return_types", "pytree_register_structseq", *_classes()})

@@ -66,6 +66,9 @@ from tt.core.tensor.shared_memory import (
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
 from tt.core.types.attention_choice import ATTENTION
+from tt.core.types.complex32 import is_complex32
+from tt.core.types.complex32 import narrowed as encode_complex32
+from tt.core.types.complex32 import widened as decode_complex32
 from tt.core.types.determinism import DETERMINISM
 from tt.core.types.device import Device, get_default_device
 from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, dtype, from_numpy_dtype, to_dtype
@@ -126,10 +129,12 @@ __all__ = [
     "as_tensor",
     "contiguous_strides",
     "custom_op",
+    "decode_complex32",
     "decode_float8",
     "default_states",
     "define",
     "dtype",
+    "encode_complex32",
     "encode_float8",
     "errors",
     "fallback_policy",
@@ -147,6 +152,7 @@ __all__ = [
     "impl",
     "infer_schema",
     "intercept",
+    "is_complex32",
     "is_float8",
     "layout",
     "listening",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.dispatch.resolve.dtypes import resolve_dtypes
+from tt.core.dispatch.resolve.dtypes import dtypes_on, resolve_dtypes
 from tt.core.errors import DataDependentError, ShapeError, SizeLimitError, UnknownNameError
 from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes import find_rule
@@ -172,10 +172,14 @@ def run_rule(
     """
     described = [describe(value, backend) for value in args]
     outcome = bound_rule(definition)(described)
-    return to_handles(outcome, _result_dtypes(definition, described), described, definition.signature.name)
+    return to_handles(
+        outcome, _result_dtypes(definition, described, backend), described, definition.signature.name
+    )
 
 
-def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype | None, ...]:
+def _result_dtypes(
+    definition: OpDefinition, args: Sequence[Any], backend: Backend | None
+) -> tuple[dtype | None, ...]:
     """Return the dtypes that the dispatcher would resolve for described arguments."""
     operator = REGISTRY.operator(definition.name)
     bits = 0
@@ -196,7 +200,9 @@ def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype
         # Only the backend understands its own dtype objects; its kernel decides the result's dtype.
         with contextlib.suppress(UnknownNameError):
             bits |= (to_dtype(args[operator.dtype_at]).code + 1) << operator.dtype_shift
-    return resolve_dtypes(operator, "functional", bits).results
+    if backend is None:
+        return resolve_dtypes(operator, "functional", bits).results
+    return dtypes_on(backend, operator, "functional", bits).results
 
 
 def to_handles(

@@ -46,11 +46,6 @@ LEFT_OUT: Final = (
         "tt.float16 or tt.bfloat16; integers and their scale as two tensors",
     ),
     _row(
-        "complex32 chalf Tensor.chalf",
-        "NumPy has no such dtype",
-        "tt.complex64, or two float16 numbers: x.view(*shape, 2)",
-    ),
-    _row(
         "bit bits* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 "
         "float4_e2m1fn_x2",
         "PyTorch has no arithmetic for dtypes of less than a byte",
@@ -112,9 +107,9 @@ LEFT_OUT: Final = (
     ),
     _row(
         "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "
-        "Tensor.slice_inverse nn.functional.scaled_grouped_mm",
+        "Tensor.slice_inverse",
         "prototypes",
-        "dense tensors; gradients of the tensor's dtype; tt.nn.functional.grouped_mm",
+        "dense tensors; gradients of the tensor's dtype; tt.as_strided",
     ),
     _row(
         "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "

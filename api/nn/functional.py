@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 from tt.library import ops
-from tt.nn.grouped_products import ScalingType, SwizzleType, grouped_mm, scaled_mm
+from tt.nn.grouped_products import ScalingType, SwizzleType, grouped_mm, scaled_grouped_mm, scaled_mm
 
 if TYPE_CHECKING:
     from tt import Tensor
@@ -27,7 +27,9 @@ _find, _operators = namespace(
 )
 
 
-_PRODUCTS = {each.__name__: each for each in (ScalingType, SwizzleType, grouped_mm, scaled_mm)}
+_PRODUCTS = {
+    each.__name__: each for each in (ScalingType, SwizzleType, grouped_mm, scaled_grouped_mm, scaled_mm)
+}
 
 
 def __getattr__(name: str) -> Any:

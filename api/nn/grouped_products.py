@@ -6,14 +6,14 @@ import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt import bfloat16
+from tt import bfloat16, float32
 from tt.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
 from tt.library import ops
 
 if TYPE_CHECKING:
     from tt import Tensor
 
-__all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_mm"]
+__all__ = ["ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm"]
 
 
 class ScalingType(enum.Enum):
@@ -106,36 +106,53 @@ def grouped_mm(
     _check_groups(mat_a, mat_b, offs, out_dtype)
     if offs is None:
         return ops.bmm(mat_a, mat_b)
-    inner = mat_a.ndim == mat_b.ndim == 2
-    limit = mat_a.shape[1] if inner else mat_a.shape[0] if mat_a.ndim == 2 else mat_b.shape[1]
+    spans = _spans("grouped_mm", mat_a, mat_b, offs)
+    return _joined(mat_a, mat_b, spans, [ops.mm(one, other) for one, other in _pairs(mat_a, mat_b, spans)])
+
+
+def _spans(op: str, mat_a: Tensor, mat_b: Tensor, offs: Tensor) -> list[tuple[int, int]]:
+    """Return where each group starts and ends in the dimension that groups share."""
+    limit = _limit(mat_a, mat_b)
     ends: list[int] = offs.tolist()
     starts = [0, *ends[:-1]]
     if any(not start <= end <= limit for start, end in zip(starts, ends, strict=True)):
-        raise ValueRangeError(f"grouped_mm(): the offsets {ends} have to increase, up to {limit} at most")
-    spans = list(zip(starts, ends, strict=True))
-    if inner:
-        parts = [
-            ops.mm(ops.slice(mat_a, 1, low, high), ops.slice(mat_b, 0, low, high)) for low, high in spans
-        ]
-        return ops.stack(parts) if parts else ops.new_zeros(mat_a, (0, mat_a.shape[0], mat_b.shape[1]))
-    if mat_a.ndim == 2:
-        parts = [
-            ops.mm(ops.slice(mat_a, 0, low, high), ops.select(mat_b, 0, k))
-            for k, (low, high) in enumerate(spans)
-        ]
-        rest = (limit - (ends[-1] if ends else 0), mat_b.shape[2])
-        return ops.cat([*parts, ops.new_zeros(mat_a, rest)], 0)
-    parts = [
-        ops.mm(ops.select(mat_a, 0, k), ops.slice(mat_b, 1, low, high)) for k, (low, high) in enumerate(spans)
+        raise ValueRangeError(f"{op}(): the offsets {ends} have to increase, up to {limit} at most")
+    return list(zip(starts, ends, strict=True))
+
+
+def _limit(mat_a: Tensor, mat_b: Tensor) -> int:
+    """Return the size of the dimension that groups share."""
+    if mat_a.ndim == mat_b.ndim == 2:
+        return mat_a.shape[1]
+    return mat_a.shape[0] if mat_a.ndim == 2 else mat_b.shape[1]
+
+
+def _pairs(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]]) -> list[tuple[Tensor, Tensor]]:
+    """Return the two matrices of each group."""
+    inner = mat_a.ndim == mat_b.ndim == 2
+    return [
+        (
+            ops.slice(mat_a, int(inner), low, high) if mat_a.ndim == 2 else ops.select(mat_a, 0, k),
+            ops.slice(mat_b, int(not inner), low, high) if mat_b.ndim == 2 else ops.select(mat_b, 0, k),
+        )
+        for k, (low, high) in enumerate(spans)
     ]
-    return ops.cat([*parts, ops.new_zeros(mat_a, (mat_a.shape[1], limit - (ends[-1] if ends else 0)))], 1)
+
+
+def _joined(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]], parts: list[Tensor]) -> Tensor:
+    """Return the products of the groups as one tensor; what is behind the last group is zero."""
+    like = parts[0] if parts else mat_a
+    if mat_a.ndim == mat_b.ndim == 2:
+        return ops.stack(parts) if parts else ops.new_zeros(like, (0, mat_a.shape[0], mat_b.shape[1]))
+    left = _limit(mat_a, mat_b) - (spans[-1][1] if spans else 0)
+    if mat_a.ndim == 2:
+        return ops.cat([*parts, ops.new_zeros(like, (left, mat_b.shape[2]))], 0)
+    return ops.cat([*parts, ops.new_zeros(like, (mat_a.shape[1], left))], 1)
 
 
 def _check_groups(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None, out_dtype: Any) -> None:
-    """Raise unless the matrices form groups."""
+    """Raise unless the matrices form groups, in dtypes that `grouped_mm` multiplies."""
     for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
-        if matrix.ndim not in (2, 3):
-            raise ShapeError(f"grouped_mm(): {name} has 2 or 3 dimensions, not {matrix.ndim}")
         if matrix.dtype.name not in ("float32", "float16", "bfloat16"):
             raise DtypeError(
                 f"grouped_mm(): {name} is of float32, float16 or bfloat16, not of {matrix.dtype}"
@@ -144,33 +161,41 @@ def _check_groups(mat_a: Tensor, mat_b: Tensor, offs: Tensor | None, out_dtype: 
         raise DtypeError(f"grouped_mm(): the matrices are of two dtypes, {mat_a.dtype} and {mat_b.dtype}")
     if out_dtype is not None and out_dtype is not mat_a.dtype:
         raise DtypeError(f"grouped_mm(): out_dtype is that of the matrices, {mat_a.dtype}, not {out_dtype}")
+    _check_shapes("grouped_mm", mat_a, mat_b, offs)
+
+
+def _check_shapes(op: str, mat_a: Tensor, mat_b: Tensor, offs: Tensor | None) -> None:
+    """Raise unless the matrices form groups."""
+    for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if matrix.ndim not in (2, 3):
+            raise ShapeError(f"{op}(): {name} has 2 or 3 dimensions, not {matrix.ndim}")
     if mat_a.shape[-1] != mat_b.shape[-2]:
         raise ShapeError(
-            f"grouped_mm(): matrices of the shapes {list(mat_a.shape)} and {list(mat_b.shape)} cannot be multiplied"
+            f"{op}(): matrices of the shapes {list(mat_a.shape)} and {list(mat_b.shape)} cannot be multiplied"
         )
     flat = mat_a.ndim == 2 or mat_b.ndim == 2
     if flat is (offs is None):
-        raise ShapeError("grouped_mm(): offs is given where a matrix has 2 dimensions, and only there")
+        raise ShapeError(f"{op}(): offs is given where a matrix has 2 dimensions, and only there")
     groups = [m.shape[0] for m in (mat_a, mat_b) if m.ndim == 3]
     if offs is not None:
         if offs.dtype.name != "int32":
-            raise DtypeError(f"grouped_mm(): offs is of int32, not of {offs.dtype}")
+            raise DtypeError(f"{op}(): offs is of int32, not of {offs.dtype}")
         if offs.ndim != 1:
-            raise ShapeError(f"grouped_mm(): offs has 1 dimension, not {offs.ndim}")
+            raise ShapeError(f"{op}(): offs has 1 dimension, not {offs.ndim}")
         groups.append(offs.shape[0])
     if len({*groups}) > 1:
-        raise ShapeError(f"grouped_mm(): the numbers of groups differ: {groups}")
+        raise ShapeError(f"{op}(): the numbers of groups differ: {groups}")
 
 
 # --- scales ------------------------------------------------------------------------------------------------------
 
 
-def _only(name: str, value: Any) -> Any:
+def _only(op: str, name: str, value: Any) -> Any:
     """Return the one value of an argument that may be a list."""
     if not isinstance(value, list | tuple):
         return value
     if len(value) != 1:
-        raise UnsupportedError(f"scaled_mm(): {name} has one level of scales, not {len(value)}")
+        raise UnsupportedError(f"{op}(): {name} has one level of scales, not {len(value)}")
     return value[0]
 
 
@@ -224,25 +249,20 @@ def scaled_mm(
     >>> F.scaled_mm(x, x, one, F.ScalingType.TensorWise, one, F.ScalingType.TensorWise)[0, 0]
     tensor(4., dtype=tt.bfloat16)
     """
-    recipes = _only("scale_recipe_a", scale_recipe_a), _only("scale_recipe_b", scale_recipe_b)
-    if recipes[0] is not recipes[1] or recipes[0] not in (ScalingType.TensorWise, ScalingType.RowWise):
+    recipe = _recipe("scaled_mm", scale_recipe_a, scale_recipe_b, swizzle_a, swizzle_b, contraction_dim)
+    if recipe not in (ScalingType.TensorWise, ScalingType.RowWise):
         raise UnsupportedError(
-            f"scaled_mm(): the recipes {recipes[0]} and {recipes[1]} are not supported: both are TensorWise or RowWise"
+            f"scaled_mm(): the recipe {recipe} is not supported: it is TensorWise or RowWise"
         )
-    for name, order in (("swizzle_a", swizzle_a), ("swizzle_b", swizzle_b)):
-        if _only(name, order) not in (None, SwizzleType.NO_SWIZZLE):
-            raise UnsupportedError(f"scaled_mm(): {name} is NO_SWIZZLE, not {order}")
-    if contraction_dim:
-        raise UnsupportedError("scaled_mm(): contraction_dim is empty: the inner dimensions are multiplied")
-    scales = _only("scale_a", scale_a), _only("scale_b", scale_b)
-    whole = recipes[0] is ScalingType.TensorWise
+    scales = _only("scaled_mm", "scale_a", scale_a), _only("scaled_mm", "scale_b", scale_b)
+    whole = recipe is ScalingType.TensorWise
     for name, scale, size in (
         ("scale_a", scales[0], mat_a.shape[0]),
         ("scale_b", scales[1], mat_b.shape[-1]),
     ):
         if scale.numel() != (1 if whole else size):
             raise ShapeError(
-                f"scaled_mm(): {name} has {1 if whole else size} numbers for {recipes[0].name}, not {scale.numel()}"
+                f"scaled_mm(): {name} has {1 if whole else size} numbers for {recipe.name}, not {scale.numel()}"
             )
     if not whole:
         scales = ops.reshape(scales[0], (-1, 1)), ops.reshape(scales[1], (1, -1))
@@ -257,3 +277,117 @@ def scaled_mm(
         out_dtype=bfloat16 if output_dtype is None else output_dtype,
         use_fast_accum=use_fast_accum,
     )
+
+
+def _recipe(
+    op: str, recipe_a: Any, recipe_b: Any, swizzle_a: Any, swizzle_b: Any, contraction_dim: Any
+) -> Any:
+    """Return the recipe of both matrices, and refuse other orders in memory and contraction dimensions."""
+    recipes = _only(op, "scale_recipe_a", recipe_a), _only(op, "scale_recipe_b", recipe_b)
+    if recipes[0] is not recipes[1]:
+        raise UnsupportedError(f"{op}(): the recipes {recipes[0]} and {recipes[1]} differ; both are the same")
+    for name, order in (("swizzle_a", swizzle_a), ("swizzle_b", swizzle_b)):
+        if _only(op, name, order) not in (None, SwizzleType.NO_SWIZZLE):
+            raise UnsupportedError(f"{op}(): {name} is NO_SWIZZLE, not {order}")
+    if contraction_dim:
+        raise UnsupportedError(f"{op}(): contraction_dim is empty: the inner dimensions are multiplied")
+    return recipes[0]
+
+
+def scaled_grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Tensor | Sequence[Tensor],
+    scale_recipe_a: ScalingType | Sequence[ScalingType],
+    scale_b: Tensor | Sequence[Tensor],
+    scale_recipe_b: ScalingType | Sequence[ScalingType],
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    offs: Tensor | None = None,
+    output_dtype: Any = bfloat16,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> Tensor:
+    """Multiply groups of matrices of float8 whose rows and columns are scaled.
+
+    Parameters
+    ----------
+    mat_a, mat_b : Tensor
+        Of float8_e4m3fn or float8_e5m2; the shapes are those of `grouped_mm`.
+    scale_a, scale_b : Tensor, or list of one
+        The scales, of float32: of shape (groups, M) and (groups, N) for matrices of three dimensions, (M,) and (N,) for
+        those of two.  Where both have two, each group has its own: (groups * M,) and (groups * N,).
+    scale_recipe_a, scale_recipe_b : ScalingType, or list of one
+        RowWise; scales of blocks are refused.
+    swizzle_a, swizzle_b : SwizzleType, optional
+        NO_SWIZZLE.
+    bias
+        None: as in PyTorch, there is none yet.
+    offs : Tensor, optional
+        Where each group ends, as in `grouped_mm`.
+    output_dtype : dtype
+        bfloat16, or another floating point dtype.
+    contraction_dim : sequence of int
+        Empty.
+    use_fast_accum : bool
+        Permits less exact sums; they are made in float32 all the same.
+
+    Raises
+    ------
+    UnsupportedError
+        For other recipes and orders in memory, contraction dimensions and a bias.
+    ShapeError, DtypeError, ValueRangeError
+        As `grouped_mm`, and for scales of other shapes.
+
+    Examples
+    --------
+    >>> import tt
+    >>> import tt.nn.functional as F
+    >>> x, row = tt.ones(2, 4).to(tt.float8_e4m3fn), F.ScalingType.RowWise
+    >>> w, ends = tt.ones(1, 4, 1).to(tt.float8_e4m3fn), tt.tensor([2], dtype=tt.int32)
+    >>> F.scaled_grouped_mm(x, w, tt.tensor([1.0, 2.0]), row, tt.ones(1, 1), row, offs=ends)
+    tensor([[4.],
+            [8.]], dtype=tt.bfloat16)
+    """
+    op = "scaled_grouped_mm"
+    recipe = _recipe(op, scale_recipe_a, scale_recipe_b, swizzle_a, swizzle_b, contraction_dim)
+    if recipe is not ScalingType.RowWise:
+        raise UnsupportedError(f"{op}(): the recipe {recipe} is not supported: it is RowWise")
+    if bias is not None:
+        raise UnsupportedError(f"{op}(): a bias is not supported\n  try: adding it to the result")
+    for name, matrix in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if matrix.dtype.name not in ("float8_e4m3fn", "float8_e5m2"):
+            raise DtypeError(f"{op}(): {name} is of float8_e4m3fn or float8_e5m2, not of {matrix.dtype}")
+    if not output_dtype.is_floating_point:
+        raise DtypeError(f"{op}(): output_dtype is a floating point dtype, not {output_dtype}")
+    _check_shapes(op, mat_a, mat_b, offs)
+    groups = mat_a.shape[0] if offs is None else offs.shape[0]
+    rows = _scale(op, "scale_a", _only(op, "scale_a", scale_a), mat_a, mat_b, groups, -2)
+    columns = _scale(op, "scale_b", _only(op, "scale_b", scale_b), mat_b, mat_a, groups, -1)
+    one, other = ops.to.dtype(mat_a, float32), ops.to.dtype(mat_b, float32)
+    if offs is None:
+        product = ops.mul(ops.mul(ops.bmm(one, other), ops.unsqueeze(rows, 2)), ops.unsqueeze(columns, 1))
+        return ops.to.dtype(product, output_dtype)
+    spans = _spans(op, one, other, offs)
+    parts = []
+    for k, ((low, high), pair) in enumerate(zip(spans, _pairs(one, other, spans), strict=True)):
+        down = ops.slice(rows, 0, low, high) if mat_a.ndim == 2 < mat_b.ndim else ops.select(rows, 0, k)
+        along = (
+            ops.slice(columns, 0, low, high) if mat_b.ndim == 2 < mat_a.ndim else ops.select(columns, 0, k)
+        )
+        parts.append(ops.mul(ops.mul(ops.mm(*pair), ops.unsqueeze(down, 1)), ops.unsqueeze(along, 0)))
+    return ops.to.dtype(_joined(one, other, spans, parts), output_dtype)
+
+
+def _scale(op: str, name: str, scale: Tensor, matrix: Tensor, other: Tensor, groups: int, dim: int) -> Tensor:
+    """Return the scales of a matrix: for each group, or for the dimension that groups share."""
+    size = matrix.shape[dim]
+    expected: tuple[int, ...] = (groups, size)
+    if matrix.ndim == 2:
+        expected = (size,) if other.ndim == 3 else (groups * size,)
+    if scale.dtype is not float32:
+        raise DtypeError(f"{op}(): {name} is of float32, not of {scale.dtype}")
+    if tuple(scale.shape) != expected:
+        raise ShapeError(f"{op}(): {name} has the shape {list(expected)}, not {list(scale.shape)}")
+    return scale if matrix.ndim != other.ndim or matrix.ndim == 3 else ops.reshape(scale, (groups, size))

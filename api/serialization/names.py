@@ -51,7 +51,7 @@ TENSOR_TYPES = frozenset(
 """The class of tensors, and its names from when every dtype had a class of its own."""
 
 UNKNOWN_DTYPES = frozenset([
-    "float4_e2m1fn_x2", "complex32", "qint8", "quint8", "qint32", "quint4x2", "quint2x4",
+    "float4_e2m1fn_x2", "qint8", "quint8", "qint32", "quint4x2", "quint2x4",
     "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
     "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
     "int1", "int2", "int3", "int4", "int5", "int6", "int7",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import tt
 from tt.core.layers.pytree import (
     TreeSpec,
     children_of,
@@ -17,18 +18,28 @@ from tt.core.layers.pytree import (
     tree_map_only,
     tree_unflatten,
 )
+from tt.core.layers.pytree_text import treespec_dumps, treespec_loads, treespec_pprint
 
 __all__ = [
+    "Context",
+    "DumpableContext",
+    "FlattenFn",
+    "FromDumpableContextFn",
     "GetAttrKey",
     "LeafSpec",
     "MappingKey",
     "PyTree",
     "PyTreeSpec",
     "SequenceKey",
+    "ToDumpableContextFn",
     "TreeSpec",
+    "UnflattenFn",
     "is_namedtuple",
     "is_namedtuple_class",
     "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
     "key_get",
     "keystr",
     "register_pytree_node",
@@ -49,9 +60,18 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
+    "treespec_pprint",
 ]
 
 PyTree: TypeAlias = Any
+Context: TypeAlias = Any
+DumpableContext: TypeAlias = Any
+FlattenFn: TypeAlias = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn: TypeAlias = Callable[[Iterable[Any], Context], PyTree]
+ToDumpableContextFn: TypeAlias = Callable[[Context], DumpableContext]
+FromDumpableContextFn: TypeAlias = Callable[[DumpableContext], Context]
 PyTreeSpec = TreeSpec
 IsLeaf: TypeAlias = Callable[[Any], bool] | None
 
@@ -224,3 +244,32 @@ def is_namedtuple_instance(obj: Any) -> bool:
 def is_namedtuple(obj: Any) -> bool:
     """Return whether an object is a named tuple, or a class of them."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+# --- results with names --------------------------------------------------------------------------------------------
+
+
+def is_structseq_class(cls: Any) -> bool:
+    """Return whether a class is one of `tt.return_types`, or of the same kind in C, such as `time.struct_time`."""
+    if not isinstance(cls, type) or not issubclass(cls, tuple):
+        return False
+    counts = (getattr(cls, name, None) for name in ("n_fields", "n_sequence_fields", "n_unnamed_fields"))
+    return all(isinstance(count, int) for count in counts) or cls in tt.return_types.all_return_types
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Return whether an object is a result with names."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Return whether an object is a result with names, or a class of them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils._pytree import is_structseq
+    >>> is_structseq(tt.max(tt.ones(2), 0)), is_structseq((1, 2))
+    (True, False)
+    """
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))

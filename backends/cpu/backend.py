@@ -17,10 +17,13 @@ from tt.backends.cpu.native.loading import load
 from tt.core.library import (
     Device,
     contiguous_strides,
+    decode_complex32,
     decode_float8,
     dtype,
+    encode_complex32,
     encode_float8,
     errors,
+    is_complex32,
     is_float8,
 )
 
@@ -36,7 +39,8 @@ def cast(array: Array, native_dtype: Any) -> Array:
 
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
     """
-    if array.dtype.kind == "c" and native_dtype.kind not in "cb":
+    array = decode_complex32(array)
+    if array.dtype.kind == "c" and native_dtype.kind not in "cbW":
         warnings.warn(
             "complex numbers become real ones, and their imaginary parts are lost", UserWarning, stacklevel=3
         )
@@ -47,6 +51,8 @@ def cast(array: Array, native_dtype: Any) -> Array:
         return encode_float8(array.copy() if 0 in array.strides else array, native_dtype)
     if is_float8(array.dtype):
         array = decode_float8(array)
+    if is_complex32(native_dtype):
+        return encode_complex32(array.copy() if 0 in array.strides else array)
     order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and (
         native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)
@@ -78,7 +84,8 @@ def extent(owner: Array) -> int:
 
 
 def python_number(array: Array) -> bool | int | float | complex:
-    """Return the only element; NumPy returns bfloat16 ones in their own type."""
+    """Return the only element; NumPy returns those of bfloat16 and complex32 in their own types."""
+    array = decode_complex32(array)
     item: Any = array.item()
     value: bool | int | float | complex = float(item) if array.dtype.kind not in "biufc" else item
     return value
@@ -102,7 +109,7 @@ new_array: Final[Callable[[Sequence[int], Any], Array]] = np.empty if CREATION i
 
 
 class CpuBackend(ArrayApiBackend):
-    """NumPy arrays, with bfloat16 of ml_dtypes."""
+    """NumPy arrays, with bfloat16 and the like of ml_dtypes."""
 
     module = "tt.cpu"
     library = "NumPy"
@@ -129,6 +136,8 @@ class CpuBackend(ArrayApiBackend):
         """Return whether a dtype is of a kind of the standard; np.isdtype refuses dtypes of ml_dtypes."""
         if native_dtype == _BFLOAT16 or is_float8(native_dtype):
             return "real floating" in ((kind,) if isinstance(kind, str) else kind)
+        if is_complex32(native_dtype):
+            return "complex floating" in ((kind,) if isinstance(kind, str) else kind)
         return np.isdtype(native_dtype, kind)
 
     # --- handles -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.pointwise import refuse_zero
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, decode_complex32, errors
 
 __all__ = ["cpu"]
 
@@ -88,7 +88,8 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 @cpu.kernel("lerp.Scalar", dtypes="floating_complex")
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     if isinstance(weight, np.ndarray):
-        # The half dtypes come in float32.
+        # The half dtypes come in float32, and complex32 in complex64.
+        weight = decode_complex32(weight)
         if weight.ndim and weight.dtype != self.dtype and weight.itemsize != 2:
             raise ValueError("weight of another dtype")
         weight = weight.astype(self.dtype, copy=False)

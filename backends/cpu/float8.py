@@ -19,7 +19,7 @@ from tt.core.library import (
     ops,
 )
 
-__all__ = ["cpu", "with_float8"]
+__all__ = ["cpu", "with_stored"]
 
 cpu: Final = KernelTable(device="cpu")
 
@@ -30,11 +30,11 @@ MOVING: Final = frozenset({
     "masked_select", "ones_like", "permute", "repeat", "resize", "roll", "select", "slice", "squeeze", "squeeze.dim",
     "unsqueeze", "view", "view.dtype", "where", "zero", "zeros", "zeros_like",
 })  # fmt: skip
-"""Operators whose kernels view, move or fill elements of any size."""
+"""Operators whose kernels view, move or fill elements of any dtype."""
 
 
-def with_float8(table: KernelTable) -> KernelTable:
-    """Return a table whose kernels that only move elements serve float8, too."""
+def with_stored(table: KernelTable) -> KernelTable:
+    """Return a table whose kernels that only move elements serve float8 and complex32, too."""
     return replace(
         table,
         kernels=[

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array, cast
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32
 
 __all__ = ["cpu"]
 
@@ -187,10 +187,11 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
         values = cast(values, self.dtype)
     try:
         if accumulate:
-            if self.dtype.kind not in "biuc" and self.itemsize < 4:
-                wide = self.astype(np.float32)  # sums in half precision stop growing
-                _add_at(wide, key, values.astype(np.float32))
-                self[...] = wide.astype(self.dtype)
+            if is_complex32(self.dtype) or (self.dtype.kind not in "biuc" and self.itemsize < 4):
+                kind = np.complex64 if is_complex32(self.dtype) else np.float32
+                wide = self.astype(kind)  # sums in half precision stop growing
+                _add_at(wide, key, values.astype(kind))
+                self[...] = cast(wide, self.dtype)
             else:
                 _add_at(self, key, values)
         else:

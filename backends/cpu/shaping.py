@@ -256,7 +256,7 @@ def diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 @cpu.kernel("constant_pad_nd", half="native", check=True)
 def constant_pad_nd(self: Array, pad: Sequence[int], value: Any) -> Array:
-    if isinstance(value, complex) and self.dtype.kind != "c":
+    if isinstance(value, complex) and self.dtype.kind not in "cW":
         raise errors.DtypeError(
             f"constant_pad_nd(): {value} cannot be converted to {self.dtype} without loss"
         )

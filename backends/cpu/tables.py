@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from tt.backends.cpu.backend import CpuBackend
-from tt.backends.cpu.float8 import with_float8
+from tt.backends.cpu.float8 import with_stored
 from tt.core.library import KernelTable
 
 __all__ = ["tables"]
@@ -37,6 +37,7 @@ FAMILIES: Final = (
     "loss",
     "optimizer",
     "float8",
+    "complex32",
 )
 
 NATIVE: Final = (
@@ -74,9 +75,11 @@ NATIVE: Final = (
 def tables(backend: CpuBackend) -> list[KernelTable]:
     """Return the tables of every family, of the array API for the remaining operators, and of native kernels."""
     own = [_by_numpy(import_module(f"tt.backends.cpu.{family}").cpu) for family in FAMILIES]
-    served = {kernel.op for table in own for kernel in table.kernels if kernel.dtypes != "float8"}
+    served = {
+        kernel.op for table in own for kernel in table.kernels if kernel.dtypes not in ("float8", "complex32")
+    }
     native = [import_module(f"tt.backends.cpu.native.{family}").cpu for family in NATIVE]
-    return list(map(with_float8, [*own, backend.kernels(without=sorted(served)), *native]))
+    return list(map(with_stored, [*own, backend.kernels(without=sorted(served)), *native]))
 
 
 def _by_numpy(table: KernelTable) -> KernelTable:

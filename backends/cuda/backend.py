@@ -75,8 +75,8 @@ class CudaBackend(Backend):
         self.captured_numbers: CapturedNumbers | None = None
 
     def native_dtype(self, dtype: dtype) -> Any:
-        """Return the NumPy dtype; kernels of CUDA have no dtypes of eight bits."""
-        if dtype in STORED:
+        """Return the NumPy dtype; kernels of CUDA have no dtypes of eight bits and no complex32."""
+        if dtype in STORED or dtype.name == "complex32":
             raise errors.DtypeError(
                 f"the cuda backend does not have {dtype} yet\n  try: x.float() on the CPU"
             )

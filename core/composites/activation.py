@@ -12,8 +12,8 @@ from tt.core.composites.helpers import as_type, check_shapes, computed, number, 
 from tt.core.composites.reduction import softmax_parts
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DataTypeError, ValueRangeError
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -244,7 +244,7 @@ def _gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def composite(grad_output: Any, self: Any, *rest: Any) -> Any:
-        dtype = result_type(grad_output, self)
+        dtype = common_dtype(grad_output, self)
         first, second = (widened(as_type(tensor, dtype)) for tensor in (grad_output, self))
         return as_type(function(first, second, *rest), dtype)
 

@@ -16,10 +16,11 @@ from tt.core.composites.helpers import (
 )
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import complex128, float64, int32, int64
-from tt.core.types.promotion import get_default_dtype, result_type
+from tt.core.types.promotion import get_default_dtype
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -27,7 +28,7 @@ composite = composites.composite
 
 def promoted(*values: Any, floating: bool = False) -> list[Any]:
     """Return tensors and numbers as tensors of the dtype to which they promote together."""
-    dtype = result_type(*values)
+    dtype = common_dtype(*values)
     if floating and is_integral(dtype):
         dtype = get_default_dtype()
     like = next(value for value in values if isinstance(value, TensorBase))
@@ -113,7 +114,7 @@ for _op in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "b
 
 @composite("float_power")
 def float_power(self: Any, exponent: Any) -> Any:
-    dtype = complex128 if result_type(self, exponent).is_complex else float64
+    dtype = complex128 if common_dtype(self, exponent).is_complex else float64
     base, power = (as_type(v, dtype) if isinstance(v, TensorBase) else v for v in (self, exponent))
     return ops.pow(base if isinstance(base, TensorBase) else number(base, power, dtype), power)
 

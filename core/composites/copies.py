@@ -79,8 +79,8 @@ def _in_dtype(dtype: Dtype) -> Callable[[Any, Any], Any]:
 
 SHORTCUTS: Final = {
     "float": dt.float32, "double": dt.float64, "half": dt.float16, "bfloat16": dt.bfloat16, "int": dt.int32,
-    "long": dt.int64, "short": dt.int16, "char": dt.int8, "byte": dt.uint8, "bool": dt.bool_, "cfloat": dt.complex64,
-    "cdouble": dt.complex128,
+    "long": dt.int64, "short": dt.int16, "char": dt.int8, "byte": dt.uint8, "bool": dt.bool_, "chalf": dt.complex32,
+    "cfloat": dt.complex64, "cdouble": dt.complex128,
 }  # fmt: skip
 """The methods that convert to one dtype."""
 

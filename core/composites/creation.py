@@ -11,11 +11,12 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DispatchError, DtypeError, ShapeError
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, float64, int32, int64
 from tt.core.types.memory_format import ORDERS, is_preserve
-from tt.core.types.promotion import get_default_dtype, promote_types, result_type
+from tt.core.types.promotion import get_default_dtype, promote_types
 
 MANY_BLOCKS: Final = 64
 """From so many blocks on, `block_diag` puts their elements into zeros."""
@@ -181,7 +182,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, layout: 
 
 
 def _spaced_dtype(op: str, start: Any, end: Any, dtype: Any) -> Any:
-    found = result_type(result_type(start, end), 1.0)
+    found = common_dtype(common_dtype(start, end), 1.0)
     if dtype is not None and found.is_complex and not dtype.is_complex:
         raise DtypeError(f"{op}(): complex bounds give {found}, which {dtype} cannot hold")
     return dtype or found

@@ -16,7 +16,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.fft import expect_points
 from tt.core.shapes.geometry import wrap_dim, wrap_dims
-from tt.core.types.dtype import float64
+from tt.core.types.dtype import bfloat16, complex32, float16, float64
 from tt.core.types.promotion import get_default_dtype
 
 composites: Final = CompositeTable()
@@ -36,7 +36,7 @@ def _input(op: str, self: Any, *, real: bool = False) -> Any:
         raise DtypeError(f"{op}(): transforms real numbers, not {self.dtype}")
     if is_integral(self.dtype):
         return as_type(self, get_default_dtype())
-    if self.dtype.itemsize == 2:
+    if self.dtype in (float16, bfloat16, complex32):
         raise DtypeError(
             f"{op}(): half precision is not transformed, and this is {self.dtype}\n  try: x.to(tt.float32)"
         )

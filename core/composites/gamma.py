@@ -10,9 +10,9 @@ from tt.core.composites.helpers import as_type, floating, number, operand, pytho
 from tt.core.composites.special import BERNOULLI
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import ShapeError
 from tt.core.types.dtype import finfo
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -56,8 +56,8 @@ def _fraction(a: Any, x: Any, eps: float) -> Any:
 
 
 def _incomplete(self: Any, other: Any, upper: bool) -> Any:
-    dtype = result_type(self, other)
-    dtype = dtype if dtype.is_floating_point else result_type(dtype, 1.0)
+    dtype = common_dtype(self, other)
+    dtype = dtype if dtype.is_floating_point else common_dtype(dtype, 1.0)
     a, x = ops.broadcast_tensors([widened(as_type(self, dtype)), widened(as_type(other, dtype))])
     eps = float(finfo(a.dtype).eps) / 4
     usual = ops.logical_and(ops.logical_and(ops.gt(a, 0), ops.lt(a, math.inf)), ops.gt(x, 0))
@@ -118,8 +118,8 @@ STEPS: Final = 12
 
 @composite("special_zeta")
 def zeta(self: Any, other: Any) -> Any:
-    dtype = result_type(self, other)
-    dtype = dtype if dtype.is_floating_point else result_type(dtype, 1.0)
+    dtype = common_dtype(self, other)
+    dtype = dtype if dtype.is_floating_point else common_dtype(dtype, 1.0)
     s, a = ops.broadcast_tensors(
         [widened(as_type(operand(self, other), dtype)), widened(as_type(operand(other, self), dtype))]
     )

@@ -7,14 +7,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.dispatch.resolve.dtypes import common_dtype, upcast_of
 from tt.core.errors import DataDependentError, LayoutError
 from tt.core.meta import run_rule
 from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
-from tt.core.types.dtype import float32, iinfo, int64
-from tt.core.types.promotion import result_type
+from tt.core.types.dtype import iinfo, int64
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
@@ -50,7 +50,7 @@ def operand(value: Any, other: Any) -> Any:
     """Return an operand as a tensor: a number in the dtype to which it promotes with the other operand."""
     if isinstance(value, TensorBase):
         return value
-    dtype = result_type(value, other)
+    dtype = common_dtype(value, other)
     if isinstance(value, int) and dtype.kind in ("signed", "unsigned") and dtype.itemsize < 8:
         limits = iinfo(dtype)
         # A number that does not fit wraps around when the operator casts it.
@@ -64,13 +64,13 @@ def is_integral(dtype: Dtype) -> bool:
 
 
 def widened(self: Any) -> Tensor:
-    """Return float16 and bfloat16 in float32, in which composites of many steps compute them."""
-    return as_type(self, float32 if self.dtype.name in ("float16", "bfloat16") else self.dtype)
+    """Return half precision in float32 or complex64, in which composites of many steps compute it."""
+    return as_type(self, upcast_of(self.dtype) or self.dtype)
 
 
 def floating(self: Any) -> Tensor:
     """Return integers and bools in the default dtype."""
-    return as_type(self, result_type(self, 1.0) if is_integral(self.dtype) else self.dtype)
+    return as_type(self, common_dtype(self, 1.0) if is_integral(self.dtype) else self.dtype)
 
 
 def computed(function: Callable[..., Any]) -> Callable[..., Any]:

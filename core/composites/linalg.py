@@ -11,10 +11,10 @@ from tt.core.composites.contraction import contract, contracted_dims, parse, par
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.types.dtype import bool_
-from tt.core.types.promotion import result_type
 from tt.core.types.scalars import fitted_number
 
 composites: Final = CompositeTable()
@@ -75,7 +75,7 @@ def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, use
 @composite("addr")
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     check_shapes("addr", self, vec1, vec2, beta, alpha)
-    dtype = result_type(self, vec1, vec2)
+    dtype = common_dtype(self, vec1, vec2)
     self, vec1, vec2 = as_type(self, dtype), as_type(vec1, dtype), as_type(vec2, dtype)
     check_factors("addr", self, beta, alpha)
     product = ops.mul(ops.unsqueeze(widened(vec1), 1), widened(vec2))

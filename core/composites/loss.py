@@ -9,9 +9,9 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.loss import chosen_reduction
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -51,7 +51,7 @@ def warn_of_sizes(op: str, input: Any, target: Any) -> None:
 
 def expect_floating(op: str, *tensors: Any) -> Any:
     """Return the dtype to which tensors promote, which must be a real floating point one."""
-    dtype = result_type(*tensors)
+    dtype = common_dtype(*tensors)
     if not dtype.is_floating_point:
         raise DtypeError(
             f"{op}(): expected floating point tensors, got {' and '.join(str(t.dtype) for t in tensors)}"
@@ -94,7 +94,7 @@ def _regression(
 ) -> Any:
     """Return a loss that measures the differences of input and target."""
     warn_of_sizes(op, input, target)
-    dtype = result_type(input, target)
+    dtype = common_dtype(input, target)
     loss = measure(ops.sub(widened(input), widened(target)))
     if weight is None:
         return reduced(loss, reduction, dtype.to_real())
@@ -102,7 +102,7 @@ def _regression(
         raise ValueRangeError(
             f"{op}(): weight must have the shape of the input, {list(input.shape)}, got {list(weight.shape)}"
         )
-    loss, dtype = ops.mul(loss, widened(weight)), result_type(dtype.to_real(), weight.dtype)
+    loss, dtype = ops.mul(loss, widened(weight)), common_dtype(dtype.to_real(), weight.dtype)
     if reduction == "mean" and mean_by_weight:
         return as_type(ops.div.default(ops.sum(loss), ops.sum(widened(weight))), dtype)
     return reduced(loss, reduction, dtype)
@@ -231,7 +231,7 @@ def poisson_nll_loss(
     reduction: str,
 ) -> Any:
     found = chosen("poisson_nll_loss", reduction, size_average, reduce)
-    dtype = result_type(input, target)
+    dtype = common_dtype(input, target)
     x, t = widened(input), widened(target)
     loss = (
         ops.sub(ops.exp(x), ops.mul(t, x)) if log_input else ops.sub(x, ops.mul(t, ops.log(ops.add(x, eps))))
@@ -262,7 +262,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float,
                 f"gaussian_nll_loss(): var must have the shape of the input, {list(size)}, or one number a row; got "
                 f"{list(shape)}"
             )
-    dtype = result_type(input, target, var)
+    dtype = common_dtype(input, target, var)
     # The bound is not part of the derivative: below it, var keeps its slope.
     lift = ops.detach(ops.where.default(ops.lt(var, eps), ops.rsub(var, eps), number(0, var)))
     v = widened(ops.add(var, lift))
@@ -342,7 +342,7 @@ def elementwise_loss_backward(
 @composite("soft_margin_loss")
 def soft_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
     found = chosen("soft_margin_loss", reduction, size_average, reduce)
-    dtype = result_type(input, target)
+    dtype = common_dtype(input, target)
     return reduced(softplus(ops.neg(ops.mul(widened(target), widened(input)))), found, dtype)
 
 
@@ -368,7 +368,7 @@ def margin_ranking_loss(
             f"margin_ranking_loss(): the tensors must have the same number of dimensions, got {list(input1.shape)}, "
             f"{list(input2.shape)} and {list(target.shape)}"
         )
-    dtype = result_type(input1, input2, target)
+    dtype = common_dtype(input1, input2, target)
     difference = ops.sub(widened(input1), widened(input2))
     loss = at_least_zero(ops.add(ops.neg(ops.mul(widened(target), difference)), margin))
     return reduced(loss, found, dtype)
@@ -387,7 +387,7 @@ def triplet_margin_loss(
             f"triplet_margin_loss(): the tensors must have the same number of dimensions, got {list(anchor.shape)}, "
             f"{list(positive.shape)} and {list(negative.shape)}"
         )
-    dtype = result_type(anchor, positive, negative).to_real()
+    dtype = common_dtype(anchor, positive, negative).to_real()
     a, b, c = widened(anchor), widened(positive), widened(negative)
 
     def distance(one: Any, other: Any) -> Any:
@@ -409,7 +409,7 @@ def cosine_embedding_loss(
             f"cosine_embedding_loss(): expected inputs (D) with a target () or (N, D) with (N), got "
             f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}"
         )
-    dtype = result_type(input1, input2, 1.0)
+    dtype = common_dtype(input1, input2, 1.0)
     x, y = widened(as_type(input1, dtype)), widened(as_type(input2, dtype))
     tiny = 1e-12  # of PyTorch: a vector of zeros has the cosine 0 with every other
     lengths = ops.mul(

@@ -8,9 +8,9 @@ from tt.core.composites.helpers import as_type, check_shapes, number, widened
 from tt.core.composites.loss import chosen, reduced
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import int64
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -150,7 +150,7 @@ def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
     found = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
-    dtype = result_type(*(t for t in (input, target, weight) if t is not None))
+    dtype = common_dtype(*(t for t in (input, target, weight) if t is not None))
     x, t = widened(input), widened(target)
     # Two logarithms: with the one of `_elementwise_loss` the loss of an infinite score is NaN, not infinite.
     loss = ops.neg(

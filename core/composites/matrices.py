@@ -7,14 +7,21 @@ from math import ceil, inf, log2, prod
 from typing import Any, Final
 
 from tt.core.composites.decomposition import adjoint, check_order, epsilon, eye_like
-from tt.core.composites.helpers import as_type, check_integers, expect_strided, is_integral, python_value
+from tt.core.composites.helpers import (
+    as_type,
+    check_integers,
+    expect_strided,
+    is_integral,
+    python_value,
+    widened,
+)
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, NumberRangeError, ShapeError, ValueRangeError
 from tt.core.shapes.decomposition import expect_matrix, expect_square
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
-from tt.core.types.dtype import float32, int64
+from tt.core.types.dtype import int64
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -233,7 +240,7 @@ def matrix_exp(A: Any) -> Any:
     _, order = expect_square("linalg.matrix_exp", A)
     if not A.numel():
         return ops.clone(A)
-    matrix = as_type(A, float32) if A.dtype.name in ("float16", "bfloat16") else A
+    matrix = widened(A)
     norm = python_value(ops.amax(ops.sum.dim(ops.abs(ops.detach(matrix)), (-2,)), ()))
     halvings = max(0, ceil(log2(norm / PADE_NORM))) if norm and norm < inf else 0
     matrix = ops.mul(matrix, 2.0**-halvings)

@@ -8,9 +8,10 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, number, widened, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import dims_to_reduce
-from tt.core.types.promotion import promote_types, result_type
+from tt.core.types.promotion import promote_types
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -112,7 +113,7 @@ def dist(self: Any, other: Any, p: Any) -> Any:
 
 @composite("pairwise_distance")
 def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
-    dtype = result_type(x1, x2, 1.0)
+    dtype = common_dtype(x1, x2, 1.0)
     difference = ops.add(widened(as_type(ops.sub(x1, x2), dtype)), eps)
     return as_type(ops.linalg_vector_norm(difference, p, -1, keepdim), dtype.to_real())
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.normalization import check_parameters
 from tt.core.types.dtype import finfo
-from tt.core.types.promotion import result_type
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
@@ -367,7 +367,7 @@ def normalize(input: Any, p: float, dim: int, eps: float) -> Tensor:
 
 @composite("cosine_similarity")
 def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Tensor:
-    dtype = result_type(x1, x2)
+    dtype = common_dtype(x1, x2)
     if not dtype.is_floating_point:
         raise DtypeError(
             f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {dtype}"

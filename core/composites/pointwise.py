@@ -8,9 +8,9 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, computed, floating, is_integral, operand, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import ArgumentError, DtypeError, ValueRangeError
 from tt.core.tensor.base import TensorBase
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -31,7 +31,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
         return ops.floor_divide(self, other)
     if rounding_mode != "trunc":
         raise ValueRangeError(f"div(): rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
-    dtype = result_type(self, other)
+    dtype = common_dtype(self, other)
     if not is_integral(dtype):
         # The half dtypes in float32, or a quotient just below an integer would be rounded up before it is truncated.
         divisor = widened(other) if isinstance(other, TensorBase) else other
@@ -121,7 +121,7 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
         return close
     if is_integral(self.dtype):
         # In the default dtype the difference of integers neither overflows nor is refused.
-        self, other = as_type(self, result_type(self, 1.0)), as_type(other, result_type(other, 1.0))
+        self, other = as_type(self, common_dtype(self, 1.0)), as_type(other, common_dtype(other, 1.0))
     allowed = ops.add(ops.mul(ops.abs(other), rtol), atol)
     difference = ops.abs(ops.sub(self, other))
     return ops.logical_or(close, ops.logical_and(ops.isfinite(difference), ops.le(difference, allowed)))

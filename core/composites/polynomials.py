@@ -9,10 +9,10 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, floating, number, operand, python_value, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import ValueRangeError
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import float32
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -54,8 +54,8 @@ def _define(
     """Define the operator of a family of polynomials, and its overload with a number for x."""
 
     def polynomial(x: Any, n: Any) -> Any:
-        dtype = result_type(x, n)
-        dtype = dtype if dtype.is_floating_point else result_type(dtype, 1.0)
+        dtype = common_dtype(x, n)
+        dtype = dtype if dtype.is_floating_point else common_dtype(dtype, 1.0)
         n = operand(n, x) if not isinstance(n, TensorBase) else n
         x = argument(widened(as_type(x, dtype)))
         x, n = ops.broadcast_tensors([x, ops.trunc(as_type(n, x.dtype))])

@@ -16,8 +16,8 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, number, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.types.dtype import finfo, float64
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -154,7 +154,7 @@ def _huge_gamma(ratio: Any) -> Any:
 
 @composite("_standard_gamma_grad")
 def standard_gamma_grad(self: Any, output: Any) -> Any:
-    dtype = result_type(self, output)
+    dtype = common_dtype(self, output)
     a, z = ops.broadcast_tensors([as_type(self, float64), as_type(output, float64)])
     one, half = number(1, z), number(0.5, z)
     fine = ops.logical_and(_positive(a), ops.logical_or(_positive(z), ops.eq(z, 0)))
@@ -187,7 +187,7 @@ def standard_gamma_grad(self: Any, output: Any) -> Any:
 
 @composite("_dirichlet_grad")
 def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
-    dtype = result_type(result_type(x, alpha), total)
+    dtype = common_dtype(common_dtype(x, alpha), total)
     x, a, t = ops.broadcast_tensors([as_type(v, float64) for v in (x, alpha, total)])
     fine = ops.logical_and(_positive(a), ops.logical_and(_positive(ops.sub(t, a)), ops.lt(t, math.inf)))
     fine = ops.logical_and(fine, ops.logical_and(ops.ge(x, 0), ops.le(x, 1)))

@@ -23,10 +23,10 @@ from tt.core.composites.helpers import (
 )
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dims
 from tt.core.types.dtype import bool_, float64, int64, uint8
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -172,7 +172,7 @@ def _expect_real(op: str, dx: Any) -> None:
 
 def _exact(y: Any, x: Any) -> tuple[Any, Any, Any]:
     """Return samples and places, integers as float64, in which no sum wraps around, and the dtype of the integral."""
-    found = result_type(y, 1.0) if x is None else result_type(y, x, 1.0)
+    found = common_dtype(y, 1.0) if x is None else common_dtype(y, x, 1.0)
 
     def exact(t: Any) -> Any:
         return as_type(t, float64) if t is not None and t.dtype.kind in ("signed", "unsigned") else t
@@ -263,8 +263,8 @@ def _derived(
     found = [derive(x, h, dim, edge_order) for h, dim in zip(spacing, dims, strict=True)]
     if x is self:
         return tuple(found)
-    dtypes = [result_type(self, h) for h in spacing]
-    dtypes = [result_type(self, 1.0) if is_integral(dtype) else dtype for dtype in dtypes]
+    dtypes = [common_dtype(self, h) for h in spacing]
+    dtypes = [common_dtype(self, 1.0) if is_integral(dtype) else dtype for dtype in dtypes]
     return tuple(as_type(slope, dtype) for slope, dtype in zip(found, dtypes, strict=True))
 
 

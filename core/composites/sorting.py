@@ -9,6 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, number, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
     DtypeError,
     IndexValueError,
@@ -19,7 +20,6 @@ from tt.core.errors import (
 )
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, finfo, iinfo, int32, int64
-from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -49,7 +49,7 @@ composite("msort", lambda self: ops.sort(self, 0)[0])
 @composite("_searchsorted")
 def bisect(sorted_sequence: Any, self: Any, right: bool) -> Any:
     check_shapes("_searchsorted", sorted_sequence, self)
-    dtype = result_type(sorted_sequence, self)
+    dtype = common_dtype(sorted_sequence, self)
     sequence, values = as_type(sorted_sequence, dtype), as_type(self, dtype)
     size, shape = sequence.shape[-1], tuple(values.shape)
     if sequence.ndim == 1:
@@ -99,7 +99,7 @@ def _within(value: Any, sequence: Any, right: bool, side: str | None) -> tuple[A
 
     One beyond the range of the dtype belongs between its last finite number and infinity.
     """
-    dtype = result_type(sequence, value)
+    dtype = common_dtype(sequence, value)
     if isinstance(value, bool | complex) or dtype.kind not in ("signed", "unsigned", "floating"):
         return number(value, sequence, dtype), right, side
     integral = dtype.kind != "floating"
@@ -149,7 +149,7 @@ def expect_real(*tensors: Any) -> None:
 @composite("isin")
 def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     expect_real(elements, test_elements)
-    dtype = result_type(elements, test_elements)
+    dtype = common_dtype(elements, test_elements)
     values, others = as_type(elements, dtype), ops.reshape(as_type(test_elements, dtype), (-1,))
     count = others.shape[0]
     if count < 10:  # so few comparisons cost less than a sort

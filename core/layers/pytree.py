@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tt.core.errors import ValueRangeError
 
 __all__ = [
+    "SAVED",
+    "SavedForm",
     "TreeSpec",
     "children_of",
     "register_pytree_node",
@@ -49,11 +51,28 @@ class TreeSpec:
 _LEAF = TreeSpec(None, None, ())
 
 
+class SavedForm(NamedTuple):
+    """How structures with a registered class become text: the class's name, and conversions of the context."""
+
+    name: str
+    dump: Callable[[Any], Any] | None
+    load: Callable[[Any], Any] | None
+
+
+SAVED: dict[type, SavedForm] = {}
+"""The registered classes whose structures become text."""
 _REGISTERED: dict[type, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {}
 
 
 def register_pytree_node(
-    cls: type, flatten_fn: Callable[[Any], Any], unflatten_fn: Callable[[Any, Any], Any], **options: Any
+    cls: type,
+    flatten_fn: Callable[[Any], Any],
+    unflatten_fn: Callable[[Any, Any], Any],
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
+    flatten_with_keys_fn: Any = None,
 ) -> None:
     """Let the objects of a class be containers in trees.
 
@@ -65,13 +84,17 @@ def register_pytree_node(
         Returns the items of an object, and what else is needed to make it.
     unflatten_fn : callable
         Makes an object from items and that.
-    **options
-        What PyTorch takes besides, for saving structures; accepted and not used.
+    serialized_type_name : str, optional
+        The name of the class in texts of structures; see `treespec_dumps`.
+    to_dumpable_context, from_dumpable_context : callable, optional
+        Convert the rest to what JSON takes, and back; both or none.
+    flatten_with_keys_fn
+        PyTorch's names of the items in paths; accepted and not used.
 
     Raises
     ------
     ValueError
-        If the class is a container already.
+        If the class is a container already, or only one of the conversions is given.
 
     Examples
     --------
@@ -85,7 +108,14 @@ def register_pytree_node(
     """
     if cls in _REGISTERED or cls in (list, tuple, dict):
         raise ValueRangeError(f"{cls.__name__} is a container of trees already")
+    if (to_dumpable_context is None) is not (from_dumpable_context is None):
+        raise ValueRangeError(
+            f"register_pytree_node(): {cls.__name__} has one of to_dumpable_context and from_dumpable_context; "
+            "give both or none"
+        )
     _REGISTERED[cls] = (flatten_fn, unflatten_fn)
+    if serialized_type_name is not None:
+        SAVED[cls] = SavedForm(serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
 def children_of(tree: Any) -> tuple[Any, list[Any]] | None:

@@ -225,14 +225,14 @@ def _import_host(source: Any) -> np.ndarray[Any, Any]:
     return array if readable.hidden is None else array.view(readable.hidden.numpy)
 
 
-# --- bfloat16 and float8 -----------------------------------------------------------------------------------------
+# --- bfloat16, float8 and complex32 ------------------------------------------------------------------------------
 # NumPy reads and makes the capsules, but has none of these dtypes: it gets to see integers of the same size, and the
 # type code inside the capsule is exchanged.
 
 _UNSIGNED: Final = 1
 _HIDDEN: Final[Mapping[str, int]] = {
     "bfloat16": 4, "float8_e4m3fn": 10, "float8_e4m3fnuz": 11, "float8_e5m2": 12, "float8_e5m2fnuz": 13,
-    "float8_e8m0fnu": 14,
+    "float8_e8m0fnu": 14, "complex32": 5,
 }  # fmt: skip
 """The type codes of DLPack for dtypes that NumPy does not have."""
 _capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
@@ -243,13 +243,14 @@ _capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c
 _TYPE_CODE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
-def _exchange_type(capsule: Any, old: int, new: int) -> bool:
-    """Write another type code into a capsule that has the old one; return whether it had."""
+def _exchange_type(capsule: Any, old: int, new: int, itemsize: int) -> bool:
+    """Write another type code into a capsule that has the old one, and elements of a size; return whether it had."""
     name = _capsule_name(capsule)
     if name not in _TYPE_CODE_AT:
         return False
-    code = ctypes.c_uint8.from_address(_capsule_pointer(capsule, name) + _TYPE_CODE_AT[name])
-    if code.value != old:
+    address = _capsule_pointer(capsule, name) + _TYPE_CODE_AT[name]
+    code = ctypes.c_uint8.from_address(address)
+    if code.value != old or ctypes.c_uint8.from_address(address + 1).value != 8 * itemsize:
         return False
     code.value = new
     return True
@@ -269,8 +270,9 @@ class _Readable:
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self.source.__dlpack__(**options)
         for name, code in _HIDDEN.items():
-            if _exchange_type(capsule, code, _UNSIGNED):
-                self.hidden = to_dtype(name)
+            dtype = to_dtype(name)
+            if _exchange_type(capsule, code, _UNSIGNED, dtype.itemsize):
+                self.hidden = dtype
         self.may_be_written = _capsule_name(capsule) == b"dltensor"
         return capsule
 
@@ -300,7 +302,7 @@ def export_array(
         capsule = tensor._spec.backend.to_dlpack(tensor._handle, **given)
         if tensor.dtype is bfloat16:
             _exchange_type(
-                capsule, _UNSIGNED, _HIDDEN["bfloat16"]
+                capsule, _UNSIGNED, _HIDDEN["bfloat16"], bfloat16.itemsize
             )  # of libraries that have none, and gave integers
         return capsule
     if stream is not None:
@@ -319,7 +321,7 @@ def export_array(
     ) as error:  # read-only memory, for a consumer without support for the flag
         raise ExportError(f"the tensor cannot be exported with DLPack: {error}") from error
     if code is not None:
-        _exchange_type(capsule, _UNSIGNED, code)
+        _exchange_type(capsule, _UNSIGNED, code, tensor.dtype.itemsize)
     return capsule
 
 

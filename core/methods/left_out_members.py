@@ -17,7 +17,7 @@ from tt.core.errors import UnknownOpError
 __all__ = ["NAMES", "LeftOutMember", "without_left_out"]
 
 NAMES: Final = (
-    "chalf", "eig", "grad_dtype", "index", "int_repr", "lstsq", "name", "q_per_channel_axis", "q_per_channel_scales",
+    "eig", "grad_dtype", "index", "int_repr", "lstsq", "name", "q_per_channel_axis", "q_per_channel_scales",
     "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "reinforce", "slice_inverse", "solve", "symeig",
     "to_mkldnn", "volatile",
 )  # fmt: skip

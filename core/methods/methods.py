@@ -14,6 +14,7 @@ import numpy as np
 from tt.core.dispatch.call.overloads import lookup
 from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.methods.array_operands import ARRAYS, from_array, of_one_dtype
 from tt.core.methods.attributes import MEMBERS
 from tt.core.methods.left_out_members import NAMES, LeftOutMember, without_left_out
@@ -21,7 +22,6 @@ from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.dtype import finfo, int64
-from tt.core.types.promotion import result_type
 
 __all__ = ["LazyMethod", "install"]
 
@@ -124,7 +124,7 @@ def _as_tensor(other: Any, like: Any) -> Any:
     if isinstance(other, TensorBase) or overrides(type(other)):
         return other
     other = other.item() if isinstance(other, np.generic) else other
-    dtype = result_type(like, other)
+    dtype = common_dtype(like, other)
     if isinstance(other, int):  # which wraps around in a narrower dtype, where scalar_tensor refuses
         return ops.scalar_tensor(other, dtype=int64, device=like.device).to(dtype)
     if isinstance(other, float) and abs(other) > finfo(dtype).max:

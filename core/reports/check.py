@@ -28,7 +28,7 @@ from tt.core.schema import snapshot
 from tt.core.schema.classes import dtype_names
 from tt.core.schema.load import load
 from tt.core.shapes import find_rule
-from tt.core.types.dtype import STORED, to_dtype
+from tt.core.types.dtype import DTYPES, to_dtype
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -378,8 +378,10 @@ def unserved_dtypes(operator: Operator, served: set[str], backend: Backend) -> l
         return []
     absent = []
     for name in dtype_names(operator.definition.dtypes):
-        if to_dtype(name) in STORED and not has_stored(backend, name):
+        if to_dtype(name) not in DTYPES and not has_stored(backend, name):
             continue
+        if name == "complex32" and operator.group and "complex64" in served:
+            continue  # the dispatcher computes it in complex64
         compute = compute_dtype(operator, to_dtype(name))
         if compute is not None and compute.name not in served:
             absent.append(name)

@@ -35,8 +35,8 @@ DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
 })  # fmt: skip
 """Class name -> the names of its dtypes.
 
-all               every dtype in which operators compute: all but float8
-any               every dtype: of operators that make, move and compare elements and compute nothing
+all               every dtype in which operators compute: all but float8 and complex32, which complex64 serves
+any               every dtype, complex32 too: of operators that make, move and compare elements and compute nothing
 float8            the dtypes of eight bits, which tensors only store
 number            all but bool
 integral          signed and unsigned integers

@@ -9,6 +9,7 @@ from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.shapes.shaping import view
 from tt.core.shapes.slicing import select
+from tt.core.types.dtype import float16, float32, float64
 
 rule = RuleTable()
 
@@ -68,8 +69,8 @@ def view_as_real(self: Described, /, *, op: str) -> Result:
 @rule("view_as_complex")
 def view_as_complex(self: Described, /, *, op: str) -> Result:
     """A last dimension of two reals as complex numbers."""
-    if not self.dtype.is_floating_point:
-        raise DtypeError(f"{op}(): the tensor must be of floating point, but is {self.dtype}")
+    if self.dtype not in (float16, float32, float64):
+        raise DtypeError(f"{op}(): the tensor must be of float16, float32 or float64, but is {self.dtype}")
     if not self.ndim or self.shape[-1] != 2:
         raise ShapeError(f"{op}(): the last dimension must have size 2, but the shape is {list(self.shape)}")
     if self.strides[-1] != 1:

@@ -9,6 +9,7 @@ import numpy as np
 
 import tt
 from tt.core.tensor.base import TensorBase
+from tt.core.types.complex32 import widened
 from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["assert_close", "tolerances"]
@@ -18,6 +19,7 @@ _TOLERANCES = {
     "bfloat16": (1.6e-2, 1e-5),
     "float32": (1.3e-6, 1e-5),
     "float64": (1e-7, 1e-7),
+    "complex32": (1e-3, 1e-5),
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
@@ -147,4 +149,5 @@ def _values(tensor: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind in "iub":
         # Exact as Python integers: uint64 and int64 have no common NumPy integer.
         return np.asarray(array, dtype=object if array.dtype == np.uint64 else np.int64)
+    array = widened(array)
     return np.asarray(array, dtype=np.complex128 if array.dtype.kind == "c" else np.float64)

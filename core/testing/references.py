@@ -18,6 +18,7 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import on_cpu, tensors_in
+from tt.core.types.complex32 import is_complex32, narrowed
 from tt.core.types.float8 import encode, is_float8
 from tt.core.types.promotion import get_default_dtype, result_type
 
@@ -63,7 +64,7 @@ def widened(value: Any) -> Any:
     if isinstance(value, list):
         return [widened(item) for item in value]
     if isinstance(value, np.ndarray):
-        if np.issubdtype(value.dtype, np.complexfloating):
+        if np.issubdtype(value.dtype, np.complexfloating) or is_complex32(value.dtype):
             return value.astype(np.complex128)
         if value.dtype.kind in "fV":  # ml_dtypes have kind V
             return value.astype(np.float64)
@@ -115,14 +116,19 @@ def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> t
     rules = definition.result if isinstance(definition.result, tuple) else (definition.result,)
     if "int_to_float" in rules and found.kind in ("bool", "signed", "unsigned"):
         return get_default_dtype().numpy, np.dtype(np.float64)
-    if "bool" in rules and found.is_floating_point:
+    wide = np.dtype(np.complex128 if is_complex32(found.numpy) else np.float64)
+    if not found.is_floating_point and not is_complex32(found.numpy):
+        return (found.numpy,)
+    if "bool" in rules:
         # A comparison is of the arguments in their common dtype, in which two numbers may become one.
-        return found.numpy, np.dtype(np.float64)
-    return (np.dtype(np.float64) if found.is_floating_point else found.numpy,)
+        return found.numpy, wide
+    return (wide,)
 
 
 def in_dtype(array: np.ndarray[Any, Any], native: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return an array in a dtype of NumPy's, rounded to eight bits as tt does it: ml_dtypes has its own ways."""
+    if is_complex32(native):
+        return narrowed(array)
     return encode(array, native) if is_float8(native) else array.astype(native)
 
 

@@ -1,13 +1,15 @@
 """Data types: PyTorch's names over NumPy's (and ml_dtypes') representations.
 
-Each dtype has a code from 0 to 19.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
+Each dtype has a code from 0 to 20.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
 bit set of them.
 
 Note [Stored dtypes]
 --------------------
 Operators compute in the fifteen dtypes of `DTYPES`.  The dtypes of eight bits in `STORED` are for storage: tensors of
 them are made, converted, copied, viewed, indexed and compared, and multiplied by `_scaled_mm`; arithmetic refuses them.
-`ALL_DTYPES` holds both.
+
+complex32 belongs to neither: kernels that only move elements serve it, and every other kernel of complex64 computes
+it in complex64, of which the result is rounded.  `ALL_DTYPES` holds all of them.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class dtype:  # noqa: N801 - PyTorch's name
     name : str
         For instance "float32".
     code : int
-        0 to 19; the position of the dtype in the level-2 bit set.
+        0 to 20; the position of the dtype in the level-2 bit set.
     kind : str
         bool, unsigned, signed, floating or complex.
     itemsize : int
@@ -91,13 +93,15 @@ class dtype:  # noqa: N801 - PyTorch's name
 
     def to_real(self) -> dtype:
         """Return the dtype of the real part."""
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts have at least this precision."""
         if self in STORED:
             raise TypeError(f"no complex dtype corresponds to {self}")
-        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+        if self in (float64, complex128):
+            return complex128
+        return complex32 if self in (float16, complex32) else complex64
 
 
 def _make(name: str, code: int, kind: DtypeKind, numpy: Any) -> dtype:
@@ -124,6 +128,7 @@ float8_e5m2: Final = _make("float8_e5m2", 16, "floating", ml_dtypes.float8_e5m2)
 float8_e4m3fnuz: Final = _make("float8_e4m3fnuz", 17, "floating", ml_dtypes.float8_e4m3fnuz)
 float8_e5m2fnuz: Final = _make("float8_e5m2fnuz", 18, "floating", ml_dtypes.float8_e5m2fnuz)
 float8_e8m0fnu: Final = _make("float8_e8m0fnu", 19, "floating", ml_dtypes.float8_e8m0fnu)
+complex32: Final = _make("complex32", 20, "complex", ml_dtypes.complex32)
 
 DTYPES: Final[tuple[dtype, ...]] = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
@@ -134,12 +139,12 @@ STORED: Final[tuple[dtype, ...]] = (
     float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
 """The dtypes that tensors only store; see Note [Stored dtypes]."""
-ALL_DTYPES: Final = DTYPES + STORED
+ALL_DTYPES: Final = (*DTYPES, *STORED, complex32)
 """Every dtype, at the position of its code."""
 
 _BY_NAME: Final = {d.name: d for d in ALL_DTYPES} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
+    "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
 _BY_NUMPY: Final = {d.numpy: d for d in ALL_DTYPES}
 _BY_PYTHON: Final[dict[Any, dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
@@ -221,7 +226,8 @@ class finfo:  # noqa: N801 - PyTorch's name
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 1.0 if real in STORED else float(info.resolution)  # as in PyTorch
+        # As in PyTorch.
+        self.resolution = 1.0 if real in STORED else 10.0 ** -int(info.precision)
 
     def __repr__(self) -> str:
         return (

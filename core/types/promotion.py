@@ -114,7 +114,7 @@ def numbered(positions: int, beyond: list[tuple[int, int]]) -> int:
 
 _RANK: Final = {d: rank for rank, d in enumerate(
     (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16,
-     dt.float32, dt.float64, dt.complex64, dt.complex128)
+     dt.float32, dt.float64, dt.complex32, dt.complex64, dt.complex128)
 )}  # fmt: skip
 _WIDE_UNSIGNED: Final = (dt.uint16, dt.uint32, dt.uint64)
 _SIGNED: Final = (dt.int8, dt.int16, dt.int32, dt.int64)
@@ -156,8 +156,10 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         return dt.int16
     if (low, high) == (dt.float16, dt.bfloat16):
         return dt.float32
-    if (low, high) == (dt.float64, dt.complex64):
+    if low is dt.float64 and high.is_complex:
         return dt.complex128
+    if low in (dt.bfloat16, dt.float32) and high is dt.complex32:
+        return dt.complex64
     return high
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tt.core.errors import NumberRangeError
 from tt.core.types import dtype as dt
+from tt.core.types.complex32 import is_complex32, narrowed, widened
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.float8 import decode, encode, is_float8
 from tt.core.types.promotion import get_default_dtype
@@ -52,7 +53,7 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
     """
     if dtype.is_complex:
         with np.errstate(over="ignore"):
-            return np.array(numbers, dtype=np.complex128).astype(dtype.numpy)
+            return cast_array(np.array(numbers, dtype=np.complex128), dtype)
     kinds = set(map(type, numbers))
     if complex in kinds and dtype is not dt.bool_:
         raise TypeError(
@@ -148,6 +149,8 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     if dtype is dt.uint64 and isinstance(value, int) and -(2**63) <= value < 0:
         return value + 2**64  # wraps, as in the narrower unsigned dtypes
     found = number_array([value], dtype)[0]
+    if is_complex32(dtype.numpy):
+        return complex(found)  # infinite where it does not fit, as in PyTorch
     floats = dtype.is_floating_point or dtype.is_complex
     if floats and np.isinf(found) and not _same_infinities(value, found):
         raise _refuse(value, dtype)
@@ -169,6 +172,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any
     """
     if array.dtype == dtype.numpy:
         return array
+    array = widened(array)
     if array.dtype.kind == "c" and not dtype.is_complex:
         array = array.real if dtype is not dt.bool_ else array != 0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -176,6 +180,8 @@ def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any
             return encode(array, dtype.numpy)
         if is_float8(array.dtype):
             array = decode(array)
+        if dtype is dt.complex32:
+            return narrowed(array)
         if dtype in (dt.float16, dt.bfloat16):
             array = array.astype(np.float32)
         return array.astype(dtype.numpy)

@@ -45,7 +45,7 @@ WITHOUT = {
 IMPLEMENTING = (
     "amp.*", "array_api.*", "distributed.*", "distributions.[!ckt]*", "distributions.c[!o]*",
     "distributions.continuous_bernoulli", "distributions.kumaraswamy", "func.*", "hub.*", "masked.*",
-    "multiprocessing.*",
+    "multiprocessing.*", "nn.attention.implementations",
     "nn.grouped_products", "nn.modules*", "nn.parallel.*",
     "nn.uninitialized", "nn.utils.clip_grad", "nn.utils.convert_parameters", "nn.utils.fusion", "nn.utils.init",
     "nn.utils.memory_format", "nn.utils.spectral_norm", "nn.utils.weight_norm", "optim.[!ls]*", "optim.lbfgs",

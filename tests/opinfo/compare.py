@@ -18,6 +18,7 @@ TOLERANCES = {
     "complex128": (1e-7, 1e-7),
     "float32": (2e-5, 2e-5),
     "complex64": (2e-5, 2e-5),
+    "complex32": (1e-2, 1e-3),
     "float16": (1e-2, 1e-3),
     "bfloat16": (1.6e-2, 1e-2),
 }
@@ -33,9 +34,13 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the values, half precision widened."""
     if isinstance(tensor, torch.Tensor):
         tensor = materialised(tensor)
+        if tensor.dtype is torch.complex32:
+            return np.asarray(tensor.cfloat().numpy())
         half = tensor.dtype in (torch.bfloat16, torch.float16)
         return np.asarray((tensor.float() if half else tensor).numpy())
     tensor = tensor.detach()
+    if tensor.dtype is tt.complex32:
+        return np.asarray(tensor.cfloat().numpy())
     half = tensor.dtype in (tt.bfloat16, tt.float16)
     return np.asarray((tensor.to(tt.float32) if half else tensor).numpy())
 

@@ -125,6 +125,7 @@ _DTYPES = {
         "float32",
         "float64",
         "bfloat16",
+        "complex32",
         "complex64",
         "complex128",
         "uint8",
@@ -176,6 +177,8 @@ def to_tt(tensor: Any, memories: dict[Any, Any] | None = None) -> Any:
 def _from_flat(flat: Any) -> Any:
     if flat.dtype is torch.bfloat16:
         return tt.from_numpy(flat.view(torch.int16).numpy().view(ml_dtypes.bfloat16))
+    if flat.dtype is torch.complex32:
+        return tt.from_numpy(flat.view(torch.int32).numpy().view(ml_dtypes.complex32))
     return tt.from_numpy(flat.numpy())
 
 

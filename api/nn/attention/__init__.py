@@ -9,8 +9,24 @@ from typing import Any
 
 import tt
 from tt.nn.attention import bias
+from tt.nn.attention.implementations import (
+    activate_flash_attention_impl,
+    current_flash_attention_impl,
+    list_flash_attention_impls,
+    register_flash_attention_impl,
+    restore_flash_attention_impl,
+)
 
-__all__ = ["SDPBackend", "bias", "sdpa_kernel"]
+__all__ = [
+    "SDPBackend",
+    "activate_flash_attention_impl",
+    "bias",
+    "current_flash_attention_impl",
+    "list_flash_attention_impls",
+    "register_flash_attention_impl",
+    "restore_flash_attention_impl",
+    "sdpa_kernel",
+]
 
 
 class SDPBackend(enum.IntEnum):

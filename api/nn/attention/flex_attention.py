@@ -7,17 +7,46 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tt
-from tt.errors import ShapeError, UnsupportedError
+from tt.errors import ShapeError, UnsupportedError, ValueRangeError
 
 __all__ = [
-    "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks",
+    "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
+    "noop_mask", "or_masks",
 ]  # fmt: skip
 
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 ScoreMod = Callable[[Any, Any, Any, Any, Any], Any]
+
+
+class AuxRequest(NamedTuple):
+    """The further results that `flex_attention` is to return.
+
+    Attributes
+    ----------
+    lse : bool
+        The logarithm of the sum of the scores' exponentials.
+    max_scores : bool
+        The largest score.
+    """
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """The further results of `flex_attention`, each None unless it was requested.
+
+    Attributes
+    ----------
+    lse, max_scores : Tensor or None
+        Of shape (B, Hq, L), in float32 for half precision.
+    """
+
+    lse: tt.Tensor | None = None
+    max_scores: tt.Tensor | None = None
 
 
 def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
@@ -212,6 +241,8 @@ def flex_attention(
     enable_gqa: bool = False,
     return_lse: bool = False,
     kernel_options: Any = None,
+    *,
+    return_aux: AuxRequest | None = None,
 ) -> Any:
     """Return attention whose scores a function changes, and of which another hides some.
 
@@ -234,13 +265,15 @@ def flex_attention(
         Whether the logarithm of the sum of the scores' exponentials, (B, Hq, L), is returned too.
     kernel_options : dict, optional
         PyTorch's options of its kernels, without effect.
+    return_aux : AuxRequest, optional
+        What else is returned, as an `AuxOutput`; instead of `return_lse`.
 
     Raises
     ------
     UnsupportedError
         For inputs without batch or heads.
     ValueRangeError, ShapeError
-        For heads that do not correspond, and a mask for other lengths.
+        For heads that do not correspond, a mask for other lengths, and both `return_lse` and `return_aux`.
 
     Examples
     --------
@@ -252,6 +285,10 @@ def flex_attention(
     tensor([[[[0.0000],
               [0.5000]]]])
     """
+    if return_lse and return_aux is not None:
+        raise ValueRangeError(
+            "flex_attention(): give return_aux=AuxRequest(lse=True) instead of return_lse, not both"
+        )
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
         raise UnsupportedError(
             "flex_attention(): query, key and value have four dimensions: batch, head, place, feature"
@@ -265,12 +302,25 @@ def flex_attention(
         if heads % shared:
             raise ValueError(f"flex_attention(): {shared} heads of keys do not divide {heads} of queries")
         key, value = (t.repeat_interleave(heads // shared, 1) for t in (key, value))
-    if query.dtype in (tt.float16, tt.bfloat16):  # as attention does: the scores are float32
-        found = flex_attention(
-            query.float(), key.float(), value.float(), score_mod, block_mask, scale, return_lse=True
-        )
-        output, lse = found
-        return (output.to(query.dtype), lse) if return_lse else output.to(query.dtype)
+    half = query.dtype in (tt.float16, tt.bfloat16)  # as attention does: the scores are float32
+    q, k, v = (t.float() if half else t for t in (query, key, value))
+    output, scores, lse = _attend(q, k, v, score_mod, block_mask, scale)
+    output = output.to(query.dtype)
+    if return_aux is not None:
+        largest = scores.amax(-1) if return_aux.max_scores else None
+        return output, AuxOutput(lse if return_aux.lse else None, largest)
+    return (output, lse) if return_lse else output
+
+
+def _attend(
+    query: tt.Tensor,
+    key: tt.Tensor,
+    value: tt.Tensor,
+    score_mod: ScoreMod | None,
+    block_mask: BlockMask | None,
+    scale: float | None,
+) -> tuple[tt.Tensor, tt.Tensor, tt.Tensor]:
+    """Return the result, the scores, and the logarithm of the sum of their exponentials."""
     scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     sizes = tuple(scores.shape)
     indices = _indices((sizes[0], sizes[1], sizes[2], sizes[3]), query.device)
@@ -287,5 +337,4 @@ def flex_attention(
     lse = scores.logsumexp(-1)
     nothing = lse == -math.inf  # a query that sees nothing
     weights = (scores - tt.where(nothing, tt.zeros_like(lse), lse).unsqueeze(-1)).exp()
-    output = weights @ value
-    return (output, lse) if return_lse else output
+    return weights @ value, scores, lse

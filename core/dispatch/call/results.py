@@ -108,11 +108,11 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "bool": _is_number(bool, "b"),
     "int": _is_number(numbers.Integral, "biu"),
     "float": _is_number(numbers.Real, "biufV"),
-    "Scalar": _is_number(numbers.Number, "biufcV"),
+    "Scalar": _is_number(numbers.Number, "biufcVW"),
     "str": lambda value: isinstance(value, str),
 }
 """Tests of a value for each of the schema's types; NumPy's numbers and arrays without dimensions are numbers, too ("V"
-is the kind of bfloat16)."""
+is the kind of bfloat16, and "W" that of complex32)."""
 
 
 def _verify_numbers(cached: KernelCall, choice: BoundKernel, found: Any) -> None:

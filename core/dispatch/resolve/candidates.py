@@ -9,9 +9,10 @@ import numpy as np
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.registry.masking import is_masked
 from tt.core.dispatch.registry.preference import Rank, ranks_of
-from tt.core.dispatch.resolve.dtypes import HALF, CallDtypes
+from tt.core.dispatch.resolve.dtypes import CallDtypes, upcast_of
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import KernelContractError, PluginConflictError
+from tt.core.types.dtype import complex32
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -25,7 +26,7 @@ class EligibleKernel(NamedTuple):
     """A kernel that serves the dtype of a call."""
 
     registration: Registration
-    upcast: bool  # it computes in float32 for a half dtype
+    upcast: bool  # it computes in float32 or complex64 for a half dtype
     rank: Rank
     preferred: str  # where a rule prefers it
 
@@ -56,8 +57,11 @@ def eligible_kernels(
             continue
         native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
         native = native or (kernel.half == "same" and dtypes.homogeneous)
-        upcast = compute is not None and compute.name in HALF and not native
-        wanted = "float32" if upcast else (compute.name if compute is not None else None)
+        if compute is complex32:  # which kernels serve themselves only where they name it
+            native = "complex32" in registration.dtypes or not operator.group
+        wide = None if native else upcast_of(compute)
+        upcast = wide is not None
+        wanted = (wide or compute).name if compute is not None else None
         if wanted is not None and wanted not in registration.dtypes:
             names = ", ".join(sorted(registration.dtypes))
             resolution.note("kernel", registration, False, f"serves {names}, not {wanted}")
@@ -65,6 +69,8 @@ def eligible_kernels(
         rule = eligibilities[index].rule
         preferred = f"; preferred by {rule.origin}" if rule is not None else ""
         served.append(EligibleKernel(registration, upcast, ranks[index], preferred))
+    if compute is complex32 and not all(s.upcast for s in served):
+        served = [s for s in served if not s.upcast]
     return sorted(served, key=lambda s: s.rank)
 
 

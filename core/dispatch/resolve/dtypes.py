@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from tt.core.errors import DtypeError
 from tt.core.schema.classes import dtype_names
-from tt.core.types.dtype import ALL_DTYPES, STORED, bool_, float32, int64, to_dtype, uint8
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import (
+    ALL_DTYPES,
+    STORED,
+    bfloat16,
+    bool_,
+    complex32,
+    complex64,
+    float16,
+    float32,
+    int64,
+    to_dtype,
+    uint8,
+)
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import (
     DIM_BITS,
@@ -18,15 +31,24 @@ from tt.core.types.promotion import (
     describe_bits,
     position_at,
     promote_bits,
+    result_type,
 )
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
+    from tt.core.tensor.backend import Backend
 
-__all__ = ["HALF", "CallDtypes", "describe_level_2", "refuses_stored", "resolve_dtypes"]
+__all__ = [
+    "CallDtypes",
+    "common_dtype",
+    "describe_level_2",
+    "dtypes_on",
+    "refuses_stored",
+    "resolve_dtypes",
+    "upcast_of",
+]
 
-HALF = ("float16", "bfloat16")
 _BOOLS = DIM_BITS[bool_.code] | ZERO_DIM_BITS[bool_.code] | SCALAR_BITS[bool]
 _GROUP_MASK = (1 << GROUP_BITS) - 1
 
@@ -106,6 +128,35 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     return CallDtypes(compute, results, homogeneous, target, zero_dim)
 
 
+def dtypes_on(backend: Backend, operator: Operator, form: str, bits: int) -> CallDtypes:
+    """Return the dtypes of a call on a device: complex64 where one that lacks complex32 promotes float16 to it."""
+    found = resolve_dtypes(operator, form, bits)
+    asked = operator.dtype_at >= 0 and decode(bits, operator.dtype_shift) is complex32
+    if complex32 not in (found.compute, *found.results) or asked or _has_complex32(backend):
+        return found
+    results = tuple(complex64 if d is complex32 else d for d in found.results)
+    compute = complex64 if found.compute is complex32 else found.compute
+    return replace(found, compute=compute, results=results)
+
+
+def common_dtype(*values: Any) -> Dtype:
+    """Return the dtype to which tensors and numbers promote, as `result_type`, on the device of the tensors."""
+    found = result_type(*values)
+    if found is complex32:
+        tensor = next((value for value in values if isinstance(value, TensorBase)), None)
+        if tensor is not None and not _has_complex32(tensor._spec.backend):
+            return complex64
+    return found
+
+
+def _has_complex32(backend: Backend) -> bool:
+    try:
+        backend.native_dtype(complex32)
+    except (DtypeError, AttributeError, KeyError, TypeError, ValueError, NotImplementedError):
+        return False
+    return True
+
+
 def _require_one_dtype(operator: Operator, group: int) -> None:
     found = [d for d in ALL_DTYPES if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
     if len(found) > 1:
@@ -143,8 +194,10 @@ def _result(
 
 
 def upcast_of(compute: Dtype | None) -> Dtype | None:
-    """Return float32 for the half precision dtypes, in which a kernel without its own form computes them."""
-    return float32 if compute is not None and compute.name in HALF else None
+    """Return the dtype in which a kernel without its own form computes half precision: float32 or complex64."""
+    if compute is complex32:
+        return complex64
+    return float32 if compute in (float16, bfloat16) else None
 
 
 def refuses_stored(operator: Operator, compute: Dtype | None) -> bool:

@@ -26,6 +26,7 @@ from tt.core.dispatch.resolve.resolution import ResolveContext
 from tt.core.dispatch.resolve.shape_rules import run_rule
 from tt.core.errors import KernelContractError
 from tt.core.schema.model import MISSING
+from tt.core.types.dtype import complex64
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -132,6 +133,8 @@ def _build(
         resolution.casts = f"computes in {compute.name}"
     if upcast:
         cached.downcast = True
+        if compute is complex64:  # which a kernel that takes the dtype makes, too
+            cached.native = cached.compute_native = backend.native_dtype(compute)
     _allow_direct(cached, operator, dtypes)
     return cached
 

@@ -14,7 +14,7 @@ from tt.core.dispatch.call.codes import KERNEL, LAYER, MUTATE, PYTHON, REROUTE
 from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.registry.sources import code_location
 from tt.core.dispatch.resolve.composite import composite_call, make_cached_call
-from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, resolve_dtypes
+from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, dtypes_on, resolve_dtypes
 from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
 from tt.core.dispatch.resolve.kernels import kernel_call, out_call
 from tt.core.dispatch.resolve.mixed_devices import run_mixed
@@ -83,7 +83,7 @@ def _resolve_out(context: ResolveContext, devices: Sequence[str]) -> CachedCall:
     if len(devices) == 1 and operator.definition.kind == "pointwise":
         layouts = tuple(sorted(KEYS.names("layout", keys)))
         backend = operator.registry.backend(devices[0], _main_layout(layouts))
-        dtypes = resolve_dtypes(operator, "out", bits)
+        dtypes = dtypes_on(backend, operator, "out", bits)
         cached = out_call(context, backend, layouts, dtypes)
         if cached is not None:
             resolution.device, resolution.layout = devices[0], "+".join(layouts)
@@ -211,7 +211,7 @@ def _resolve_device(context: ResolveContext, device: str, without_kernels: bool)
     backend = registry.backend(device, _main_layout(layouts))
     if args and operator.is_factory:  # explain, which has no arguments, works without the device
         backend.require_available()
-    dtypes = resolve_dtypes(operator, form, bits)
+    dtypes = dtypes_on(backend, operator, form, bits)
     resolution.device, resolution.layout = device, "+".join(layouts)
     resolution.compute, resolution.results = dtypes.compute, dtypes.results
     _check_target(operator, dtypes)
@@ -250,8 +250,9 @@ def _resolve_device(context: ResolveContext, device: str, without_kernels: bool)
 
 
 def _declared(operator: Operator) -> tuple[str, ...]:
-    """Return the dtypes that the schema declares for an operator."""
-    return dtype_names(operator.definition.dtypes)
+    """Return the dtypes that the schema declares for an operator; complex64 stands for complex32, too."""
+    names = dtype_names(operator.definition.dtypes)
+    return (*names, "complex32") if "complex64" in names else names
 
 
 def _main_layout(layouts: tuple[str, ...]) -> str:

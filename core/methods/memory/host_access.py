@@ -325,11 +325,11 @@ def _array_interface(self: Tensor) -> dict[str, Any]:
     if (
         self.device.type != "cpu"
         or self.layout.name != "strided"
-        or self.dtype is dt.bfloat16
+        or self.dtype in (dt.bfloat16, dt.complex32)
         or self.dtype in dt.STORED
         or values_are_hidden(self)
     ):
-        # bfloat16 and float8: the protocol has no names for them.
+        # bfloat16, float8 and complex32: the protocol has no names for them.
         raise AttributeError(f"a {self.dtype.name} tensor on {self.device} has no __array_interface__")
     return dict(numpy(self).__array_interface__)
 

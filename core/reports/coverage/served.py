@@ -239,7 +239,10 @@ def coverage(
         kernels = [r for r in kernels if not r.kernel.native]
     compute = None if asked is None else compute_dtype(operator, asked)
     if compute is not None:
-        kernels = [r for r in kernels if compute.name in kernel_dtypes(r, definition)]
+        wanted = {compute.name}
+        if compute.name == "complex32" and definition.promote and definition.kind != "view":
+            wanted.add("complex64")  # in which the dispatcher computes it
+        kernels = [r for r in kernels if wanted & kernel_dtypes(r, definition)]
     if kernels:
         served = set[str]().union(*(kernel_dtypes(r, definition) for r in kernels))
         dtypes = tuple(d.name for d in ALL_DTYPES if d.name in served)

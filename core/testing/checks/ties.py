@@ -17,6 +17,7 @@ from tt.core.testing.checks.determinism import same_seed
 from tt.core.testing.checks.mutation import declared
 from tt.core.testing.checks.values import unlike
 from tt.core.testing.findings.log import Finding, Log
+from tt.core.types.complex32 import widened
 
 __all__ = ["distinct", "judged", "outcome"]
 
@@ -139,6 +140,7 @@ def _arrays(call: CheckedCall) -> list[Array]:
 
 def _known(array: Array) -> Array:
     """Return the array in a dtype that NumPy's functions take: float32 holds all values of half precision."""
+    array = widened(array)
     narrow = array.dtype.kind not in "iufcb" or (array.dtype.kind == "f" and array.dtype.itemsize < 4)
     return array.astype(np.float32) if narrow else array
 

@@ -81,7 +81,7 @@ def differences(
         with np.errstate(all="ignore"):  # to the dtype and back: overflow becomes infinite
             wanted, found = in_dtype(wanted, dtype.numpy).astype(wide), found.astype(wide)
         rtol, atol = tolerance or (DOUBLE if dtype.name in ("float64", "complex128") else tolerances(dtype))
-        if dtype.itemsize == 2:
+        if dtype.to_real().itemsize == 2:
             atol += steps * LARGEST * finfo(dtype).eps
         close = np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True)
     else:

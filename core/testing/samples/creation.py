@@ -199,7 +199,19 @@ FORMATS = (("contiguous_format", (2, 3)), ("preserve_format", (2, 3)), ("channel
 # Of those methods whose names are not those of dtypes.
 SHORTCUTS = {
     name: named_dtype(name)
-    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble")
+    for name in (
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "int",
+        "long",
+        "short",
+        "bool",
+        "chalf",
+        "cfloat",
+        "cdouble",
+    )
 }
 SHORTCUTS |= {"char": named_dtype("int8"), "byte": named_dtype("uint8")}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -114,7 +116,7 @@ def test_other_scales_are_refused():
     x, one = tt.eye(16).to(tt.float8_e4m3fn), tt.tensor(1.0)
     whole_, rows, blocks = (F.ScalingType[n] for n in ("TensorWise", "RowWise", "BlockWise1x32"))
     for first, second in ((blocks, blocks), (whole_, rows)):
-        with pytest.raises(UnsupportedError, match="recipes"):
+        with pytest.raises(UnsupportedError, match="recipe"):
             F.scaled_mm(x, x, one, first, one, second)
     with pytest.raises(UnsupportedError, match="swizzle_b"):
         F.scaled_mm(x, x, one, whole_, one, whole_, swizzle_b=F.SwizzleType.SWIZZLE_32_4_4)
@@ -124,3 +126,68 @@ def test_other_scales_are_refused():
         F.scaled_mm(x, x, one, whole_, one, whole_, contraction_dim=(1, 0))
     with pytest.raises(ShapeError, match="scale_a"):
         F.scaled_mm(x, x, tt.ones(3), whole_, one, whole_)
+
+
+# --- groups of scaled matrices -------------------------------------------------------------------------------------
+
+ROW = F.ScalingType.RowWise
+
+
+def scaled_group(shape, groups, dim, flat, random):
+    """Return a matrix of float8 in small numbers, and its scales in the given form."""
+    x = tt.from_numpy(random.integers(-4, 5, shape).astype(np.float32)).to(tt.float8_e4m3fn)
+    size = shape[dim]
+    form = (groups, size) if len(shape) == 3 else (size,) if not flat else (groups * size,)
+    return x, tt.from_numpy(random.uniform(0.5, 2, form).astype(np.float32))
+
+
+@pytest.mark.parametrize("shapes", [
+    ((6, 8), (2, 8, 5)), ((2, 6, 8), (8, 5)), ((6, 8), (8, 5)), ((2, 6, 8), (2, 8, 5)),
+], ids=str)  # fmt: skip
+def test_scaled_groups_are_products_of_the_numbers_that_they_stand_for(shapes):
+    random, (one, other) = np.random.default_rng(0), shapes
+    flat = len(one) == len(other) == 2
+    a, rows = scaled_group(one, 2, -2, flat, random)
+    b, columns = scaled_group(other, 2, -1, flat, random)
+    limit = 8 if flat else 6 if len(one) == 2 else 5
+    cuts = [0, 2, limit - 1]
+    offs = None if len(one) == len(other) == 3 else ends(tt, *cuts[1:])
+    found = F.scaled_grouped_mm(a, b, rows, ROW, [columns], [ROW], offs=offs, output_dtype=tt.float32).numpy()
+    x, y, r, c = (t.float().numpy() for t in (a, b, rows, columns))
+    parts = []
+    for k in range(2):
+        span = slice(cuts[k], cuts[k + 1])
+        left = x[k] if x.ndim == 3 else x[:, span] if flat else x[span]
+        right = y[k] if y.ndim == 3 else y[span] if flat else y[:, span]
+        down = r[k] if r.ndim == 2 else r[6 * k : 6 * k + 6] if flat else r[span]
+        along = c[k] if c.ndim == 2 else c[5 * k : 5 * k + 5] if flat else c[span]
+        parts.append((down[:, None] * left) @ (right * along))
+    if flat or offs is None:
+        wanted = np.stack(parts)
+    else:
+        axis = 0 if len(one) == 2 else 1
+        wanted = np.concatenate([*parts, np.zeros_like(found).take([-1], axis)], axis)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_scaled_groups_refuse_what_they_cannot_multiply():
+    a, b = tt.ones(4, 2).to(tt.float8_e4m3fn), tt.ones(1, 2, 3).to(tt.float8_e4m3fn)
+    one, other = tt.ones(4), tt.ones(1, 3)
+    call = functools.partial(F.scaled_grouped_mm, offs=ends(tt, 4))
+    assert call(a, b, one, ROW, other, ROW).dtype is tt.bfloat16
+    for error, match, arguments, options in (
+        (
+            tt.errors.ShapeError,
+            r"scale_a has the shape \[4\], not \[1\]",
+            (a, b, one[:1], ROW, other, ROW),
+            {},
+        ),
+        (tt.errors.DtypeError, "scale_b is of float32", (a, b, one, ROW, other.half(), ROW), {}),
+        (tt.errors.DtypeError, "mat_a is of float8", (a.float(), b, one, ROW, other, ROW), {}),
+        (tt.errors.UnsupportedError, "differ", (a, b, one, ROW, other, F.ScalingType.TensorWise), {}),
+        (tt.errors.UnsupportedError, "bias", (a, b, one, ROW, other, ROW), {"bias": tt.ones(3)}),
+        (tt.errors.ValueRangeError, "up to 4", (a, b, one, ROW, other, ROW), {"offs": ends(tt, 5)}),
+        (tt.errors.DtypeError, "output_dtype", (a, b, one, ROW, other, ROW), {"output_dtype": tt.int32}),
+    ):
+        with pytest.raises(error, match=match):
+            call(*arguments, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import NamedTuple
 
@@ -9,9 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tt.core.layers.pytree import tree_any, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_unflatten
+import tt
+from tt.core.layers.pytree import (
+    _REGISTERED,
+    tree_any,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_map_only,
+    tree_unflatten,
+)
 from tt.errors import ValueRangeError
 from tt.utils import _pytree as pytree
+from tt.utils._pytree import is_structseq, is_structseq_class, is_structseq_instance
 
 
 class Pair(NamedTuple):
@@ -113,3 +124,18 @@ def test_paths_are_written_as_pytorch_writes_them():
     tree = {"a": [1, (2, {3: 4})], "b": OrderedDict(c=5)}
     ours = [(pytree.keystr(path), leaf) for path, leaf in pytree.tree_leaves_with_path(tree)]
     assert ours == [(theirs.keystr(path), leaf) for path, leaf in theirs.tree_leaves_with_path(tree)]
+
+
+def test_results_with_names_are_known_and_those_in_c_can_be_containers():
+    size = os.terminal_size((80, 24))
+    for found in (tt.max(tt.ones(2), 0), size):
+        assert is_structseq(found) and is_structseq_class(type(found)) and is_structseq_instance(found)
+    assert not is_structseq_instance(type(size)) and not is_structseq((80, 24)) and not is_structseq(tuple)
+    with pytest.raises(ValueError, match="container of trees already"):
+        tt.return_types.pytree_register_structseq(tt.return_types.max)
+    assert tree_leaves(size) == [size]
+    tt.return_types.pytree_register_structseq(os.terminal_size)
+    try:
+        assert tree_map(lambda n: 2 * n, size) == os.terminal_size((160, 48))
+    finally:
+        del _REGISTERED[os.terminal_size]

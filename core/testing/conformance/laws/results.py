@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from tt.core.dispatch.resolve.dtypes import upcast_of
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import tensors_in
 from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance.laws.base import Law
-from tt.core.types.dtype import bool_, float32, int64, uint8
+from tt.core.types.dtype import bool_, int64, uint8
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype, result_type
 
@@ -97,8 +98,8 @@ RESULT_LAWS: Final[dict[str, Law]] = {
          lambda case: _asked(case, lambda: promoted(case)).to_real()),
         ("complex", "The result has the complex dtype of the one to which the arguments promote.",
          lambda case: _asked(case, lambda: promoted(case)).to_complex()),
-        ("wide", "The result has the dtype to which the arguments promote, and float32 for half precision.",
-         lambda case: float32 if promoted(case).name in ("float16", "bfloat16") else promoted(case)),
+        ("wide", "The result has the dtype to which the arguments promote, float32 or complex64 for half precision.",
+         lambda case: upcast_of(promoted(case)) or promoted(case)),
         ("none", "The result is not a tensor.", lambda case: None),
     )
 }  # fmt: skip

@@ -6,6 +6,8 @@ import pytest
 
 import tt
 from tt.nn.attention.flex_attention import (
+    AuxOutput,
+    AuxRequest,
     and_masks,
     create_block_mask,
     create_mask,
@@ -50,6 +52,19 @@ def test_the_sum_of_the_scores(qkv):
     q, k, _ = qkv
     _, lse = flex_attention(*qkv, return_lse=True)
     tt.testing.assert_close(lse, (q @ k.transpose(-2, -1) / 8**0.5).logsumexp(-1))
+
+
+def test_further_results_are_requested(qkv):
+    largest = (qkv[0] @ qkv[1].mT / 8**0.5).amax(-1)
+    out, found = flex_attention(*qkv, return_aux=AuxRequest(lse=True, max_scores=True))
+    tt.testing.assert_close(found.max_scores, largest)
+    tt.testing.assert_close(found.lse, flex_attention(*qkv, return_lse=True)[1])
+    tt.testing.assert_close(out, flex_attention(*qkv))
+    assert flex_attention(*qkv, return_aux=AuxRequest())[1] == AuxOutput(None, None)
+    half = flex_attention(*(t.half() for t in qkv), return_aux=AuxRequest(max_scores=True))
+    assert (half[0].dtype, half[1].max_scores.dtype) == (tt.float16, tt.float32)
+    with pytest.raises(ValueError, match="not both"):
+        flex_attention(*qkv, return_lse=True, return_aux=AuxRequest(lse=True))
 
 
 def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients(qkv):

@@ -27,6 +27,16 @@ def same(found, expected):
 # --- making and moving -------------------------------------------------------------------------------------------
 
 
+def test_float16_with_complex_numbers_gives_complex64_where_complex32_is_missing():
+    half = tt.tensor([1.0, 2.0]).half().cuda()
+    for found in (half * 1j, half + tt.tensor(1j, device="cuda"), 1j - half, tt.where(half > 1, half, 1j)):
+        assert found.dtype is tt.complex64
+    assert (half * 1j).tolist() == [1j, 2j]
+    for refused in (lambda: half.chalf(), lambda: tt.zeros(2, dtype=tt.complex32, device="cuda")):
+        with pytest.raises((tt.errors.DtypeError, NotImplementedError), match="complex32"):
+            refused()
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_tensors_of_every_dtype_go_to_the_device_and_come_back(dtype):
     x = tt.tensor([[0, 1, 2], [3, 4, 5]], dtype=dtype)

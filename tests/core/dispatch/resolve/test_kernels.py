@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tt
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
+    DtypeError,
     DuplicateRegistrationError,
     KernelContractError,
     NoKernelError,
@@ -163,3 +165,32 @@ def test_an_argument_that_no_kernel_takes_is_said_to_be_the_reason(probe: Any) -
         NoKernelError, match="no kernel for probe/float32 that takes all arguments of this call"
     ):
         tt.add(x, x, alpha=2)
+
+
+def test_complex32_is_computed_in_complex64_and_rounded(probe: Any) -> None:
+    seen = []
+    probe.kernel("mul", lambda self, other: seen.append(self.dtype) or self * other, dtypes="complex")
+    x = probe.tensor([1 + 1j, 0.1], tt.complex32)
+    found = tt.mul(x, x)
+    assert seen == [np.complex64] and found.dtype is tt.complex32
+    assert found._handle.astype(complex).tolist() == [
+        2j,
+        complex(np.float16(np.float32(np.float16(0.1)) ** 2)),
+    ]
+
+
+def test_float16_promotes_to_complex64_where_the_device_lacks_complex32(
+    probe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half, wide = probe.tensor([1.0], tt.float16), probe.tensor(1j, tt.complex64)
+
+    def native_dtype(dtype: tt.dtype) -> Any:
+        if dtype is tt.complex32:
+            raise DtypeError("no complex32 here")
+        return dtype.numpy
+
+    monkeypatch.setattr(probe.backend, "native_dtype", native_dtype)
+    probe.kernel("mul", lambda self, other: self * other)
+    assert tt.mul(half, wide).dtype is tt.complex64 and tt.mul(half, 2j)._handle.tolist() == [2j]
+    assert common_dtype(half, wide) is common_dtype(half, 1j) is tt.complex64
+    assert common_dtype(tt.ones(1, dtype=tt.float16), 1j) is tt.complex32

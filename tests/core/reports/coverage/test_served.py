@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tt
-from tt.core.reports.coverage.served import _holds
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.reports.coverage.served import Place, _holds, coverage
 from tt.errors import DeviceError, DtypeError
 
 
@@ -37,3 +38,9 @@ def test_a_dtype_that_a_backend_refuses_is_not_held(error):
 def test_a_mistake_of_a_backend_is_shown(error):
     with pytest.raises(type(error)):
         _holds(Lacking(error), tt.float32)
+
+
+def test_kernels_of_complex64_serve_complex32_on_devices_that_have_it():
+    definition = REGISTRY.operator("all.dim").definition
+    assert coverage(definition, Place("cpu", "strided"), tt.complex32).how == "kernel"
+    assert coverage(definition, Place("cuda", "strided"), tt.complex32).how == "missing"

@@ -1,0 +1,62 @@
+"""Conversions to and from complex32, two numbers of float16.
+
+PyTorch converts by way of complex64 and float32.  NumPy does not count the dtype among the complex ones: its kind
+differs, and it has no `real` and `imag`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.types import dtype as dt
+
+__all__ = ["is_complex32", "narrowed", "widened"]
+
+Array = np.ndarray[Any, Any]
+
+_NATIVE: Final = dt.complex32.numpy
+
+
+def is_complex32(native: Any) -> bool:
+    """Return whether a NumPy dtype is complex32.
+
+    Examples
+    --------
+    >>> import numpy as np, tt
+    >>> from tt.core.types.complex32 import is_complex32
+    >>> is_complex32(tt.complex32.numpy), is_complex32(np.dtype(np.complex64))
+    (True, False)
+    """
+    return bool(native == _NATIVE)
+
+
+def widened(array: Array) -> Array:
+    """Return an array of complex32 in complex64, which holds all its numbers; others as they are.
+
+    Examples
+    --------
+    >>> import numpy as np, tt
+    >>> from tt.core.types.complex32 import narrowed, widened
+    >>> widened(narrowed(np.array([1 + 2j]))).tolist()
+    [(1+2j)]
+    """
+    return array.astype(np.complex64) if is_complex32(array.dtype) else array
+
+
+def narrowed(array: Array) -> Array:
+    """Return an array of any other dtype than the ones of eight bits in complex32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tt.core.types.complex32 import narrowed
+    >>> narrowed(np.array([1 + 1e9j])).astype(complex).tolist()
+    [(1+infj)]
+    """
+    if array.dtype == _NATIVE:
+        return array
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        found: Array = np.asarray(array.astype(np.complex64, copy=False)).astype(_NATIVE)
+    return found
