@@ -68,7 +68,7 @@ from tt.core.tensor.tensor import Tensor, alias, wrap
 from tt.core.types.attention_choice import ATTENTION
 from tt.core.types.determinism import DETERMINISM
 from tt.core.types.device import Device, get_default_device
-from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, dtype, from_numpy_dtype, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, DTYPES, QUANTIZED, STORED, dtype, from_numpy_dtype, to_dtype
 from tt.core.types.float8 import decode as decode_float8
 from tt.core.types.float8 import encode as encode_float8
 from tt.core.types.float8 import is_float8
@@ -86,6 +86,7 @@ __all__ = [
     "KEYS",
     "NOT_HANDLED",
     "OVERRIDDEN",
+    "QUANTIZED",
     "REGISTRY",
     "STORED",
     "Argument",

@@ -1,6 +1,6 @@
 """Data types: PyTorch's names over NumPy's (and ml_dtypes') representations.
 
-Each dtype has a code from 0 to 19.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
+Each dtype has a code from 0 to 22.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
 bit set of them.
 
 Note [Stored dtypes]
@@ -8,6 +8,12 @@ Note [Stored dtypes]
 Operators compute in the fifteen dtypes of `DTYPES`.  The dtypes of eight bits in `STORED` are for storage: tensors of
 them are made, converted, copied, viewed, indexed and compared, and multiplied by `_scaled_mm`; arithmetic refuses them.
 `ALL_DTYPES` holds both.
+
+Note [Quantized dtypes]
+-----------------------
+A number of a dtype in `QUANTIZED` is an integer that means nothing without a scale and a zero point.  So strided
+tensors never have these dtypes, and no class of dtypes but their own contains them; only kernels that name them serve
+them.
 """
 
 from __future__ import annotations
@@ -21,7 +27,9 @@ from tt.core.errors import UnknownNameError
 
 __all__ = [
     "ALL_DTYPES",
+    "CODED",
     "DTYPES",
+    "QUANTIZED",
     "STORED",
     "DtypeKind",
     "dtype",
@@ -31,7 +39,7 @@ __all__ = [
     "to_dtype",
 ]
 
-DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex"]
+DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex", "quantized"]
 
 
 class dtype:  # noqa: N801 - PyTorch's name
@@ -44,13 +52,13 @@ class dtype:  # noqa: N801 - PyTorch's name
     name : str
         For instance "float32".
     code : int
-        0 to 19; the position of the dtype in the level-2 bit set.
+        0 to 22; the position of the dtype in the level-2 bit set.
     kind : str
-        bool, unsigned, signed, floating or complex.
+        bool, unsigned, signed, floating, complex or quantized.
     itemsize : int
         Bytes of an element.
     numpy : numpy.dtype
-        The representation on the CPU.
+        The representation on the CPU; of a quantized dtype, that of its integers.
 
     Examples
     --------
@@ -78,7 +86,8 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.itemsize: int = numpy.itemsize
         self.is_floating_point = kind == "floating"
         self.is_complex = kind == "complex"
-        self.is_signed = kind in ("signed", "floating", "complex") and name != "float8_e8m0fnu"
+        signed = kind in ("signed", "floating", "complex") or (kind == "quantized" and numpy.kind == "i")
+        self.is_signed = signed and name != "float8_e8m0fnu"
 
     def __repr__(self) -> str:
         return f"tt.{self.name}"
@@ -95,7 +104,7 @@ class dtype:  # noqa: N801 - PyTorch's name
 
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts have at least this precision."""
-        if self in STORED:
+        if self in STORED or self in QUANTIZED:
             raise TypeError(f"no complex dtype corresponds to {self}")
         return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
 
@@ -124,6 +133,9 @@ float8_e5m2: Final = _make("float8_e5m2", 16, "floating", ml_dtypes.float8_e5m2)
 float8_e4m3fnuz: Final = _make("float8_e4m3fnuz", 17, "floating", ml_dtypes.float8_e4m3fnuz)
 float8_e5m2fnuz: Final = _make("float8_e5m2fnuz", 18, "floating", ml_dtypes.float8_e5m2fnuz)
 float8_e8m0fnu: Final = _make("float8_e8m0fnu", 19, "floating", ml_dtypes.float8_e8m0fnu)
+qint8: Final = _make("qint8", 20, "quantized", np.int8)
+quint8: Final = _make("quint8", 21, "quantized", np.uint8)
+qint32: Final = _make("qint32", 22, "quantized", np.int32)
 
 DTYPES: Final[tuple[dtype, ...]] = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
@@ -135,9 +147,13 @@ STORED: Final[tuple[dtype, ...]] = (
 )  # fmt: skip
 """The dtypes that tensors only store; see Note [Stored dtypes]."""
 ALL_DTYPES: Final = DTYPES + STORED
+"""Every dtype of strided tensors, at the position of its code."""
+QUANTIZED: Final[tuple[dtype, ...]] = (qint8, quint8, qint32)
+"""The dtypes of quantized tensors; see Note [Quantized dtypes]."""
+CODED: Final = ALL_DTYPES + QUANTIZED
 """Every dtype, at the position of its code."""
 
-_BY_NAME: Final = {d.name: d for d in ALL_DTYPES} | {
+_BY_NAME: Final = {d.name: d for d in CODED} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip

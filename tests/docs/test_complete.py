@@ -250,6 +250,7 @@ GENERAL = (
     "autograd",
     "sparse",
     "nested",
+    "quantized",
     "cuda",
     "nn",
     "optim",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tt.core.errors import DtypeError
 from tt.core.schema.classes import dtype_names
-from tt.core.types.dtype import ALL_DTYPES, STORED, bool_, float32, int64, to_dtype, uint8
+from tt.core.types.dtype import CODED, STORED, bool_, float32, int64, to_dtype, uint8
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import (
     DIM_BITS,
@@ -59,7 +59,7 @@ class CallDtypes:
 def decode(bits: int, shift: int) -> Dtype | None:
     """Return the dtype at one position outside of the group, or None."""
     code = position_at(bits, shift)
-    return ALL_DTYPES[code - 1] if code else None
+    return CODED[code - 1] if code else None
 
 
 def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
@@ -107,7 +107,9 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
 
 
 def _require_one_dtype(operator: Operator, group: int) -> None:
-    found = [d for d in ALL_DTYPES if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    found = [d for d in CODED if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    if any(d.kind == "quantized" for d in found):
+        return  # the kernels of quantized tensors decide
     if len(found) > 1:
         names = ", ".join(operator.definition.promote)
         raise DtypeError(
