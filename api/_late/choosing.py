@@ -21,7 +21,7 @@ _LIMITS: Final = {tt.qint8: (-128, 127), tt.quint8: (0, 255)}
 
 
 def choose_parameters(
-    low: float, high: float, first: int, last: int, symmetric: bool = False
+    low: float, high: float, first: int, last: int, symmetric: bool = False, single: bool = False
 ) -> tuple[float, int]:
     """Return the scale and the zero point for numbers of a range, which is extended to contain 0.
 
@@ -33,6 +33,8 @@ def choose_parameters(
         The smallest and the largest integer.
     symmetric : bool
         Whether 0 is in the middle of the integers, if there are numbers of both signs.
+    single : bool
+        Whether the zero point is computed with the scale in single precision.
 
     Examples
     --------
@@ -50,8 +52,8 @@ def choose_parameters(
         low, high = float(np.float32(-largest * (half + 1))), float(np.float32(largest * half))
     scale = (high - low) / (last - first)
     with np.errstate(divide="ignore", over="ignore"):
-        single = np.float32(scale)
-        if single == 0 or np.isinf(np.float32(1) / single):
+        inverse = np.float32(1) / np.float32(scale)
+        if np.isinf(inverse):
             scale = 0.1
     if scale < SMALLEST:
         if low == 0:
@@ -62,6 +64,8 @@ def choose_parameters(
             wider = np.float32(SMALLEST) / np.float32(scale)
             low, high = float(np.float32(low) * wider), float(np.float32(high) * wider)
         scale = SMALLEST
+    if single:
+        scale = float(np.float32(scale))
     if centred:
         point = (first + last) / 2
     else:
@@ -116,14 +120,15 @@ def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> A
 
 def _loss(x: np.ndarray[Any, Any], low: np.float32, high: np.float32, bits: int) -> np.float32:
     """Return the root of the sum of squared errors of numbers that are rounded within a range."""
-    low = np.float32(np.float16(low))
-    span, last = np.float32(high - low), np.float32(2**bits - 1)
-    scale = np.float32(1) if span == 0 else np.float32(np.float16(span / last))
-    inverse = np.float32(1) if scale == 0 else np.float32(1) / scale
-    levels = np.clip(np.rint((x - low) * inverse), np.float32(0), last)
-    differences = x - (levels * scale + low)
-    # One after another, so that nearly equal losses compare as PyTorch's.
-    return np.sqrt(np.add.accumulate(differences * differences)[-1])  # type: ignore[no-any-return]  # NumPy's scalar
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the range of half precision no number is near
+        low = np.float32(np.float16(low))
+        span, last = np.float32(high - low), np.float32(2**bits - 1)
+        scale = np.float32(1) if span == 0 else np.float32(np.float16(span / last))
+        inverse = np.float32(1) if scale == 0 else np.float32(1) / scale
+        levels = np.clip(np.rint((x - low) * inverse), np.float32(0), last)
+        differences = x - (levels * scale + low)
+        # One after another, so that nearly equal losses compare as PyTorch's.
+        return np.sqrt(np.add.accumulate(differences * differences)[-1])  # type: ignore[no-any-return]  # a scalar
 
 
 def choose_qparams_optimized(
@@ -170,7 +175,7 @@ def choose_qparams_optimized(
     low = current_low = x.min()
     high = current_high = x.max()
     step = np.float32((high - low) / np.float32(n_bins))
-    narrowest = np.float32(int(n_bins * (1.0 - float(np.float32(ratio)))) * step)
+    narrowest = np.float32(int(n_bins * (1.0 - ratio)) * step)
     best = current = _loss(x, low, high, bit_width)
     while step > 0 and current_low + narrowest < current_high:
         left = _loss(x, current_low + step, current_high, bit_width)
@@ -252,7 +257,10 @@ def fused_moving_avg_obs_fake_quant(
             input.detach(), axis if per_row_fake_quant else None, running_min, running_max, averaging_const
         )
         ranges = zip(running_min.reshape(-1).tolist(), running_max.reshape(-1).tolist(), strict=True)
-        chosen = [choose_parameters(*range_, quant_min, quant_max, symmetric_quant) for range_ in ranges]
+        chosen = [
+            choose_parameters(*range_, quant_min, quant_max, symmetric_quant, single=True)
+            for range_ in ranges
+        ]
         _set(scale, tt.tensor([step for step, _ in chosen]))
         _set(zero_point, tt.tensor([point for _, point in chosen]))
     if not fake_quant_on.item():

@@ -7,8 +7,9 @@ Note [Rounding as PyTorch]
 --------------------------
 Files and trained networks hold integers that PyTorch computed, so the same numbers give the same integers here, down to
 halves.  All steps are in single precision, and three cases differ in their order.  With one scale and eight bits, the
-product is not rounded before the zero point is added.  With 32 bits, with zero points that are fractions, and for numbers
-that are written one by one, it is.  With eight bits and a scale for each channel it is rounded to a whole number first.
+product is not rounded before the zero point is added.  With 32 bits, with zero points that are fractions, and for
+numbers that are written one by one, it is.  With eight bits and a scale for each channel it is rounded to a whole
+number first.
 Going back, the scales of channels multiply in double precision.
 """
 
