@@ -99,7 +99,7 @@ def test_copies_of_python() -> None:
 def test_numbers_of_elements() -> None:
     q = per_tensor(tt, "quint8")
     assert q[0, 0, 0, 0].item() == q.dequantize()[0, 0, 0, 0].item() == float(q[0, 0, 0, 0])
-    for call in (q.numpy, q.tolist):
+    for call in (q.numpy, q.tolist, lambda: q.numpy(force=True)):
         with pytest.raises((TypeError, RuntimeError), match="dequantize"):
             call()
 

@@ -105,3 +105,13 @@ def test_storages_hold_integers() -> None:
 def test_explaining_a_call_shows_the_kernels_of_the_plugin() -> None:
     text = tt.explain("relu", ["cpu/quantized:quint8"]).text()
     assert "quantized" in text and "serves the dtype" in text
+
+
+def test_assert_close_compares_the_numbers() -> None:
+    q, c = per_tensor(tt, "quint8"), per_channel(tt, "quint8")
+    tt.testing.assert_close(q, q.clone())
+    tt.testing.assert_close(c, c.clone())
+    with pytest.raises(AssertionError, match="not close"):
+        tt.testing.assert_close(q, q.clone().fill_(3.0))
+    with pytest.raises(AssertionError, match="dtypes differ"):
+        tt.testing.assert_close(q, q.dequantize())
