@@ -61,9 +61,17 @@ def _number(name: str, argument: str, value: Any) -> Any:
     return value
 
 
+def _scale(name: str, value: Any) -> float:
+    found = _number(name, "scale", value)
+    try:
+        return float(found)
+    except OverflowError:
+        raise errors.ValueRangeError(f"{name}(): the scale is beyond the range of float64") from None
+
+
 def _whole(name: str, value: Any) -> int:
     found = _number(name, "zero_point", value)
-    if int(found) != found:
+    if found % 1 != 0:  # of numbers that are not finite, too
         raise errors.ArgumentError(name, f"argument 'zero_point' must be a whole number, not {found}")
     return int(found)
 
@@ -112,7 +120,7 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     if isinstance(input, list | tuple):
         return _list(name, input, scale, zero_point, dtype)
     x, own = _checked(name, input, dtype)
-    quantizer = PerTensor(float(_number(name, "scale", scale)), _whole(name, zero_point))
+    quantizer = PerTensor(_scale(name, scale), _whole(name, zero_point))
     _check_zero_point(name, quantizer.zero_point, own)
     return made(rounded(x, quantizer, own), own, quantizer)
 
@@ -240,7 +248,9 @@ def over_integers(ints: Tensor, scale: Any, zero_point: Any, axis: int | None = 
     own = _own_dtype(name, ints)
     if axis is not None:
         return made(ints, own, _of_channels(name, ints, scale, zero_point, axis, own))
-    return made(ints, own, PerTensor(float(_number(name, "scale", scale)), _whole(name, zero_point)))
+    quantizer = PerTensor(_scale(name, scale), _whole(name, zero_point))
+    _check_zero_point(name, quantizer.zero_point, own)
+    return made(ints, own, quantizer)
 
 
 def empty_quantized(

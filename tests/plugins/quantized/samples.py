@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,7 @@ def numbers(seed: int = 0, shape: tuple[int, ...] = SHAPE, scale: float = 0.3) -
 
 def per_tensor(lib: Any, dtype: str, seed: int = 0, shape: tuple[int, ...] = SHAPE, point: int = 11) -> Any:
     """Return a tensor of a library with one scale."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's notes of deprecation
-        return lib.quantize_per_tensor(lib.tensor(numbers(seed, shape)), 0.3, point, getattr(lib, dtype))
+    return lib.quantize_per_tensor(lib.tensor(numbers(seed, shape)), 0.3, point, getattr(lib, dtype))
 
 
 def per_channel(lib: Any, dtype: str, axis: int = 1, fractional: bool = False) -> Any:
@@ -34,11 +31,9 @@ def per_channel(lib: Any, dtype: str, axis: int = 1, fractional: bool = False) -
     scales, points = rng.uniform(0.1, 2, SHAPE[axis]), rng.integers(0, 20, SHAPE[axis])
     if fractional:
         scales, points = scales.astype(np.float32), (points + rng.random(SHAPE[axis])).astype(np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return lib.quantize_per_channel(
-            lib.tensor(numbers(axis)), lib.tensor(scales), lib.tensor(points), axis, getattr(lib, dtype)
-        )
+    return lib.quantize_per_channel(
+        lib.tensor(numbers(axis)), lib.tensor(scales), lib.tensor(points), axis, getattr(lib, dtype)
+    )
 
 
 def parameters(x: Any) -> list[Any]:

@@ -10,6 +10,9 @@ import pytest
 import tt
 from tests.plugins.quantized.samples import EIGHT_BITS, LIMITS, assert_same, per_channel, per_tensor
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 SAME: dict[str, Any] = {
     "relu": lambda lib, x: x.relu(), "functional relu": lambda lib, x: lib.nn.functional.relu(x),
     "relu6": lambda lib, x: lib.nn.functional.relu6(x),

@@ -10,6 +10,9 @@ import tt
 from tests.plugins.quantized.samples import assert_same, per_channel, per_tensor
 from tt.plugins.quantized.construct import over_integers
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 X = tt.arange(-3.0, 9).reshape(3, 4)
 SCALES, POINTS = tt.tensor([0.1, 0.2, 0.3]), tt.tensor([0, 1, 2])
 
@@ -63,6 +66,10 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "point above": (lambda: tt.quantize_per_tensor(X, 0.5, 300, tt.quint8), RuntimeError, "300 is above upper bound"),
     "point below": (lambda: tt.quantize_per_tensor(X, 0.5, -1, tt.quint8), RuntimeError, "-1 is below lower bound"),
     "broken point": (lambda: tt.quantize_per_tensor(X, 0.5, 1.5, tt.quint8), TypeError, "whole number"),
+    "no point": (lambda: tt.quantize_per_tensor(X, 0.5, float("nan"), tt.quint8), TypeError, "whole number"),
+    "infinite point": (lambda: tt.quantize_per_tensor(X, 0.5, float("inf"), tt.quint8), TypeError, "whole number"),
+    "huge point": (lambda: tt.quantize_per_tensor(X, 0.5, 10**400, tt.quint8), RuntimeError, "above upper bound"),
+    "huge scale": (lambda: tt.quantize_per_tensor(X, 10**400, 1, tt.quint8), RuntimeError, "beyond the range"),
     "text": (lambda: tt.quantize_per_tensor(X, "a", 1, tt.quint8), TypeError, "'scale' must be a number"),
     "two scales": (lambda: tt.quantize_per_tensor(X, SCALES, 1, tt.quint8), RuntimeError, "3 elements is no number"),
     "list": (lambda: tt.quantize_per_tensor([X], SCALES, POINTS, tt.quint8), RuntimeError, "1 tensors need as many"),
@@ -84,6 +91,9 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         lambda: tt.empty_quantized([2], per_tensor(tt, "qint8"), dtype=tt.quint8), RuntimeError, "that of qtensor",
     ),
     "empty, channels": (lambda: tt.empty_quantized([2, 2], per_channel(tt, "qint8")), RuntimeError, "3 channels"),
+    "integers' point": (
+        lambda: over_integers(tt.ones(2, dtype=tt.int8), 0.5, 128), RuntimeError, "128 is above upper bound",
+    ),
     "integers": (lambda: over_integers(X, 0.5, 0), RuntimeError, "int8, uint8 or int32"),
 }  # fmt: skip
 

@@ -11,6 +11,9 @@ import pytest
 import tt
 from tests.plugins.quantized.samples import assert_same, numbers, per_channel, per_tensor
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 WRITES: dict[str, Any] = {
     "copy_ of numbers": lambda lib, x: x.copy_(lib.tensor(numbers(3))),
     "copy_ of another quantizer": lambda lib, x: x.copy_(

@@ -8,6 +8,9 @@ import tt
 from tests.plugins.quantized.samples import LIMITS, parameters, per_channel, per_tensor
 from tt.plugins.quantized.plugin import MEMBERS
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 CHANNELS = ("q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points")
 ONE = ("q_scale", "q_zero_point")
 

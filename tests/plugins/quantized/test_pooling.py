@@ -10,6 +10,9 @@ import pytest
 import tt
 from tests.plugins.quantized.samples import EIGHT_BITS, LIMITS, assert_same, per_channel, per_tensor
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 EXACT: dict[str, Any] = {
     "max_pool1d": lambda f, x: f.max_pool1d(x[0], 2), "max_pool2d": lambda f, x: f.max_pool2d(x, 3, 2, 1),
     "max_pool2d ceil": lambda f, x: f.max_pool2d(x, (2, 3), ceil_mode=True),

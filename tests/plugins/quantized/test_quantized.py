@@ -12,6 +12,9 @@ import pytest
 import tt
 from tests.plugins.quantized.samples import LIMITS, assert_same, per_channel, per_tensor
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 
 def every(lib: Any) -> dict[str, Any]:
     """Return quantized tensors of all kinds, two of which share their memory."""

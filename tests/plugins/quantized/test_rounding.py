@@ -10,6 +10,9 @@ from tests.plugins.quantized.samples import EIGHT_BITS, LIMITS, assert_same, per
 from tt.plugins.quantized.quantizer import PerTensor
 from tt.plugins.quantized.rounding import centred, real, rounded
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 
 @pytest.mark.torch
 @pytest.mark.parametrize("dtype", LIMITS)

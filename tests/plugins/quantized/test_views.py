@@ -10,6 +10,9 @@ import pytest
 import tt
 from tests.plugins.quantized.samples import assert_same, per_channel, per_tensor
 
+# PyTorch announces once in a process that its quantized tensors are deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+
 VIEWS: dict[str, Any] = {
     "view": lambda x: x.view(6, 42), "reshape": lambda x: x.reshape(2, -1), "flatten": lambda x: x.flatten(1),
     "permute": lambda x: x.permute(3, 1, 0, 2), "transpose": lambda x: x.transpose(0, -1), "T": lambda x: x[0, 0].T,
