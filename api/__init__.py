@@ -36,6 +36,9 @@ from tt.core.types.dtype import (  # noqa: E402
     int16,
     int32,
     int64,
+    qint8,
+    qint32,
+    quint8,
     uint8,
     uint16,
     uint32,
@@ -190,8 +193,8 @@ _LAZY = {
     ),
     **dict.fromkeys(
         ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
-         "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage", "Storage",
-         "StorageBase"),
+         "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "QInt8Storage", "QInt32Storage",
+         "QUInt8Storage", "ShortStorage", "Storage", "StorageBase"),
         "tt._late.typed_storages",
     ),
     **dict.fromkeys(
@@ -201,6 +204,18 @@ _LAZY = {
     ),
     **dict.fromkeys(
         ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._late.fake_quantization"
+    ),
+    **dict.fromkeys(
+        ("empty_quantized", "int_repr", "per_channel_affine", "per_channel_affine_float_qparams",
+         "per_channel_symmetric", "per_tensor_affine", "per_tensor_symmetric", "q_per_channel_axis",
+         "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme",
+         "quantize_per_channel", "quantize_per_tensor", "quantized", "quantized_batch_norm", "quantized_max_pool1d",
+         "quantized_max_pool2d", "quantized_max_pool3d"),
+        "tt._late.quantized",
+    ),
+    **dict.fromkeys(
+        ("choose_qparams_optimized", "fused_moving_avg_obs_fake_quant", "quantize_per_tensor_dynamic"),
+        "tt._late.choosing",
     ),
     **dict.fromkeys(
         ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
@@ -336,6 +351,9 @@ __all__ = [
     "ops",
     "preserve_format",
     "promote_types",
+    "qint8",
+    "qint32",
+    "quint8",
     "result_type",
     "set_default_device",
     "set_default_dtype",

@@ -71,7 +71,7 @@ from tt.core.types.complex32 import narrowed as encode_complex32
 from tt.core.types.complex32 import widened as decode_complex32
 from tt.core.types.determinism import DETERMINISM
 from tt.core.types.device import Device, get_default_device
-from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, dtype, from_numpy_dtype, to_dtype
+from tt.core.types.dtype import ALL_DTYPES, DTYPES, QUANTIZED, STORED, dtype, from_numpy_dtype, to_dtype
 from tt.core.types.float8 import decode as decode_float8
 from tt.core.types.float8 import encode as encode_float8
 from tt.core.types.float8 import is_float8
@@ -89,6 +89,7 @@ __all__ = [
     "KEYS",
     "NOT_HANDLED",
     "OVERRIDDEN",
+    "QUANTIZED",
     "REGISTRY",
     "STORED",
     "Argument",

@@ -77,7 +77,9 @@ TESTED_ELSEWHERE: Final = {
     ),
     "plugins/autograd/transforms/{function,layer,levels,randomness,unwrap}.py": "tests/plugins/autograd/transforms",
     "plugins/autograd/transforms/batching/*": "tests/plugins/autograd/transforms/batching/test_batching.py",
-    "plugins/nested/*": "rows against loops over them and PyTorch: tests/plugins/nested",
+    "plugins/{nested/*,quantized/backend.py,quantized/handle.py,quantized/plugin.py,quantized/tables.py}": (
+        "against loops over rows and PyTorch: tests/plugins/nested, tests/plugins/quantized"
+    ),
     "plugins/sparse/{backend,conversion_members,functions,members,parts,plugin,shapes,compute/elements,"
     "compute/library,compute/solve,compute/tables,compute/whole,structure/compressed,"
     "structure/coo,structure/making,structure/tables}.py": "tests/plugins/sparse",

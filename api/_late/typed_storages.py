@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import tt
 from tt.errors import ArgumentError
+from tt.library import from_numpy_dtype
 
 __all__ = [
     "BFloat16Storage",
@@ -22,6 +23,9 @@ __all__ = [
     "HalfStorage",
     "IntStorage",
     "LongStorage",
+    "QInt8Storage",
+    "QInt32Storage",
+    "QUInt8Storage",
     "ShortStorage",
     "Storage",
     "StorageBase",
@@ -40,6 +44,9 @@ NAMES: Final = {
     "HalfStorage": "float16",
     "IntStorage": "int32",
     "LongStorage": "int64",
+    "QInt8Storage": "qint8",
+    "QInt32Storage": "qint32",
+    "QUInt8Storage": "quint8",
     "ShortStorage": "int16",
 }
 """The classes and their dtypes."""
@@ -70,7 +77,7 @@ class StorageType(type):
             )
         content: Any = args[0] if args else 0
         if isinstance(content, Sequence) and not isinstance(content, str | bytes):
-            return tt.TypedStorage(tt.tensor(list(content), dtype=cls.dtype, device="cpu"))
+            return tt.TypedStorage(tt.tensor(list(content), dtype=_held(cls.dtype), device="cpu"), cls.dtype)
         try:
             size = operator.index(content)
         except TypeError:
@@ -79,10 +86,15 @@ class StorageType(type):
             ) from None
         if size < 0:
             raise ArgumentError(cls.__name__, f"takes a size that is not negative, not {size}")
-        return tt.TypedStorage(tt.empty(size, dtype=cls.dtype, device="cpu"))
+        return tt.TypedStorage(tt.empty(size, dtype=_held(cls.dtype), device="cpu"), cls.dtype)
 
     def __repr__(cls) -> str:
         return f"<class 'tt.{cls.__name__}'>"
+
+
+def _held(dtype: Any) -> Any:
+    """Return the dtype of what lies in the memory: of quantized numbers, integers."""
+    return from_numpy_dtype(dtype.numpy) if dtype.kind == "quantized" else dtype
 
 
 def _over(cls: StorageType, storage: Any) -> Any:
@@ -91,7 +103,7 @@ def _over(cls: StorageType, storage: Any) -> Any:
         raise ArgumentError(
             cls.__name__, f"argument 'wrap_storage' must be UntypedStorage, not {type(storage).__name__}"
         )
-    return tt.TypedStorage(tt.empty(0, dtype=cls.dtype, device="cpu").set_(storage))
+    return tt.TypedStorage(tt.empty(0, dtype=_held(cls.dtype), device="cpu").set_(storage), cls.dtype)
 
 
 def _make(name: str) -> StorageType:
@@ -115,6 +127,9 @@ FloatStorage = _make("FloatStorage")
 HalfStorage = _make("HalfStorage")
 IntStorage = _make("IntStorage")
 LongStorage = _make("LongStorage")
+QInt8Storage = _make("QInt8Storage")
+QInt32Storage = _make("QInt32Storage")
+QUInt8Storage = _make("QUInt8Storage")
 ShortStorage = _make("ShortStorage")
 Storage = FloatStorage
 

@@ -38,16 +38,14 @@ def _row(names: str, reason: str, instead: str) -> LeftOut:
 
 LEFT_OUT: Final = (
     _row(
-        "quint* qint* qscheme per_tensor_* per_channel_* quantize_* quantized_* int_repr q_* "
-        "empty_quantized fused_moving_avg_obs_fake_quant choose_qparams_optimized QInt* "
-        "QUInt* Tensor.q_* Tensor.qscheme Tensor.int_repr quantization ao nn.quantized "
-        "nn.qat nn.quantizable nn.intrinsic",
-        "quantised dtypes do not exist",
-        "tt.float16 or tt.bfloat16; integers and their scale as two tensors",
+        "quantized_gru quantized_gru_cell quantized_lstm quantized_lstm_cell quantized_rnn_* quantization ao "
+        "nn.quantized nn.qat nn.quantizable nn.intrinsic",
+        "layers of quantized numbers take weights that are packed for one vendor's library",
+        "q.dequantize(), and the layer for real numbers",
     ),
     _row(
         "bit bits* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 "
-        "float4_e2m1fn_x2",
+        "float4_e2m1fn_x2 quint4x2 quint2x4 QUInt4x2Storage QUInt2x4Storage",
         "PyTorch has no arithmetic for dtypes of less than a byte",
         "tt.uint8 and shifts",
     ),

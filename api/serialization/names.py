@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.library import ALL_DTYPES
+from tt.library import ALL_DTYPES, QUANTIZED, from_numpy_dtype
 from tt.serialization.storages import StorageType
 
 __all__ = [
     "DTYPE_NAMES",
+    "QSCHEME_NAMES",
     "STORAGE_NAMES",
     "STORAGE_TYPES",
     "TENSOR_TYPES",
@@ -27,12 +28,16 @@ STORAGE_NAMES = {
     "float32": "FloatStorage", "float64": "DoubleStorage", "float16": "HalfStorage", "bfloat16": "BFloat16Storage",
     "uint8": "ByteStorage", "int8": "CharStorage", "int16": "ShortStorage", "int32": "IntStorage",
     "int64": "LongStorage", "bool": "BoolStorage", "complex64": "ComplexFloatStorage",
-    "complex128": "ComplexDoubleStorage",
+    "complex128": "ComplexDoubleStorage", "qint8": "QInt8Storage", "quint8": "QUInt8Storage",
+    "qint32": "QInt32Storage",
 }  # fmt: skip
 """PyTorch's storage of each dtype; dtypes without one lie in an untyped storage."""
 
+# Storages hold the integers of quantized tensors.
+_IN_STORAGES = {d.name: d for d in ALL_DTYPES} | {d.name: from_numpy_dtype(d.numpy) for d in QUANTIZED}
+
 STORAGE_TYPES: dict[str, StorageType] = {
-    f"{module}.{kind}": StorageType(next(d for d in ALL_DTYPES if d.name == name))
+    f"{module}.{kind}": StorageType(_IN_STORAGES[name])
     for name, kind in STORAGE_NAMES.items()
     for module in ("torch", "torch.cuda")
 } | {
@@ -41,7 +46,14 @@ STORAGE_TYPES: dict[str, StorageType] = {
     for module in ("torch.storage", "torch")
 }
 
-DTYPE_NAMES: dict[str, tt.dtype] = {f"torch.{d.name}": d for d in ALL_DTYPES}
+DTYPE_NAMES: dict[str, tt.dtype] = {f"torch.{d.name}": d for d in (*ALL_DTYPES, *QUANTIZED)}
+
+QSCHEME_NAMES = frozenset(
+    f"torch.{name}"
+    for name in ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "per_channel_symmetric",
+                 "per_channel_affine_float_qparams")
+)  # fmt: skip
+"""PyTorch's names of the schemes of quantized tensors."""
 
 TENSOR_TYPES = frozenset(
     [f"{module}.{kind.removesuffix('Storage')}Tensor" for kind in STORAGE_NAMES.values()
@@ -51,11 +63,11 @@ TENSOR_TYPES = frozenset(
 """The class of tensors, and its names from when every dtype had a class of its own."""
 
 UNKNOWN_DTYPES = frozenset([
-    "float4_e2m1fn_x2", "qint8", "quint8", "qint32", "quint4x2", "quint2x4",
+    "float4_e2m1fn_x2", "quint4x2", "quint2x4",
     "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2",
     "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7",
     "int1", "int2", "int3", "int4", "int5", "int6", "int7",
-    "QInt8Storage", "QUInt8Storage", "QInt32Storage", "QUInt4x2Storage", "QUInt2x4Storage",
+    "QUInt4x2Storage", "QUInt2x4Storage",
 ])  # fmt: skip
 """PyTorch's dtypes, and storages of these, that tt does not have."""
 

@@ -125,7 +125,10 @@ class StorageTable:
 
     def place_of(self, tensor: Any) -> tuple[StorageReference, int, tuple[int, ...], tuple[int, ...], bool]:
         """Return where a tensor lies: storage, offset, size, stride, and whether the storage is of its dtype."""
-        dtype, storage, original = tensor.dtype, _storage_of(tensor), tensor
+        dtype, original = tensor.dtype, tensor
+        if tensor.is_quantized and tensor.device.type != "cpu":
+            tensor = tensor.int_repr()  # whose bytes every device can read
+        storage = _storage_of(tensor)
         if storage is None:  # memory that cannot be described by strides: the values are saved
             tensor = tensor.detach().cpu().contiguous().clone()
             storage = tensor.untyped_storage()
@@ -217,6 +220,12 @@ def _reduce_tensor(tensor: Any, table: StorageTable) -> tuple[Any, ...]:
     gradient = bool(tensor.requires_grad)
     if tensor.is_nested:
         return foreign(*_NESTED), (_nested_parts(tensor, gradient),)
+    if tensor.is_quantized:
+        storage, offset, size, stride, _ = table.place_of(tensor)
+        quantizer = _quantizer(tensor)
+        return foreign("torch._utils", "_rebuild_qtensor"), (
+            storage, offset, size, stride, quantizer, gradient, OrderedDict(),
+        )  # fmt: skip
     if tensor.layout != tt.strided:
         return foreign("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, _sparse_parts(tensor))
     if kind is not tt.Tensor and hasattr(kind, "__tt_dispatch__") and _is_wrapper(tensor):
@@ -244,6 +253,20 @@ def _is_wrapper(tensor: Any) -> bool:
     except TypeError:
         return True
     return False
+
+
+def _quantizer(tensor: Any) -> tuple[Any, ...]:
+    """Return the scheme of a quantized tensor and its parameters."""
+    scheme = tensor.qscheme()
+    named = foreign("torch", scheme.name)
+    if scheme is tt.per_tensor_affine:
+        return named, tensor.q_scale(), tensor.q_zero_point()
+    return (
+        named,
+        tensor.q_per_channel_scales(),
+        tensor.q_per_channel_zero_points(),
+        tensor.q_per_channel_axis(),
+    )
 
 
 def _sparse_parts(tensor: Any) -> tuple[Any, ...]:

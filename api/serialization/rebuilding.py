@@ -51,7 +51,7 @@ class Rebuilder:
             "torch._utils._rebuild_wrapper_subclass": self.wrapper,
             "torch._utils._rebuild_device_tensor_from_cpu_tensor": self.device_tensor,
             "torch._utils._rebuild_device_tensor_from_numpy": self.device_tensor,
-            "torch._utils._rebuild_qtensor": _quantized,
+            "torch._utils._rebuild_qtensor": self.quantized,
             "torch._utils._rebuild_nested_tensor": _nested,
             "torch.nested._internal.nested_tensor._rebuild_njt": self.jagged,
             "torch._dynamo.decorators._DimRange": _ignored,
@@ -234,6 +234,40 @@ class Rebuilder:
         new = tt.nested.nested_tensor_from_jagged(values, offsets, lengths, jagged_dim=ragged)
         return self._finished(new, parts.get("requires_grad"), None)
 
+    def quantized(
+        self,
+        storage: Any,
+        storage_offset: int,
+        size: Any,
+        stride: Any,
+        quantizer: Any,
+        requires_grad: Any = False,
+        backward_hooks: Any = None,
+    ) -> tt.Tensor:
+        """Return a quantized tensor: integers in a storage, and a scheme with its parameters."""
+        from tt._late.quantized import over_integers  # start-up: few files hold quantized tensors
+
+        ints = self.tensor(storage, storage_offset, size, stride)
+        self._check(
+            ints.dtype in (tt.int8, tt.uint8, tt.int32)
+            and isinstance(quantizer, tuple)
+            and len(quantizer) > 2,
+            "the integers or parameters of a quantized tensor are not there",
+        )
+        scheme, *parameters = quantizer
+        if scheme in (tt.per_tensor_affine, tt.per_tensor_symmetric):
+            scale, point = parameters[:2]
+            self._check(
+                type(scale) is float and type(point) is int, "the scale of a quantized tensor is not a number"
+            )
+            return self._finished(over_integers(ints, scale, point), requires_grad, None)
+        self._check(
+            isinstance(scheme, tt.qscheme) and len(parameters) == 3 and type(parameters[2]) is int
+            and all(isinstance(p, tt.Tensor) for p in parameters[:2]),
+            "the scales of a quantized tensor are not tensors",
+        )  # fmt: skip
+        return self._finished(over_integers(ints, *parameters), requires_grad, None)
+
     def meta(self, dtype: Any, size: Any, stride: Any, requires_grad: Any) -> tt.Tensor:
         """Return a tensor without data."""
         self._check(isinstance(dtype, tt.dtype), "the dtype of a tensor is none")
@@ -355,10 +389,6 @@ class Rebuilder:
             return text.encode("latin-1") if isinstance(text, str) else b""
         except UnicodeEncodeError as error:
             raise CorruptFileError(self._path, f"its pickle is damaged: {error}") from error
-
-
-def _quantized(*args: Any) -> Any:
-    raise UnsupportedError("tt has no quantized tensors\n  try: tensor.dequantize() before saving")
 
 
 def _nested(*args: Any) -> Any:

@@ -17,7 +17,7 @@ import tt
 from tt.errors import CorruptFileError, TTError, UnsafeGlobalError, UnsupportedError
 from tt.serialization import allow_list
 from tt.serialization.locations import UserCodeError
-from tt.serialization.names import DTYPE_NAMES, STORAGE_TYPES, TENSOR_TYPES, UNKNOWN_DTYPES
+from tt.serialization.names import DTYPE_NAMES, QSCHEME_NAMES, STORAGE_TYPES, TENSOR_TYPES, UNKNOWN_DTYPES
 from tt.serialization.rebuilding import Ignored, Rebuilder, hashable
 
 __all__ = ["ScanningUnpickler", "WeightsUnpickler", "builtin_name"]
@@ -153,6 +153,8 @@ class WeightsUnpickler:
             self.push(self._functions[full])
         elif full in DTYPE_NAMES:
             self.push(DTYPE_NAMES[full])
+        elif full in QSCHEME_NAMES:
+            self.push(getattr(tt, name))
         elif full in STORAGE_TYPES:
             self.push(STORAGE_TYPES[full])
         elif full in TENSOR_TYPES:

@@ -9,7 +9,7 @@ from typing import IO, Any
 from tt.errors import CorruptFileError
 from tt.serialization import allow_list
 from tt.serialization.archive_reader import ArchiveReader
-from tt.serialization.names import DTYPE_NAMES, STORAGE_TYPES, TENSOR_TYPES
+from tt.serialization.names import DTYPE_NAMES, QSCHEME_NAMES, STORAGE_TYPES, TENSOR_TYPES
 from tt.serialization.rebuilding import Rebuilder
 from tt.serialization.unpickler import builtin_name
 
@@ -52,7 +52,7 @@ def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> l
 def _unsafe(file: IO[bytes], path: str) -> list[str]:
     data = ArchiveReader(file, path).read("data.pkl")
     known = Rebuilder(path, lambda found: found, lambda storage, location: storage).functions()
-    fine = {*known, *DTYPE_NAMES, *STORAGE_TYPES, *TENSOR_TYPES, *allow_list.allowed()}
+    fine = {*known, *DTYPE_NAMES, *QSCHEME_NAMES, *STORAGE_TYPES, *TENSOR_TYPES, *allow_list.allowed()}
     try:
         names = _names(data)
     except Exception as error:  # of any damaged pickle

@@ -88,6 +88,7 @@ for _name, _dtype in SHORTCUTS.items():
     composite(_name, _in_dtype(_dtype))
 
 composite("dequantize", lambda self: ops.float(self))
+composite("dequantize.tensors", lambda tensors: tuple(ops.clone(ops.dequantize(x)) for x in tensors))
 
 # --- filling ---------------------------------------------------------------------------------------------------
 

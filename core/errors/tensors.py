@@ -70,6 +70,12 @@ class PromotionError(DtypeError):
         self.left, self.right = left, right
         stored = [name for name in (left, right) if name.startswith("float8")]
         why = "float8 does not promote" if stored else "none holds the numbers of both"
+        if any(name.startswith(("qint", "quint")) for name in (left, right)):
+            super().__init__(
+                f"{left} and {right} have no common dtype: a quantized number means nothing without its scale\n"
+                "  try: x.dequantize()"
+            )
+            return
         target = "float32" if len(stored) == 2 else right if left in stored else left if stored else right
         super().__init__(
             f"{left} and {right} have no common dtype: {why}\n"

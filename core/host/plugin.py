@@ -43,6 +43,7 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
     ("layout", "jagged"): KnownPlugin("nested", "tt-tensor"),
     ("namespace", "nested"): KnownPlugin("nested", "tt-tensor"),
+    ("layout", "quantized"): KnownPlugin("quantized", "tt-tensor"),
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "inference"): KnownPlugin("autograd", "tt-tensor"),

@@ -12,6 +12,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import (
     ArgumentError,
     DataTypeError,
@@ -115,8 +116,12 @@ def _geometry(self: Tensor) -> Any:
     return getattr(self._storage, "geometry", None)
 
 
+def _has_strides(self: Tensor) -> bool:
+    return self.layout.name == "strided" or self._spec.backend.strided_memory
+
+
 def _strides(self: Tensor) -> tuple[int, ...]:
-    if self.layout.name != "strided":
+    if not _has_strides(self):
         raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: {dense_form(self)}")
     geometry = _geometry(self)
     return tuple(self._spec.backend.strides(self._handle) if geometry is None else geometry.strides)
@@ -154,13 +159,14 @@ def untyped_storage(self: Tensor) -> Storage:
     LayoutError
         When the tensor has not one memory: it is not strided.
     """
-    if self.layout.name != "strided":
+    if not _has_strides(self):
         raise LayoutError(
             f"a tensor of the layout {self.layout} has no storage of its own\n  try: the storages of its components"
         )
     if self._spec.backend.functionalised:
         return ensure_view_storage(self).base  # type: ignore[return-value]  # its stand-in
-    storage: Storage = self._ensure_storage()
+    whole = next(iter(component_tensors(self).values()), self)  # the integers of a quantized tensor
+    storage: Storage = whole._ensure_storage()
     return storage
 
 
@@ -198,7 +204,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     >>> tt.zeros(2, 3).is_contiguous(), tt.zeros(2, 3).t().is_contiguous()
     (True, False)
     """
-    if self.layout.name != "strided":
+    if not _has_strides(self):
         return self._spec.backend.is_contiguous(self._handle)
     shape = self._handle.shape
     name = "contiguous_format" if memory_format is None else format_name(memory_format)
@@ -387,7 +393,7 @@ MEMBERS: dict[str, Any] = {
     "is_meta": _on("meta"),
     **{f"is_{device}": _on(device) for device in ("ipu", "maia", "mps", "mtia", "vulkan", "xla", "xpu")},
     "is_mkldnn": property(lambda self: False, doc="False: the layout of MKL-DNN does not exist."),
-    "is_quantized": property(lambda self: False, doc="False: quantised dtypes do not exist."),
+    "is_quantized": _laid_out("quantized"),
     "is_distributed": is_distributed,
     "is_nested": _laid_out("jagged"),
     "is_sparse": _laid_out("sparse_coo"),

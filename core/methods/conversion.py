@@ -99,6 +99,7 @@ _TYPE_NAMES: Final = {
     "float8_e4m3fn": "Float8_e4m3fnTensor", "float8_e5m2": "Float8_e5m2Tensor",
     "float8_e4m3fnuz": "Float8_e4m3fnuzTensor", "float8_e5m2fnuz": "Float8_e5m2fnuzTensor",
     "float8_e8m0fnu": "Float8_e8m0fnuTensor",
+    "qint8": "QInt8Tensor", "quint8": "QUInt8Tensor", "qint32": "QInt32Tensor",
 }  # fmt: skip
 
 
@@ -118,7 +119,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
     """
     if dtype is None:
         words = [] if self.device.type == "cpu" else [self.device.type]
-        return ".".join(["tt", *(["sparse"] if self.is_sparse else []), *words, _TYPE_NAMES[self.dtype.name]])
+        layout = ["sparse"] if self.is_sparse else ["quantized"] if self.is_quantized else []
+        return ".".join(["tt", *layout, *words, _TYPE_NAMES[self.dtype.name]])
     if isinstance(dtype, type) and hasattr(dtype, "is_cuda"):  # tt.FloatTensor and its like
         dtype = str(dtype)
     if not isinstance(dtype, str):

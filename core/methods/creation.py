@@ -12,7 +12,7 @@ from tt.core.dispatch.call.kernel_errors import method_failed
 from tt.core.dispatch.intercept.modes import active_modes
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.errors import ArgumentError, ValueRangeError, describe
+from tt.core.errors import ArgumentError, DtypeError, ValueRangeError, describe
 from tt.core.methods.interop import check_array, has_buffer, import_array, is_array_like, is_elsewhere, share
 from tt.core.methods.memory.host_access import detached, requires_gradient
 from tt.core.methods.nested import array_from_nested
@@ -65,6 +65,11 @@ def _with_gradient(tensor: Tensor, requires_grad: bool) -> Tensor:
 
 
 def _dtype_argument(name: str, dtype: Any) -> Dtype | None:
+    if isinstance(dtype, Dtype) and dtype.kind == "quantized":
+        raise DtypeError(
+            f"{name}(): numbers of {dtype.name} mean nothing without their scale\n"
+            "  try: tt.quantize_per_tensor(x, scale, zero_point, dtype)"
+        )
     if dtype is None or isinstance(dtype, Dtype):
         return dtype
     if isinstance(dtype, type) and dtype in (bool, int, float, complex):

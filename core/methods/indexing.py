@@ -362,7 +362,7 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     """
     if STATE.modes and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
         return
-    if self.layout.name != "strided":
+    if self.layout.name != "strided" and not self._spec.backend.strided_memory:
         raise TypeError(
             f"cannot assign to parts of a tensor of the layout {self.layout}\n"
             f"  try: x = {dense_form(self)}, and assign to that"

@@ -17,8 +17,7 @@ from tt.core.errors import UnknownOpError
 __all__ = ["NAMES", "LeftOutMember", "without_left_out"]
 
 NAMES: Final = (
-    "eig", "grad_dtype", "index", "int_repr", "lstsq", "name", "q_per_channel_axis", "q_per_channel_scales",
-    "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme", "reinforce", "slice_inverse", "solve", "symeig",
+    "eig", "grad_dtype", "index", "lstsq", "name", "reinforce", "slice_inverse", "solve", "symeig",
     "to_mkldnn", "volatile",
 )  # fmt: skip
 """The members."""
@@ -37,12 +36,12 @@ class LeftOutMember:
     Examples
     --------
     >>> import tt
-    >>> tt.ones(2).q_scale()
+    >>> tt.ones(2).chalf()
     Traceback (most recent call last):
         ...
-    tt.core.errors.UnknownOpError: tt.Tensor has no name 'q_scale': quantised dtypes do not exist
-      instead: tt.float16 or tt.bfloat16; integers and their scale as two tensors
-    >>> hasattr(tt.ones(2), "q_scale")
+    tt.core.errors.UnknownOpError: tt.Tensor has no name 'chalf': NumPy has no such dtype
+      instead: tt.complex64, or two float16 numbers: x.view(*shape, 2)
+    >>> hasattr(tt.ones(2), "chalf")
     False
     """
 

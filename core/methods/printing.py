@@ -395,6 +395,10 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
     dtype = f"dtype={tensor.dtype}"
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
     parts = component_tensors(tensor)
+    shown = None if hidden or not parts else tensor._spec.backend.shown(tensor._handle)
+    if shown is not None:
+        suffixes += [size, dtype, *tensor._spec.backend.summary(tensor._handle)]
+        return format_array(shown, indent) if contents is None else contents, suffixes
     if parts:
         summary = [] if hidden else list(tensor._spec.backend.summary(tensor._handle))
         suffixes += [size] + summary + ([] if usual else [dtype])

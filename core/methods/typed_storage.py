@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.resolve.components import component_tensors
+
 if TYPE_CHECKING:
     from tt.core.tensor.storage import Storage
     from tt.core.tensor.tensor import Tensor
@@ -29,15 +31,18 @@ class TypedStorage:
     (4, 1, [1, 2, 3, 4])
     """
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Tensor, dtype: Dtype | None = None) -> None:
         self._untyped: Storage = tensor.untyped_storage()
+        self._dtype = tensor.dtype if dtype is None else dtype
         count = self._untyped.nbytes() // tensor.element_size()
+        # Of a quantized tensor, the integers.
+        tensor = next(iter(component_tensors(tensor).values()), tensor)
         self._elements = tensor.detach().as_strided((count,), (1,), 0)
 
     @property
     def dtype(self) -> Dtype:
         """The dtype of the elements."""
-        return self._elements.dtype
+        return self._dtype
 
     @property
     def device(self) -> Device:

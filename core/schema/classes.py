@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Final
 
 from tt.core.errors import UnknownNameError
-from tt.core.types.dtype import ALL_DTYPES, DTYPES, STORED, DtypeKind
+from tt.core.types.dtype import ALL_DTYPES, CODED, DTYPES, QUANTIZED, STORED, DtypeKind
 
 __all__ = ["DTYPE_CLASSES", "DTYPE_NAMES", "dtype_names"]
 
-DTYPE_NAMES: Final = tuple(d.name for d in ALL_DTYPES)
+DTYPE_NAMES: Final = tuple(d.name for d in CODED)
 
 
 def _of(*kinds: DtypeKind) -> frozenset[str]:
@@ -21,8 +21,9 @@ def _of(*kinds: DtypeKind) -> frozenset[str]:
 
 DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
     "all": frozenset(d.name for d in DTYPES),
-    "any": frozenset(DTYPE_NAMES),
+    "any": frozenset(d.name for d in ALL_DTYPES),
     "float8": frozenset(d.name for d in STORED),
+    "quantized": frozenset(d.name for d in QUANTIZED),
     "number": _of("unsigned", "signed", "floating", "complex"),
     "integral": _of("unsigned", "signed"),
     "integral_bool": _of("bool", "unsigned", "signed"),
@@ -35,9 +36,10 @@ DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
 })  # fmt: skip
 """Class name -> the names of its dtypes.
 
-all               every dtype in which operators compute: all but float8 and complex32, which complex64 serves
-any               every dtype, complex32 too: of operators that make, move and compare elements and compute nothing
+all               every dtype in which operators compute: all but float8, quantized, and complex32, which complex64 serves
+any               every dtype but quantized: of operators that make, move and compare elements and compute nothing
 float8            the dtypes of eight bits, which tensors only store
+quantized         the dtypes of quantized tensors
 number            all but bool
 integral          signed and unsigned integers
 integral_bool     integers and bool

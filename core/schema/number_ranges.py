@@ -146,6 +146,8 @@ def _dtype_of(definition: OpDefinition, args: Sequence[Any]) -> Dtype | None:
     promoted = [
         a for a, argument in zip(args, arguments, strict=False) if argument.name in definition.promote
     ]
+    if any(isinstance(a, TensorBase) and a.dtype.kind == "quantized" for a in args):
+        return None  # the numbers that fit depend on the scale
     if promoted:
         return result_type(*(a for a in promoted if a is not None))
     dtypes = {a.dtype for a in args if isinstance(a, TensorBase)}

@@ -85,6 +85,8 @@ class Backend(DeviceInterface):
         The fallback device type for calls that the backend does not serve, if the user's policy allows it.
     prefer_fallback : bool
         Whether the fallback goes before composites.
+    strided_memory : bool
+        Whether the tensors of another layout have one memory with strides, as strided ones do.
     strided_fallback : bool
         Whether calls that the backend of a layout does not serve may run on strided tensors, if the user's policy for
         the layout allows it.
@@ -104,6 +106,7 @@ class Backend(DeviceInterface):
     silence_numpy: bool = True
     fallback: str | None = None
     prefer_fallback: bool = False
+    strided_memory: bool = False
     strided_fallback: bool = False
     hints: Mapping[str, str] = {}
     layer_bits: int = 0
@@ -134,6 +137,11 @@ class Backend(DeviceInterface):
         device = self.default_device() if device is None else device
         found = self._specs.get((dtype, device))
         if found is None:
+            if dtype.kind == "quantized" and self.native_dtype(dtype) is not dtype:
+                raise DtypeError(
+                    f"a tensor of the layout {self.layout} has no numbers of {dtype.name}, which mean nothing without "
+                    "their scale\n  try: tt.quantize_per_tensor(x, scale, zero_point, dtype)"
+                )
             place = self.place(device)
             found = self._specs.get((dtype, place))
             if found is None:
@@ -340,6 +348,10 @@ class Backend(DeviceInterface):
     def summary(self, handle: Any) -> Sequence[str]:
         """Return the text after the size in the `repr` of a tensor, for instance "nnz=3"."""
         return ()
+
+    def shown(self, handle: Any) -> np.ndarray[Any, Any] | None:
+        """Return the numbers that the `repr` of a tensor shows in place of its parts, or None: the parts are shown."""
+        return None
 
     # --- memory ------------------------------------------------------------------------------------------------
 

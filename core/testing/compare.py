@@ -22,6 +22,7 @@ _TOLERANCES = {
     "complex32": (1e-3, 1e-5),
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
+    **dict.fromkeys(("qint8", "quint8", "qint32"), (1.3e-6, 1e-5)),
 }
 
 
@@ -145,6 +146,8 @@ def _values(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the values in a dtype wide enough to compare: float64 or complex128; integers as they are."""
     if tensor.is_nested:  # rows that have been found to be of the same lengths
         tensor = tensor.detach().contiguous().values()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
     array = tensor.numpy(force=True)
     if array.dtype.kind in "iub":
         # Exact as Python integers: uint64 and int64 have no common NumPy integer.

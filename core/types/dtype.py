@@ -1,6 +1,6 @@
 """Data types: PyTorch's names over NumPy's (and ml_dtypes') representations.
 
-Each dtype has a code from 0 to 20.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
+Each dtype has a code from 0 to 23.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
 bit set of them.
 
 Note [Stored dtypes]
@@ -10,6 +10,12 @@ them are made, converted, copied, viewed, indexed and compared, and multiplied b
 
 complex32 belongs to neither: kernels that only move elements serve it, and every other kernel of complex64 computes
 it in complex64, of which the result is rounded.  `ALL_DTYPES` holds all of them.
+
+Note [Quantized dtypes]
+-----------------------
+A number of a dtype in `QUANTIZED` is an integer that means nothing without a scale and a zero point.  So strided
+tensors never have these dtypes, and no class of dtypes but their own contains them; only kernels that name them serve
+them.
 """
 
 from __future__ import annotations
@@ -23,7 +29,9 @@ from tt.core.errors import UnknownNameError
 
 __all__ = [
     "ALL_DTYPES",
+    "CODED",
     "DTYPES",
+    "QUANTIZED",
     "STORED",
     "DtypeKind",
     "dtype",
@@ -33,7 +41,7 @@ __all__ = [
     "to_dtype",
 ]
 
-DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex"]
+DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex", "quantized"]
 
 
 class dtype:  # noqa: N801 - PyTorch's name
@@ -46,13 +54,13 @@ class dtype:  # noqa: N801 - PyTorch's name
     name : str
         For instance "float32".
     code : int
-        0 to 20; the position of the dtype in the level-2 bit set.
+        0 to 23; the position of the dtype in the level-2 bit set.
     kind : str
-        bool, unsigned, signed, floating or complex.
+        bool, unsigned, signed, floating, complex or quantized.
     itemsize : int
         Bytes of an element.
     numpy : numpy.dtype
-        The representation on the CPU.
+        The representation on the CPU; of a quantized dtype, that of its integers.
 
     Examples
     --------
@@ -80,7 +88,8 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.itemsize: int = numpy.itemsize
         self.is_floating_point = kind == "floating"
         self.is_complex = kind == "complex"
-        self.is_signed = kind in ("signed", "floating", "complex") and name != "float8_e8m0fnu"
+        signed = kind in ("signed", "floating", "complex") or (kind == "quantized" and numpy.kind == "i")
+        self.is_signed = signed and name != "float8_e8m0fnu"
 
     def __repr__(self) -> str:
         return f"tt.{self.name}"
@@ -97,7 +106,7 @@ class dtype:  # noqa: N801 - PyTorch's name
 
     def to_complex(self) -> dtype:
         """Return the complex dtype whose parts have at least this precision."""
-        if self in STORED:
+        if self in STORED or self in QUANTIZED:
             raise TypeError(f"no complex dtype corresponds to {self}")
         if self in (float64, complex128):
             return complex128
@@ -129,6 +138,9 @@ float8_e4m3fnuz: Final = _make("float8_e4m3fnuz", 17, "floating", ml_dtypes.floa
 float8_e5m2fnuz: Final = _make("float8_e5m2fnuz", 18, "floating", ml_dtypes.float8_e5m2fnuz)
 float8_e8m0fnu: Final = _make("float8_e8m0fnu", 19, "floating", ml_dtypes.float8_e8m0fnu)
 complex32: Final = _make("complex32", 20, "complex", ml_dtypes.complex32)
+qint8: Final = _make("qint8", 21, "quantized", np.int8)
+quint8: Final = _make("quint8", 22, "quantized", np.uint8)
+qint32: Final = _make("qint32", 23, "quantized", np.int32)
 
 DTYPES: Final[tuple[dtype, ...]] = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
@@ -140,9 +152,13 @@ STORED: Final[tuple[dtype, ...]] = (
 )  # fmt: skip
 """The dtypes that tensors only store; see Note [Stored dtypes]."""
 ALL_DTYPES: Final = (*DTYPES, *STORED, complex32)
+"""Every dtype of strided tensors, at the position of its code."""
+QUANTIZED: Final[tuple[dtype, ...]] = (qint8, quint8, qint32)
+"""The dtypes of quantized tensors; see Note [Quantized dtypes]."""
+CODED: Final = ALL_DTYPES + QUANTIZED
 """Every dtype, at the position of its code."""
 
-_BY_NAME: Final = {d.name: d for d in ALL_DTYPES} | {
+_BY_NAME: Final = {d.name: d for d in CODED} | {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
     "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip

@@ -26,7 +26,7 @@ from typing import Any, Final
 from tt.core.errors import DtypeError, PromotionError
 from tt.core.forks import fork_safe_lock
 from tt.core.types import dtype as dt
-from tt.core.types.dtype import ALL_DTYPES, STORED, dtype, to_dtype
+from tt.core.types.dtype import CODED, QUANTIZED, STORED, dtype, to_dtype
 from tt.core.types.state import STATE, changed
 
 __all__ = [
@@ -45,8 +45,8 @@ __all__ = [
     "set_default_dtype",
 ]
 
-DIM_BITS: Final = tuple(1 << (2 * code) for code in range(len(ALL_DTYPES)))
-ZERO_DIM_BITS: Final = tuple(2 << (2 * code) for code in range(len(ALL_DTYPES)))
+DIM_BITS: Final = tuple(1 << (2 * code) for code in range(len(CODED)))
+ZERO_DIM_BITS: Final = tuple(2 << (2 * code) for code in range(len(CODED)))
 MAX_DTYPES: Final = 32
 WORD: Final = 2 * MAX_DTYPES
 """Width of the first word of the bits of a call."""
@@ -129,7 +129,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     Raises
     ------
     PromotionError
-        For uint64 and a signed integer dtype, and for a float8 dtype with any other.
+        For uint64 and a signed integer dtype, and for a float8 or quantized dtype with any other.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """
     if type1 is type2:
         return type1
-    if type1 in STORED or type2 in STORED:
+    if any(d in STORED or d in QUANTIZED for d in (type1, type2)):
         raise PromotionError(type1.name, type2.name)
     for wide, other in ((type1, type2), (type2, type1)):
         if wide in _WIDE_UNSIGNED:
@@ -167,7 +167,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def _dtypes(bits: int, table: tuple[int, ...]) -> list[dtype]:
-    return [d for d, bit in zip(ALL_DTYPES, table, strict=True) if bits & bit]
+    return [d for d, bit in zip(CODED, table, strict=True) if bits & bit]
 
 
 def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
@@ -188,6 +188,8 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     return higher
 
 
+_QUANTIZED_BITS: Final = sum(DIM_BITS[d.code] | ZERO_DIM_BITS[d.code] for d in QUANTIZED)
+
 _SCALAR_DTYPES: Final[dict[type, Callable[[dtype], dtype]]] = {
     bool: lambda default: dt.bool_,
     int: lambda default: dt.int64,
@@ -206,7 +208,14 @@ def promote_bits(bits: int, default: dtype) -> dtype:
         The OR of `DIM_BITS`, `ZERO_DIM_BITS` and `SCALAR_BITS` entries; at least one.
     default : dtype
         The default dtype, which Python floats and complex numbers take.
+
+    Notes
+    -----
+    Quantized dtypes promote with nothing.  A group with one has its dtype, so that the kernels of quantized tensors
+    decide whether they take the other arguments.
     """
+    if bits & _QUANTIZED_BITS:
+        return _dtypes(bits | bits >> 1, DIM_BITS)[-1]
     dims = _dtypes(bits, DIM_BITS)
     zero_dims = _dtypes(bits, ZERO_DIM_BITS)
     scalars = [make(default) for kind, make in _SCALAR_DTYPES.items() if bits & SCALAR_BITS[kind]]
@@ -254,6 +263,11 @@ def result_type(*tensors_and_scalars: Any) -> dtype:
     *tensors_and_scalars : Tensor or bool, int, float, complex
         Two in PyTorch; any number here.
 
+    Raises
+    ------
+    PromotionError
+        For a quantized dtype with any other.
+
     Examples
     --------
     >>> import tt
@@ -263,7 +277,17 @@ def result_type(*tensors_and_scalars: Any) -> dtype:
     bits = 0
     for value in tensors_and_scalars:
         bits |= group_bit(value)
-    return promote_bits(bits, get_default_dtype())
+    result = promote_bits(bits, get_default_dtype())
+    if result in QUANTIZED:
+        _refuse_others(result, bits)
+    return result
+
+
+def _refuse_others(quantized: dtype, bits: int) -> None:
+    """Raise if a group has another dtype than a quantized one, or a number."""
+    words = describe_bits(bits & ~(DIM_BITS[quantized.code] | ZERO_DIM_BITS[quantized.code]))
+    if words:
+        raise PromotionError(quantized.name, words.split()[-1].removesuffix("()"))
 
 
 _CATEGORY: Final = {"bool": 0, "unsigned": 1, "signed": 1, "floating": 2, "complex": 3}
@@ -278,6 +302,8 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> tt.can_cast(tt.float64, tt.float32), tt.can_cast(tt.float32, tt.int64)
     (True, False)
     """
+    if from_ in QUANTIZED or to in QUANTIZED:
+        return from_ is to
     return _CATEGORY[from_.kind] <= _CATEGORY[to.kind]
 
 

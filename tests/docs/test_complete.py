@@ -251,6 +251,7 @@ GENERAL = (
     "autograd",
     "sparse",
     "nested",
+    "quantized",
     "cuda",
     "nn",
     "optim",

@@ -9,7 +9,7 @@ from tt.core.errors import DtypeError
 from tt.core.schema.classes import dtype_names
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import (
-    ALL_DTYPES,
+    CODED,
     STORED,
     bfloat16,
     bool_,
@@ -81,7 +81,7 @@ class CallDtypes:
 def decode(bits: int, shift: int) -> Dtype | None:
     """Return the dtype at one position outside of the group, or None."""
     code = position_at(bits, shift)
-    return ALL_DTYPES[code - 1] if code else None
+    return CODED[code - 1] if code else None
 
 
 def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
@@ -158,7 +158,9 @@ def _has_complex32(backend: Backend) -> bool:
 
 
 def _require_one_dtype(operator: Operator, group: int) -> None:
-    found = [d for d in ALL_DTYPES if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    found = [d for d in CODED if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    if any(d.kind == "quantized" for d in found):
+        return  # the kernels of quantized tensors decide
     if len(found) > 1:
         names = ", ".join(operator.definition.promote)
         raise DtypeError(

@@ -55,9 +55,14 @@ def no_kernel(
     if here or refused:
         served = sorted({d for r in here for d in r.dtypes} or dtype_names(operator.definition.dtypes))
         found = resolution.compute.name if resolution.compute else "this dtype"
-        if name not in backend.hints:  # leaving the layout helps if strided tensors of the dtype are served
+        stored = resolution.compute is not None and resolution.compute.kind == "quantized"
+        if (
+            name not in backend.hints and not stored
+        ):  # leaving the layout helps if strided tensors of the dtype are served
             strided = operator.registry.kernels_of(name, backend.device_type, ("strided",))
             hint = hint if any(found in r.dtypes for r in strided) else ""
+        if layouts == ("strided",) and stored:
+            hint = "tt.quantize_per_tensor(x, scale, zero_point, dtype)"
         return DtypeNotServedError(
             str(signature),
             f'"{name}" not implemented for {found} on {place}',

@@ -301,7 +301,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
             return found
     if force:
         self = cpu(detached(self))
-        if self.layout.name != "strided":
+        if self.layout.name != "strided" and not self._spec.backend.strided_memory:
             self = self.to_dense()
     _exportable(self)
     # A new array object: the caller may change its shape in place.

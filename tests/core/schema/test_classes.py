@@ -5,7 +5,8 @@ from tt.core.schema.classes import DTYPE_CLASSES, DTYPE_NAMES, dtype_names
 
 
 def test_the_classes_partition_the_dtypes_by_kind():
-    assert DTYPE_CLASSES["any"] == set(DTYPE_NAMES)
+    assert DTYPE_CLASSES["any"] | DTYPE_CLASSES["quantized"] == set(DTYPE_NAMES)
+    assert not DTYPE_CLASSES["any"] & DTYPE_CLASSES["quantized"]
     assert DTYPE_CLASSES["any"] - DTYPE_CLASSES["float8"] - {"complex32"} == DTYPE_CLASSES["all"]
     assert DTYPE_CLASSES["number"] | {"bool"} == DTYPE_CLASSES["all"]
     assert DTYPE_CLASSES["integral"] | {"bool"} == DTYPE_CLASSES["integral_bool"]
@@ -16,7 +17,7 @@ def test_the_classes_partition_the_dtypes_by_kind():
 
 def test_names_come_in_the_order_of_the_dtypes():
     assert dtype_names(("float64", "bool", "float32")) == ("bool", "float32", "float64")
-    assert dtype_names("any") == DTYPE_NAMES
+    assert dtype_names(("any", "quantized")) == DTYPE_NAMES
 
 
 def test_a_word_that_is_neither_class_nor_dtype_is_refused():
