@@ -36,7 +36,7 @@ DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
 })  # fmt: skip
 """Class name -> the names of its dtypes.
 
-all               every dtype in which operators compute: all but float8, quantized, and complex32, which complex64 serves
+all               every dtype in which operators compute: not float8, quantized, or complex32, which complex64 serves
 any               every dtype but quantized: of operators that make, move and compare elements and compute nothing
 float8            the dtypes of eight bits, which tensors only store
 quantized         the dtypes of quantized tensors

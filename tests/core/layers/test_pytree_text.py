@@ -74,7 +74,7 @@ def test_one_conversion_without_the_other_is_refused(pair):
 
 @pytest.mark.parametrize("tree", [
     namedtuple("Named", "a b")(1, 2), {(1, 2): 3}, {b"x": 1}, defaultdict(lambda: 0, a=1), defaultdict(None, a=1),
-], ids=repr)  # fmt: skip
+], ids=["a named tuple", "a tuple as key", "bytes as key", "a function", "nothing"])  # fmt: skip
 def test_what_has_no_text_is_refused(tree):
     with pytest.raises(NotImplementedError, match="has no text"):
         treespec_dumps(tree_structure(tree))
