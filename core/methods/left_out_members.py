@@ -36,12 +36,12 @@ class LeftOutMember:
     Examples
     --------
     >>> import tt
-    >>> tt.ones(2).chalf()
+    >>> tt.ones(2).symeig()
     Traceback (most recent call last):
         ...
-    tt.core.errors.UnknownOpError: tt.Tensor has no name 'chalf': NumPy has no such dtype
-      instead: tt.complex64, or two float16 numbers: x.view(*shape, 2)
-    >>> hasattr(tt.ones(2), "chalf")
+    tt.core.errors.UnknownOpError: tt.Tensor has no name 'symeig': removed from PyTorch: the names raise there
+      instead: tt.linalg.eig, eigh, solve, lstsq and matrix_rank
+    >>> hasattr(tt.ones(2), "symeig")
     False
     """
 

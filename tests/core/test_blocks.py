@@ -231,10 +231,17 @@ IN_PYTHON = {
     "api/amp/autocast_mode.py": 1,  # does nothing: autocast is disabled
     "api/autograd/_saved_mutation.py": 1,  # a generator
     "api/autograd/grad_mode.py": 1,  # does nothing: the switch is set when it is made
+    "api/distributed/algorithms/join.py": 1,  # communicates at its end
     "api/distributed/collectives.py": 1,  # a generator
+    "api/distributed/engines/pmi.py": 1,  # of a process's start
+    "api/distributed/fsdp/fully_shard.py": 1,  # a generator
+    "api/distributed/fsdp/fully_sharded_data_parallel.py": 2,  # generators
+    "api/distributed/fsdp/shard_group.py": 2,  # generators
+    "api/distributed/stores/file_store.py": 1,  # a generator
     "api/hub/models.py": 1,  # a generator
     "api/multiprocessing/segments.py": 1,  # a generator
     "api/nn/attention/__init__.py": 1,  # a generator
+    "api/nn/parallel/distributed.py": 1,  # a generator
     "api/nn/utils/parametrize.py": 1,  # a generator
     "api/nn/utils/stateless.py": 1,  # a generator
     "api/optim/swapping.py": 1,  # a generator

@@ -34,7 +34,7 @@ class Quiet(Mode):
 class Nothing(Layer):
     """Does nothing."""
 
-    name = "test_nothing"
+    name = "test_own"
 
 
 def test_a_scope_undoes_everything_the_last_first():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -107,13 +108,18 @@ def agent(job: Job):
     """Return a function that starts an agent in a process of its own; agents are ended with the test."""
     started = []
 
-    def start(*words: str) -> subprocess.Popen[str]:
+    def start(*words: str, hears: tuple[int, ...] = (signal.SIGINT, signal.SIGHUP)) -> subprocess.Popen[str]:
+        def hear() -> None:  # tests that run under nohup, or behind &, ignore these; a child would as well
+            for number in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL if number in hears else signal.SIG_IGN)
+
         process = subprocess.Popen(
             [sys.executable, "-m", "tt.distributed.run", "--shutdown-timeout=0.5", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=hear,
         )
         started.append(process)
         return process

@@ -124,11 +124,8 @@ def test_an_agent_that_is_told_to_end_ends_its_workers(agent, job, number):
 
 
 def test_a_signal_that_is_ignored_does_not_end_the_agent(agent, job):
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; what is started inherits it
-    try:
-        process = agent(job.program("while not os.path.exists(f'{here}/go'): time.sleep(0.01)"))
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    program = job.program("while not os.path.exists(f'{here}/go'): time.sleep(0.01)")
+    process = agent(program, hears=(signal.SIGINT,))  # SIGHUP is ignored, as under nohup
     job.wait_for(1)
     process.send_signal(signal.SIGHUP)
     (job.folder / "go").touch()

@@ -66,7 +66,7 @@ def held(tensor: Any, *layers: Recorder) -> Any:
 
 
 def test_a_rule_runs_for_tensors_that_the_layer_holds_only(layers: Any, x: Any) -> None:
-    layer = layers("test_rule", 50, ("mul",))
+    layer = layers("test_own", 50, ("mul",))
     tt.mul(x, x)
     assert layer.seen == []
     result = tt.mul(held(x, layer), 2.0)
@@ -77,7 +77,7 @@ def test_a_rule_runs_for_tensors_that_the_layer_holds_only(layers: Any, x: Any) 
 
 def test_the_outer_layer_comes_first_and_the_call_goes_down_through_all(layers: Any, x: Any) -> None:
     inner = layers("test_inner", 10, ("mul",))
-    outer = layers("test_outer", 20, ("mul",))
+    outer = layers("test_own", 20, ("mul",))
     order: list[str] = []
     outer.seen, inner.seen = Noting(order, "outer"), Noting(order, "inner")
     tt.mul(held(x, inner, outer), x)
@@ -96,7 +96,7 @@ class Noting(list):  # type: ignore[type-arg]
 def test_without_a_rule_the_composite_runs_and_its_parts_meet_the_layer(
     layers: Any, probe: Any, x: Any
 ) -> None:
-    layer = layers("test_parts", 50, ("mul",))
+    layer = layers("test_own", 50, ("mul",))
     table = CompositeTable()
     table.composite("exp", lambda self: ops.mul(self, self))
     probe.add(table)
@@ -108,7 +108,7 @@ def test_without_a_rule_the_composite_runs_and_its_parts_meet_the_layer(
 def test_a_rule_goes_before_the_composite_which_below_does_not_meet_the_layer(
     layers: Any, probe: Any, x: Any
 ) -> None:
-    layer = layers("test_unit", 50, ("mul", "exp"))
+    layer = layers("test_own", 50, ("mul", "exp"))
     table = CompositeTable()
     table.composite("exp", lambda self: ops.mul(self, self))
     probe.add(table)
@@ -119,7 +119,7 @@ def test_a_rule_goes_before_the_composite_which_below_does_not_meet_the_layer(
 def test_a_composite_that_serves_what_a_narrow_kernel_leaves_does_not_meet_the_layer(
     layers: Any, probe: Any, x: Any
 ) -> None:
-    layer = layers("test_narrow", 50, ("add", "mul"))
+    layer = layers("test_own", 50, ("add", "mul"))
     probe.kernel("sub", lambda self, other: np.subtract(self, other))  # not alpha
     table = CompositeTable()
     table.composite("sub", lambda self, other, alpha: ops.add(self, ops.mul(other, -alpha)))
@@ -130,18 +130,18 @@ def test_a_composite_that_serves_what_a_narrow_kernel_leaves_does_not_meet_the_l
 
 
 def test_what_the_layer_lets_pass_goes_below(layers: Any, x: Any) -> None:
-    layer = layers("test_pass", 50, (), passes=("mul",))
+    layer = layers("test_own", 50, (), passes=("mul",))
     assert tt.mul(held(x, layer), 3.0)._handle.tolist() == [3.0, 6.0]
 
 
 def test_what_nothing_serves_is_refused_with_the_layers_name(layers: Any, x: Any) -> None:
-    layer = layers("test_refuse", 50, ())
-    with pytest.raises(NoKernelError, match="mul has no rule in the layer 'test_refuse' and no composite"):
+    layer = layers("test_own", 50, ())
+    with pytest.raises(NoKernelError, match="mul has no rule in the layer 'test_own' and no composite"):
         tt.mul(held(x, layer), 3.0)
 
 
 def test_in_place_below_a_rule_changes_the_very_tensor(layers: Any, x: Any) -> None:
-    layer = layers("test_inplace", 50, ("mul",))
+    layer = layers("test_own", 50, ("mul",))
     held(x, layer)
     assert x.mul_(2.0) is x
     assert layer.seen == [("mul", "inplace")]
@@ -149,9 +149,9 @@ def test_in_place_below_a_rule_changes_the_very_tensor(layers: Any, x: Any) -> N
 
 
 def test_removing_a_layer_invalidates_what_it_decided(probe: Any, x: Any) -> None:
-    layer = Recorder("test_removed", 50, ("mul",))
+    layer = Recorder("test_own", 50, ("mul",))
     handle = REGISTRY.add_layer(layer)
     tt.mul(held(x, layer), 2.0)
     handle.remove()
-    with pytest.raises(ValueError, match="unknown layer 'test_removed'"):
+    with pytest.raises(ValueError, match="unknown layer 'test_own'"):
         tt.mul(x, 2.0)
