@@ -72,6 +72,18 @@ def addmm(self: Any, mat1: Any, mat2: Any) -> Any:
     return in_float32("addmm", mat1.dtype, self, mat1, mat2)
 
 
+def with_factors(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    """Return `beta * self + alpha * mat1 @ mat2`, rounded once."""
+    result = SINGLE.mm(mat1.astype(np.float32), mat2.astype(np.float32))
+    if alpha != 1:
+        np.multiply(result, alpha, result)
+    if beta == 0:  # what self holds, NaN included, does not count
+        np.broadcast_to(self, result.shape)
+        return result.astype(mat1.dtype)
+    summand = self.astype(np.float32)
+    return np.add(result, summand if beta == 1 else np.multiply(summand, beta), result).astype(mat1.dtype)
+
+
 def active() -> bool:
     """Return whether these kernels serve: this processor has the instruction, and BLAS is not asked to serve.
 
@@ -87,3 +99,11 @@ def active() -> bool:
 if active():
     for _kernel in (mm, bmm, matmul, linear, addmm):
         cpu.kernel(_kernel.__name__, _kernel, dtypes=("bfloat16",), half="same", native=True)
+    cpu.kernel(
+        "addmm",
+        with_factors,
+        takes=("self", "mat1", "mat2", "beta", "alpha"),
+        dtypes=("bfloat16",),
+        half="same",
+        native=True,
+    )

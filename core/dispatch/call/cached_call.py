@@ -150,7 +150,11 @@ class CachedCall(MutatingCall):
         if kind == codes.KERNEL or kind == codes.MUTATE:
             choice = self.choose(args)
             if choice is None:
-                return self.operator.resolve_rest(self).run(self.strip_to(args))
+                aliases = self.strip_to(args)
+                result = self.operator.resolve_rest(self).run(aliases)
+                if self.functional and not self.operator.mutates:
+                    return result
+                return hand_back(self, args, aliases, result)
             if kind == codes.MUTATE:
                 return self.run_mutating(choice, args)
             if self.functional:

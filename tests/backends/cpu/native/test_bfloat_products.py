@@ -173,6 +173,24 @@ def test_each_operator_takes_the_shapes_that_it_takes_in_float32(
     close(function(*turned).float().numpy(), expected.numpy(), 4)
 
 
+@pytest.mark.parametrize(("beta", "alpha"), [(1, 0.3), (0.3, 1), (0.7, -1.3), (0, 3), (2, 0)])
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (1,)])
+def test_sums_with_factors_are_rounded_once(shape: tuple[int, ...], beta: float, alpha: float) -> None:
+    added, mat1, mat2 = (
+        tt.from_numpy(np.random.default_rng(i).standard_normal(s)).bfloat16()
+        for i, s in enumerate([shape, (3, 4), (4, 5)])
+    )
+    if beta == 0:
+        added.fill_(float("nan"))
+    found = tt.addmm(added, mat1, mat2, beta=beta, alpha=alpha)
+    wide = tt.addmm(*(x.float() for x in (added, mat1, mat2)), beta=beta, alpha=alpha)
+    assert found.dtype == tt.bfloat16
+    assert found.tolist() == wide.bfloat16().tolist()
+    target = added.expand(3, 5).contiguous()
+    assert target.addmm_(mat1, mat2, beta=beta, alpha=alpha) is target
+    assert target.tolist() == found.tolist()
+
+
 @pytest.mark.parametrize(("one", "other"), [((3, 4), (5, 4)), ((3, 4), (4,)), ((2, 3, 4), (4, 5))])
 def test_operators_refuse_what_they_refuse_in_float32(one: tuple[int, ...], other: tuple[int, ...]) -> None:
     for dtype in (tt.float32, tt.bfloat16):

@@ -155,3 +155,20 @@ def test_removing_a_layer_invalidates_what_it_decided(probe: Any, x: Any) -> Non
     handle.remove()
     with pytest.raises(ValueError, match="unknown layer 'test_own'"):
         tt.mul(x, 2.0)
+
+
+@pytest.mark.parametrize("beta", [1, 2])
+def test_a_change_below_returns_its_target_where_a_kernel_does_not_take_all_arguments(
+    layers: Any, probe: Any, beta: int
+) -> None:
+    layer = layers("test_own", 50, ("addmm",))
+    probe.kernel("addmm", lambda self, mat1, mat2: self + mat1 @ mat2, takes=("self", "mat1", "mat2"))
+    probe.kernel("mm", np.matmul)
+    probe.kernel("mul", np.multiply)
+    probe.kernel("add", np.add)
+    probe.kernel("copy", lambda self, src: np.copyto(self, src), form="inplace")
+    target = held(probe.tensor([[1.0]], tt.float32), layer)
+    three = probe.tensor([[3.0]], tt.float32)
+    assert target.addmm_(three, three, beta=beta) is target
+    assert layer.seen == [("addmm", "inplace")]
+    assert (target._handle.item(), target._version) == (9.0 + beta, 1)
