@@ -25,6 +25,8 @@ JOINED = b"init/"
 """Counts the clients that have joined; users' keys begin with "/"."""
 PATIENCE: Final = 30.0
 """Seconds for a greeting, for the rest of a message, and for taking an answer; an idle client may stay."""
+AGAIN: Final = 0.25
+"""Seconds until connections are accepted again after the system had no file left: others may have closed theirs."""
 CHUNK: Final = 1 << 18
 SERVERS: Final[weakref.WeakSet[StoreServer]] = weakref.WeakSet()
 
@@ -73,6 +75,7 @@ class StoreServer:
             sock.setblocking(False)
             self._selector.register(sock, selectors.EVENT_READ)
         self._accepts = True
+        self._accepts_from = 0.0
         watch_forks()
         SERVERS.add(self)
         self._thread = Thread(target=self._serve, name="tt-store", daemon=True)
@@ -106,6 +109,8 @@ class StoreServer:
                     elif key.fileobj is self._listener:
                         self._accept()
                 self._expire()
+                if not self._accepts and time.monotonic() >= self._accepts_from:
+                    self._listen(True)
         finally:
             for connection in [*self._connections]:
                 self._drop(connection)
@@ -114,15 +119,19 @@ class StoreServer:
                 sock.close()
 
     def _pause(self) -> float | None:
-        if not self._timers:
+        if not self._timers and self._accepts:
             return None
-        return min(max(0.0, self._timers[0][0] - time.monotonic()), 3600.0)  # the system takes no years
+        until = self._timers[0][0] if self._timers else self._accepts_from
+        if not self._accepts:
+            until = min(until, self._accepts_from)
+        return min(max(0.0, until - time.monotonic()), 3600.0)  # the system takes no years
 
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
         except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):  # until a connection ends
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                self._accepts_from = time.monotonic() + AGAIN  # or when a connection ends
                 self._listen(False)
             return
         sock.setblocking(False)
