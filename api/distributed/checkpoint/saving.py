@@ -114,7 +114,7 @@ def load(
     Raises
     ------
     CheckpointError
-        There is no complete checkpoint, it is damaged, a name is not in it, or a shape differs.  Nothing is loaded then.
+        There is no complete checkpoint, it is damaged, a name is not in it, or a shape differs; then nothing is loaded.
     CorruptFileError
         One of its files is cut off or damaged.
 

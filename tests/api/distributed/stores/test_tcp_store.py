@@ -222,7 +222,7 @@ def answering():
         (pack(Status.OK), lambda store: store.get("k"), "answered GET with 0 fields, not 1"),
         (pack(Status.OK, b"1"), lambda store: store.multi_get(["k", "l"]), "answered GET with 1 fields, not 2"),
         (pack(Status.OK, b"many"), lambda store: store.add("k", 1), "answered ADD with b'many', which is no number"),
-        (pack(Status.OK, b"9" * 5000), lambda store: store.num_keys(), "answered NUM_KEYS with b'99999999999999999999'"),
+        (pack(Status.OK, b"9" * 5000), lambda store: store.num_keys(), "answered NUM_KEYS with b'9999999999"),
         (pack(Status.OK), lambda store: store.check(["k"]), "answered CHECK with 0 fields, not 1"),
         (pack(Status.REFUSED), lambda store: store.list_keys(), "answered LIST with 0 fields, not 1"),
         (pack(Status.WRONG_VALUE), lambda store: store.add("k", 1), "answered ADD with 0 fields, not 1"),
