@@ -60,8 +60,7 @@ class Status(IntEnum):
     OK = 0
     TIMEOUT = 1
     WRONG_VALUE = 2
-    EMPTY = 3
-    REFUSED = 4
+    REFUSED = 3
 
 
 class FrameError(ValueError):

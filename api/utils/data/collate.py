@@ -160,7 +160,7 @@ def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None
 
 
 def stays_whole(batch: Sequence[Any]) -> bool:
-    """Return whether tensors can be written side by side: dense, of one shape and dtype, on the CPU, without gradient."""
+    """Return whether tensors can be written side by side: dense, of one shape and dtype, on the CPU, no gradient."""
     shape, dtype = batch[0].shape, batch[0].dtype
     return all(
         x.shape == shape
