@@ -54,8 +54,8 @@ _NAMES: Final = (
 )  # fmt: skip
 _DTYPES: Final = (
     "", "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-    "uint64", "bool", "bool_", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
-    "float8_e5m2fnuz", "float8_e8m0fnu",
+    "uint64", "bool", "bool_", "complex32", "complex64", "complex128", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
 )  # fmt: skip
 _VERBS: Final = ("raised", "ended", "called")
 """How the reason begins for which a rank has left."""

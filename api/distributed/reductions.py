@@ -59,8 +59,8 @@ def combine(parts: Tensor, kind: ReduceOp.RedOpType) -> Tensor:
 class Prepared:
     """A tensor and a reduction in the form in which an engine, or `combine`, takes them.
 
-    bool is combined as uint8, complex as its two parts, float16 and bfloat16 as float32 (unless the engine combines
-    them itself), a factor is multiplied in before and an average divided after.
+    bool is combined as uint8, complex as its two parts, float16 and bfloat16, also as parts, as float32 (unless the
+    engine combines them itself), a factor is multiplied in before and an average divided after.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Prepared:
             kind = {_Kind.SUM: _Kind.MAX, _Kind.PRODUCT: _Kind.MIN}.get(kind, kind)
         elif tensor.dtype.is_complex:
             tensor = tt.view_as_real(tensor)
-        elif tensor.dtype in _HALF and _name(tensor) not in dtypes:
+        if tensor.dtype in _HALF and _name(tensor) not in dtypes:
             tensor = tensor.to(tt.float32)
         if kind is _Kind.PREMUL_SUM and kind.name not in reductions:
             tensor = tensor * op.factor
@@ -112,7 +112,7 @@ class Prepared:
         if self._dtype is tt.bool:
             return result.view(tt.bool)
         if self._dtype.is_complex:
-            return tt.view_as_complex(result)
+            return tt.view_as_complex(result).to(self._dtype)
         return result.to(self._dtype)
 
 

@@ -410,9 +410,13 @@ def load_sharded(
             weights = json.loads(file.read().decode(), object_pairs_hook=_unique)["weight_map"]
             names = dict.fromkeys(weights.values())
             if any(
-                os.path.basename(name) != name or name in ("", ".", "..") or "\\" in name for name in names
+                os.path.basename(name) != name or name in ("", ".", "..") or {"\\", "\0"} & {*name}
+                for name in names
             ):
                 raise ValueError("it names a file that is not in its folder")
+            os.fsencode(
+                "".join(names)
+            )  # a name that no file can have is a UnicodeEncodeError, which is a ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(path, f"the index is damaged: {error}") from error
     found: dict[str, tt.Tensor] = {}

@@ -11,6 +11,7 @@ import numpy as np
 from tt.core.dispatch.call.kernel_errors import method_failed
 from tt.core.dispatch.intercept.modes import active_modes
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, DtypeError, ValueRangeError, describe
 from tt.core.methods.interop import check_array, has_buffer, import_array, is_array_like, is_elsewhere, share
@@ -51,6 +52,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
         method_failed(error, backend, "from_numpy", "making a tensor", array, device)
     new = wrap(handle, backend.spec(from_numpy_dtype(array.dtype), device))
     protect(new)
+    note_overlap(new)
     for mode in reversed(modes):
         lift = getattr(mode, "lift", None)
         if lift is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError, ExportError, TTError, ValueRangeError
 from tt.core.layers.functionalise import refresh
@@ -191,6 +192,7 @@ def import_array(source: Any) -> Tensor:
         backend, device = REGISTRY.backend("cpu"), to_device("cpu")
         new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
         protect(new)
+        note_overlap(new)
         return new
     name = next((name for name, known in DEVICE_CODES.items() if known == int(code)), None)
     if name is None:
@@ -208,6 +210,7 @@ def import_array(source: Any) -> Tensor:
     new = wrap(handle, backend.spec(dtype, backend.device_of(handle) or device))
     if not hasattr(source, "__dlpack__"):
         protect(new, read_only=bool(source.__cuda_array_interface__["data"][1]))
+    note_overlap(new)
     return new
 
 

@@ -2,4 +2,5 @@ cdef class Storage:
     cdef public object owner
     cdef public object backend
     cdef public long long version
+    cdef public bint may_overlap
     cdef object __weakref__

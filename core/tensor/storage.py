@@ -23,18 +23,23 @@ class Storage:
         The backend whose handles live in it.
     version : int
         Counts the in-place changes made through any of the tensors.
+    may_overlap : bool
+        Whether one of the tensors may have several elements in one place although it is no view, so that every write
+        looks at the strides of its target.  A view is looked at anyway.
     """
 
-    __slots__ = ("__weakref__", "backend", "owner", "version")
+    __slots__ = ("__weakref__", "backend", "may_overlap", "owner", "version")
 
     owner: Any
     backend: Backend
     version: int
+    may_overlap: bool
 
     def __init__(self, owner: Any, backend: Backend) -> None:
         self.owner = owner
         self.backend = backend
         self.version = 0
+        self.may_overlap = False
 
     def nbytes(self) -> int:
         """Return the size of the memory in bytes."""

@@ -99,8 +99,20 @@ def refuse(op: str, why: str, instead: str = "x.dequantize()") -> errors.LayoutE
 
 
 def made(ints: Tensor, dtype: dtype, quantizer: Quantizer) -> Tensor:
-    """Return the quantized tensor of integers, in their memory."""
+    """Return the quantized tensor of integers, in their memory.
+
+    Raises
+    ------
+    UnsupportedError
+        For integers of each example of `vmap`.
+    """
     backend = REGISTRY.backend(ints.device.type, "quantized")
+    plain = REGISTRY.backend(ints.device.type).handle_type, REGISTRY.backend("meta").handle_type
+    if not isinstance(handle_of(ints), plain):
+        raise errors.UnsupportedError(
+            f"vmap(): no quantized tensors are made of the examples that it maps over, here of {dtype}\n"
+            "  try: tt.quantize_per_tensor after vmap"
+        )
     return wrap(QuantizedHandle(ints, dtype, quantizer), backend.spec(dtype, ints.device))
 
 

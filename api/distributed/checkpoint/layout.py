@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ __all__ = ["INDEX", "CheckpointError", "Chunk", "Entry", "Index", "complete", "d
 
 INDEX = "index.json"
 VERSION = 1
+_DIMENSIONS = 64
+_LARGEST = 1 << 62
 
 
 class CheckpointError(RuntimeError):
@@ -68,22 +71,69 @@ class Index:
         Raises
         ------
         CheckpointError
-            It is damaged, or of a later version.
+            It is damaged, of a later version, or names a file that is not in its folder.
         """
         path = folder / INDEX
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
             if found["version"] != VERSION:
                 raise CheckpointError(
-                    f"{path}: this checkpoint has version {found['version']}, tt reads {VERSION}"
+                    f"{path}: this checkpoint has version {str(found['version'])[:40]}, tt reads {VERSION}"
                 )
-            tensors = {
-                name: Entry(entry["dtype"], entry["shape"], [Chunk(*chunk) for chunk in entry["chunks"]])
-                for name, entry in found["tensors"].items()
-            }
-            return cls(tensors, found["objects"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path}: the index of this checkpoint is damaged: {error}") from error
+            tensors = {name: _entry(name, entry) for name, entry in found["tensors"].items()}
+            return cls(tensors, _file_name(found["objects"]))
+        except OSError as error:
+            raise CheckpointError(f"{path}: the index of this checkpoint cannot be read: {error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CheckpointError(
+                f"{path}: the index of this checkpoint is damaged: {type(error).__name__}: {str(error)[:200]}"
+            ) from error
+
+
+# --- what an index may say ----------------------------------------------------------------------------------------
+
+
+def _entry(name: str, entry: Mapping[str, Any]) -> Entry:
+    """Return the tensor that an index describes; raise ValueError for rows that it cannot have, or has twice."""
+    dtype, shape = entry["dtype"], entry["shape"]
+    if not isinstance(dtype, str):
+        raise ValueError(f"the dtype of {name!r} is no name")
+    if not isinstance(shape, list) or len(shape) > _DIMENSIONS:
+        raise ValueError(f"the shape of {name!r} is none")
+    sizes = [_number(name, size) for size in shape]
+    rows = sizes[0] if sizes else 1
+    chunks = [
+        Chunk(_file_name(file), _text(name, key), _number(name, first), _number(name, end))
+        for file, key, first, end in entry["chunks"]
+    ]
+    last = 0
+    for chunk in sorted(chunks, key=lambda chunk: (chunk.first, chunk.end)):
+        if not last <= chunk.first <= chunk.end <= rows:
+            raise ValueError(
+                f"{name!r} has {rows} rows, and {chunk.first} to {chunk.end} are not theirs, or twice there"
+            )
+        last = chunk.end
+    return Entry(dtype, sizes, chunks)
+
+
+def _file_name(name: Any) -> str:
+    """Return the name of a file; raise ValueError unless it is in the folder of the checkpoint."""
+    if not isinstance(name, str) or name in ("", ".", "..") or not {"/", "\\", "\0"}.isdisjoint(name):
+        raise ValueError(f"{str(name)[:80]!r} is not the name of a file in its folder")
+    os.fsencode(name)  # a name that no file can have is a UnicodeEncodeError, which is a ValueError
+    return name
+
+
+def _number(name: str, value: Any) -> int:
+    if type(value) is not int or not 0 <= value < _LARGEST:  # bool is an int
+        raise ValueError(f"{name!r} has {str(value)[:40]} for a size or a row")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"a part of {name!r} has no name")
+    return value
 
 
 def staging(folder: Path) -> Path:

@@ -14,8 +14,9 @@ from tt import Tensor
 from tt.distributed import collectives, objects, ranks, world
 from tt.distributed.checkpoint import layout
 from tt.distributed.checkpoint.layout import CheckpointError, Chunk, Entry, Index
+from tt.distributed.checkpoint.reading import Reader
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
-from tt.utils.safetensors import load_file, save_file
+from tt.utils.safetensors import save_file
 
 __all__ = ["async_save", "load", "save"]
 
@@ -113,7 +114,9 @@ def load(
     Raises
     ------
     CheckpointError
-        There is no complete checkpoint, a name is not in it, or a shape differs.
+        There is no complete checkpoint, it is damaged, a name is not in it, or a shape differs; then nothing is loaded.
+    CorruptFileError
+        One of its files is cut off or damaged.
 
     Examples
     --------
@@ -129,15 +132,22 @@ def load(
     """
     folder = layout.find(Path(checkpoint_id))
     index = Index.read(folder)
-    files: dict[str, dict[str, Tensor]] = {}
-    others = tt.load(folder / index.objects, weights_only=True)
+    reader = Reader(folder)
+    others = reader.objects(index.objects)
+    copies: list[tuple[Tensor, Tensor]] = []
+    values: list[tuple[Any, Any, Any]] = []
     for name, holder, key, value in _leaves(state_dict):
         if isinstance(value, Tensor):
-            _fill(name, value, index, folder, files)
+            copies += _copies(name, value, index, reader)
         elif name in others:
-            holder[key] = others[name]
+            values.append((holder, key, others[name]))
         else:
             raise CheckpointError(f"{folder}: this checkpoint has no {name!r}")
+    # Nothing is changed before all of it is known to be there.
+    for rows, saved in copies:
+        rows.copy_(saved)
+    for holder, key, value in values:
+        holder[key] = value
 
 
 # --- the parts -----------------------------------------------------------------------------------------------------
@@ -254,11 +264,11 @@ def _write(
         ) from error
 
 
-def _fill(name: str, target: Tensor, index: Index, folder: Path, files: dict[str, dict[str, Tensor]]) -> None:
-    """Read the rows that a tensor has."""
+def _copies(name: str, target: Tensor, index: Index, reader: Reader) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the rows that a tensor has, in parts, each with what the checkpoint has for them."""
     entry = index.tensors.get(name)
     if entry is None:
-        raise CheckpointError(f"{folder}: this checkpoint has no tensor {name!r}")
+        raise CheckpointError(f"{reader.folder}: this checkpoint has no tensor {name!r}")
     if isinstance(target, ShardedTensor | ShardedParameter):
         shape = target.placement.shape
         first, end = target.placement.of_rank(target.placement.rank)
@@ -268,18 +278,15 @@ def _fill(name: str, target: Tensor, index: Index, folder: Path, files: dict[str
         end = target.shape[0] if target.ndim else 1
     if tuple(entry.shape) != shape:
         raise CheckpointError(
-            f"{folder}: {name!r} has the shape {entry.shape} in this checkpoint, and {list(shape)} here"
+            f"{reader.folder}: {name!r} has the shape {entry.shape} in this checkpoint, and {list(shape)} here"
         )
     rows = to.reshape(end - first, *shape[1:]) if not shape else to
     filled = 0
     for chunk in entry.chunks:
         low, high = max(first, chunk.first), min(end, chunk.end)
-        if low >= high:
-            continue
-        if chunk.file not in files:
-            files[chunk.file] = load_file(folder / chunk.file, mmap=True)
-        saved = files[chunk.file][chunk.name].reshape(chunk.end - chunk.first, *shape[1:])
-        rows[low - first : high - first].copy_(saved[low - chunk.first : high - chunk.first])
-        filled += high - low
+        if low < high:
+            saved = reader.rows(chunk, entry)
+            yield rows[low - first : high - first], saved[low - chunk.first : high - chunk.first]
+            filled += high - low
     if filled < end - first:
-        raise CheckpointError(f"{folder}: rows of {name!r} are missing in this checkpoint")
+        raise CheckpointError(f"{reader.folder}: rows of {name!r} are missing in this checkpoint")

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import functools
 import heapq
+import math
 import os
 import selectors
 import socket
@@ -17,7 +18,18 @@ from typing import Any, Final
 
 from tt.distributed.errors import DistNetworkError
 from tt.distributed.stores.table import Table, Waiting
-from tt.distributed.stores.wire import GREETING, SIZE, FrameError, Op, Status, foreign, pack, size_of, unpack
+from tt.distributed.stores.wire import (
+    FIELDS,
+    GREETING,
+    SIZE,
+    FrameError,
+    Op,
+    Status,
+    foreign,
+    pack,
+    size_of,
+    unpack,
+)
 
 __all__ = ["JOINED", "StoreServer", "listen"]
 
@@ -25,9 +37,9 @@ JOINED = b"init/"
 """Counts the clients that have joined; users' keys begin with "/"."""
 PATIENCE: Final = 30.0
 """Seconds for a greeting, for the rest of a message, and for taking an answer; an idle client may stay."""
-AGAIN: Final = 0.25
-"""Seconds until connections are accepted again after the system had no file left: others may have closed theirs."""
 CHUNK: Final = 1 << 18
+AGAIN: Final = 0.05
+"""Seconds until a server accepts again that had no file descriptor for a connection: others may hold them, too."""
 SERVERS: Final[weakref.WeakSet[StoreServer]] = weakref.WeakSet()
 
 
@@ -75,7 +87,7 @@ class StoreServer:
             sock.setblocking(False)
             self._selector.register(sock, selectors.EVENT_READ)
         self._accepts = True
-        self._accepts_from = 0.0
+        self._accepts_again = 0.0
         watch_forks()
         SERVERS.add(self)
         self._thread = Thread(target=self._serve, name="tt-store", daemon=True)
@@ -109,7 +121,7 @@ class StoreServer:
                     elif key.fileobj is self._listener:
                         self._accept()
                 self._expire()
-                if not self._accepts and time.monotonic() >= self._accepts_from:
+                if not self._accepts and time.monotonic() >= self._accepts_again:
                     self._listen(True)
         finally:
             for connection in [*self._connections]:
@@ -121,25 +133,29 @@ class StoreServer:
     def _pause(self) -> float | None:
         if not self._timers and self._accepts:
             return None
-        until = self._timers[0][0] if self._timers else self._accepts_from
+        until = self._timers[0][0] if self._timers else math.inf
         if not self._accepts:
-            until = min(until, self._accepts_from)
+            until = min(until, self._accepts_again)
         return min(max(0.0, until - time.monotonic()), 3600.0)  # the system takes no years
 
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
         except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
-                self._accepts_from = time.monotonic() + AGAIN  # or when a connection ends
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                 self._listen(False)
+                self._accepts_again = time.monotonic() + AGAIN
             return
-        sock.setblocking(False)
-        for level, option in (
-            (socket.IPPROTO_TCP, socket.TCP_NODELAY),
-            (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
-        ):
-            sock.setsockopt(level, option, 1)
+        try:
+            sock.setblocking(False)
+            for level, option in (
+                (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+                (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+            ):
+                sock.setsockopt(level, option, 1)
+        except OSError:  # it has gone already
+            sock.close()
+            return
         connection = Connection(sock)
         self._connections.add(connection)
         self._selector.register(sock, selectors.EVENT_READ, connection)
@@ -201,7 +217,7 @@ class StoreServer:
             if len(incoming) < SIZE.size or len(incoming) < SIZE.size + size_of(incoming):
                 break
             end = SIZE.size + size_of(incoming)
-            kind, fields = unpack(bytes(incoming[SIZE.size : end]))
+            kind, fields = unpack(bytes(incoming[SIZE.size : end]), FIELDS)
             del incoming[:end]
             self._answer(connection, kind, fields)
         if connection.waiting is None and not connection.outgoing:
@@ -286,7 +302,13 @@ class StoreServer:
             else:
                 if connection.waiting is None:
                     self._alarm(connection, milliseconds / 1000)
-                connection.waiting = self._table.wait(missing, attempt)
+                connection.waiting = self._table.wait(missing, woken)
+
+        def woken() -> None:
+            try:
+                attempt()
+            except (FrameError, MemoryError):  # of this connection, and not of the one whose request woke it
+                self._drop(connection)
 
         connection.deadline = None
         attempt()
@@ -341,6 +363,8 @@ class StoreServer:
     def _now(self, kind: int, fields: Sequence[bytes]) -> Sequence[bytes]:
         """Do what needs no waiting, and return the fields of its answer."""
         table = self._table
+        if JOINED in written(kind, fields):
+            raise FrameError("the count of clients is the server's")
         request: tuple[Any, ...] = (kind, *fields)
         match request:
             case Op.SET, key, value:
@@ -371,6 +395,13 @@ class StoreServer:
             case _:
                 raise FrameError(f"there is no request {kind} with {len(fields)} fields")
         return []
+
+
+def written(kind: int, fields: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the keys whose values a request replaces by others."""
+    if kind == Op.MULTI_SET:
+        return fields[::2]
+    return fields[:1] if kind in (Op.SET, Op.APPEND, Op.COMPARE_SET, Op.DELETE) else ()
 
 
 def number(field: bytes) -> int:

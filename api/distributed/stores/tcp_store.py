@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import socket
 import time
@@ -22,6 +23,14 @@ __all__ = ["TCPStore"]
 
 GRACE: Final = 10.0
 """Seconds after a timeout in which the server must have said that it has passed."""
+COUNTING: Final = (Op.ADD, Op.JOIN, Op.NUM_KEYS, Op.QUEUE_LEN)
+"""Requests whose answer is a number."""
+NUMBER: Final = re.compile(rb"-?\d{1,4300}")
+FIELDS_OF: Final = {
+    **dict.fromkeys((*COUNTING, Op.CHECK, Op.COMPARE_SET, Op.DELETE, Op.POP), 1),
+    **dict.fromkeys((Op.SET, Op.MULTI_SET, Op.APPEND, Op.PUSH, Op.WAIT, Op.JOINED), 0),
+}
+"""How many fields an answer has, but for GET and LIST."""
 SHARED: Final[dict[int, StoreServer]] = {}
 """Servers that several masters of this process share, by port."""
 SHARING: Final = RLock()
@@ -58,6 +67,7 @@ class Client:
             sock.sendall(message)
             head = self._receive(sock, SIZE.size)
             status, answer = unpack(self._receive(sock, size_of(head)))
+            check(status, answer, kind, fields)
         except TimeoutError:
             sock.close()
             raise DistNetworkError(
@@ -140,6 +150,19 @@ class Client:
                 raise ConnectionResetError("it closed the connection; its process has probably ended")
             data += part
         return bytes(data)
+
+
+def check(status: int, answer: Sequence[bytes], kind: Op, fields: Sequence[bytes]) -> None:
+    """Raise FrameError for an answer that does not belong to a request."""
+    if status not in tuple(Status):
+        raise FrameError(f"it sent an answer of the unknown kind {status}")
+    wanted = 1 if status in (Status.REFUSED, Status.WRONG_VALUE) else None
+    if status == Status.OK:
+        wanted = len(fields) - 1 if kind == Op.GET else FIELDS_OF.get(kind)
+    if wanted is not None and len(answer) != wanted:
+        raise FrameError(f"it answered {kind.name} with {len(answer)} fields, not {wanted}")
+    if status == Status.OK and kind in COUNTING and not NUMBER.fullmatch(answer[0]):
+        raise FrameError(f"it answered {kind.name} with {answer[0][:20]!r}, which is no number")
 
 
 class TCPStore(Store):
@@ -265,7 +288,7 @@ class TCPStore(Store):
                 f"TCPStore at {self._client.name}", [key.removeprefix(b"/") for key in answer], seconds
             )
         if status == Status.WRONG_VALUE:
-            raise ValueError(answer[0].decode())
+            raise ValueError(answer[0].decode(errors="replace"))
         return answer
 
     def set(self, key: str, value: str | bytes) -> None:
@@ -311,7 +334,7 @@ class TCPStore(Store):
 
     def list_keys(self) -> list[str]:
         """Return all keys that were set, without those of queues."""
-        return [key[1:].decode() for key in self._ask(Op.LIST) if key.startswith(b"/")]
+        return [key[1:].decode(errors="replace") for key in self._ask(Op.LIST) if key.startswith(b"/")]
 
     def wait(self, keys: Iterable[str], timeout: timedelta | None = None) -> None:
         """Wait until all these keys are there."""

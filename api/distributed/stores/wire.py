@@ -6,7 +6,18 @@ import struct
 from collections.abc import Sequence
 from enum import IntEnum
 
-__all__ = ["GREETING", "LIMIT", "FrameError", "Op", "Status", "foreign", "pack", "size_of", "unpack"]
+__all__ = [
+    "FIELDS",
+    "GREETING",
+    "LIMIT",
+    "FrameError",
+    "Op",
+    "Status",
+    "foreign",
+    "pack",
+    "size_of",
+    "unpack",
+]
 
 # Note [The protocol of TCPStore]
 # -------------------------------
@@ -17,6 +28,8 @@ __all__ = ["GREETING", "LIMIT", "FrameError", "Op", "Status", "foreign", "pack",
 GREETING = b"ttstore\x01"
 LIMIT = 64 << 20
 """The most bytes of a message."""
+FIELDS = 1 << 18
+"""The most fields of a request: a key that is waited for takes many times the memory of its bytes in a message."""
 SIZE = struct.Struct(">I")
 
 
@@ -47,8 +60,7 @@ class Status(IntEnum):
     OK = 0
     TIMEOUT = 1
     WRONG_VALUE = 2
-    EMPTY = 3
-    REFUSED = 4
+    REFUSED = 3
 
 
 class FrameError(ValueError):
@@ -76,8 +88,8 @@ def size_of(head: bytes | bytearray) -> int:
     return int(size)
 
 
-def unpack(body: bytes) -> tuple[int, Sequence[bytes]]:
-    """Return what a message is, and its fields; raise FrameError where sizes do not fit."""
+def unpack(body: bytes, most: int | None = None) -> tuple[int, Sequence[bytes]]:
+    """Return what a message is, and its fields; raise FrameError where sizes do not fit, or for too many fields."""
     fields = []
     at = 1
     while at < len(body):
@@ -87,6 +99,8 @@ def unpack(body: bytes) -> tuple[int, Sequence[bytes]]:
         at += SIZE.size
         if at + size > len(body):
             raise FrameError("a field is larger than its message")
+        if len(fields) == most:
+            raise FrameError(f"a message has more than {most:,} fields")
         fields.append(body[at : at + size])
         at += size
     return body[0], fields

@@ -146,7 +146,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     """Stack tensors; in a worker, in memory that the loader's process shares."""
     elem = batch[0]
-    if getattr(elem, "is_nested", False) or elem.layout is not tt.strided:
+    if getattr(elem, "is_nested", False) or (elem.layout is not tt.strided and not elem.is_quantized):
         kind = "nested" if getattr(elem, "is_nested", False) else "sparse"
         raise LayoutError(
             f"Batches of {kind} tensors are not currently supported by the default collate_fn; "
@@ -160,10 +160,14 @@ def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None
 
 
 def stays_whole(batch: Sequence[Any]) -> bool:
-    """Return whether tensors can be written side by side: of one shape and dtype, on the CPU, without gradient."""
+    """Return whether tensors can be written side by side: dense, of one shape and dtype, on the CPU, no gradient."""
     shape, dtype = batch[0].shape, batch[0].dtype
     return all(
-        x.shape == shape and x.dtype == dtype and x.device.type == "cpu" and not x.requires_grad
+        x.shape == shape
+        and x.dtype == dtype
+        and x.layout is tt.strided
+        and x.device.type == "cpu"
+        and not x.requires_grad
         for x in batch
     )
 

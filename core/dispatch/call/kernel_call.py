@@ -13,6 +13,7 @@ from tt.core.dispatch.call.argument_kinds import ABSENT
 from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
 from tt.core.dispatch.call.results import verify
 from tt.core.tensor.base import TensorBase, wrap_handle
+from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import HOME
 from tt.core.types.state import STATE
@@ -263,7 +264,11 @@ class KernelCall:
             new._storage = source._storage if source._storage is not None else source._ensure_storage()
             new._root = source if source._root is None else source._root
         elif self.shares == codes.FIRST_MEMORY:
-            new._storage = args[0]._ensure_storage()
+            source = args[0]
+            storage = source._ensure_storage()
+            if source._root is not None and type(storage) is Storage:
+                storage.may_overlap = True  # the result is no view, but may have the strides of one
+            new._storage = storage
         return new
 
     def wrap_all(self, handles: Any, args: tuple[Any, ...]) -> Any:

@@ -14,7 +14,7 @@ from tt.core.dispatch.call.kernel_call import KernelCall
 from tt.core.dispatch.call.kernel_errors import failed
 from tt.core.dispatch.call.results import verify
 from tt.core.dispatch.mutate.mutation import give_own, refuse_written, with_targets, write_new
-from tt.core.dispatch.mutate.overlap import refuse_shared
+from tt.core.dispatch.mutate.overlap import note_overlap, refuse_shared
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
 
@@ -56,7 +56,13 @@ class MutatingCall(KernelCall):
         if target._storage is not None and how != codes.CHANGES_METADATA:
             # Mostly one comparison: tensors that were never viewed or changed have no storage.
             storage = target._storage
-            shared = target._root is not None or type(storage) is not Storage
+            shared = target._root is not None
+            if type(storage) is Storage:
+                memory = storage
+                if memory.may_overlap:
+                    shared = True
+            else:
+                shared = True
             for value in args:
                 if isinstance(value, TensorBase):
                     other = value
@@ -88,6 +94,7 @@ class MutatingCall(KernelCall):
                     owner = self.backend.storage_owner(handle)
                     target._set_data(handle, target._spec)
                     storage.owner = owner
+                note_overlap(target)
             else:
                 self.operator.write_back(self, target, handle, args)
         target._bump_version()
@@ -101,7 +108,12 @@ class MutatingCall(KernelCall):
         shape = target._handle.shape
         filled = False
         plain = choice is not None and target._root is None
-        if target._storage is not None and type(target._storage) is not Storage:
+        storage = target._storage
+        if type(storage) is Storage:
+            memory = storage
+            if memory.may_overlap:
+                plain = False
+        elif storage is not None:
             plain = False  # perhaps read-only
         for place in range(count):
             value = args[place]
@@ -147,7 +159,8 @@ class MutatingCall(KernelCall):
                         targets.append(item)
         if len(targets) == 1 and targets[0]._root is None:
             # Mostly one comparison: few tensors share memory.
-            if targets[0]._storage is not None and type(targets[0]._storage) is not Storage:
+            storage = targets[0]._storage
+            if storage is not None and (type(storage) is not Storage or storage.may_overlap):
                 shared = True  # perhaps read-only
             for value in args:
                 if isinstance(value, TensorBase):
@@ -189,7 +202,7 @@ class MutatingCall(KernelCall):
                         return False
                     if storage is None:
                         seen.add(id(tensor))
-                    elif type(storage) is Storage:
+                    elif type(storage) is Storage and not storage.may_overlap:
                         seen.add(id(storage))
                     else:
                         return False

@@ -64,8 +64,7 @@ def refuse_written(cached: KernelCall, targets: Sequence[TensorBase], args: Sequ
     # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
     together: dict[int, list[TensorBase]] = {}
     for target in targets:
-        if target._root is not None:
-            refuse_self_overlap(name, target)
+        refuse_self_overlap(name, target)
         together.setdefault(_memory(target), []).append(target)
     for others in together.values():
         if len(others) == 1:

@@ -16,11 +16,19 @@ from tt.core.errors import InplaceError
 from tt.core.tensor.backend import is_non_overlapping_and_dense
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
+from tt.core.tensor.storage import Storage
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.kernel_call import KernelCall
 
-__all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shared_place", "shares_memory"]
+__all__ = [
+    "note_overlap",
+    "refuse_overlap",
+    "refuse_self_overlap",
+    "refuse_shared",
+    "shared_place",
+    "shares_memory",
+]
 
 FILLS: Final = frozenset({"fill", "masked_fill"})
 """Operators that write one value: it does not matter how often, nor where it was."""
@@ -38,8 +46,7 @@ def refuse_shared(cached: KernelCall, target: TensorBase, args: Iterable[Any]) -
     refuse_read_only(definition.inplace_name, target)
     if definition.signature.namespace == "tt" and definition.signature.name in FILLS:
         return
-    if target._root is not None:
-        refuse_self_overlap(definition.inplace_name, target)
+    refuse_self_overlap(definition.inplace_name, target)
     for value in args:
         if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
             refuse_overlap(definition.inplace_name, target, value)
@@ -57,12 +64,26 @@ def refuse_self_overlap(name: str, target: TensorBase) -> None:
     """Raise if several elements of a target are one in memory."""
     if target.layout.name != "strided" or _is_row_major(target):
         return
-    shape, strides, _ = _geometry(target)
-    if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
+    if _is_repeated(target):
         raise InplaceError(
             f"{name}(): several elements of the tensor that is written to are one in memory\n"
             "  try: clone() it first"
         )
+
+
+def note_overlap(tensor: TensorBase) -> None:
+    """Have writes look for elements that are one in memory, of a new tensor that is no view."""
+    if tensor.layout.name == "strided" and not _is_row_major(tensor) and _is_repeated(tensor):
+        storage = tensor._ensure_storage()
+        if isinstance(storage, Storage):
+            storage.may_overlap = True
+
+
+def _is_repeated(tensor: TensorBase) -> bool:
+    shape, strides, _ = _geometry(tensor)
+    return 0 not in shape and any(
+        size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)
+    )
 
 
 def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:

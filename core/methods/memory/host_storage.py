@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
+from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import LayoutError, ValueRangeError
 from tt.core.methods.as_subclass import as_kind
@@ -88,6 +89,7 @@ def place_in(
     check_array(handle, "pickled tensor")
     new = as_kind(wrap(handle, storage.backend.spec(dtype, to_device("cpu"))), kind)
     new._storage = storage
+    note_overlap(new)
     return new
 
 

@@ -243,6 +243,7 @@ def _get_data(self: Tensor) -> Tensor:
     storage = new._storage
     if type(storage) is Storage:
         new._storage = Storage(storage.owner, storage.backend)
+        new._storage.may_overlap = storage.may_overlap
     return new
 
 

@@ -254,7 +254,18 @@ def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
 
 
 def batched(value: Any, dim: int, level: Level) -> Tensor:
-    """Return a tensor whose dim `dim` is hidden at a level."""
+    """Return a tensor whose dim `dim` is hidden at a level.
+
+    Raises
+    ------
+    UnsupportedError
+        For a quantized tensor: examples would need scales of their own.
+    """
+    if value._spec.dtype.kind == "quantized":
+        raise errors.UnsupportedError(
+            f"vmap(): quantized tensors cannot be mapped over, got one of {value._spec.dtype}\n"
+            "  try: x.dequantize() before vmap, and tt.quantize_per_tensor after it"
+        )
     new = wrap(Batched(value, dim % value.ndim, level), _wrapped_spec(value._spec))
     new._record = level
     return new

@@ -16,7 +16,7 @@ from tt.distributed.engines.threads import Threads
 TIMEOUT = timedelta(seconds=20)
 DTYPES = (
     tt.float32, tt.float64, tt.float16, tt.bfloat16, tt.int8, tt.int16, tt.int32, tt.int64, tt.uint8, tt.uint16,
-    tt.uint32, tt.uint64, tt.bool, tt.complex64, tt.complex128,
+    tt.uint32, tt.uint64, tt.bool, tt.complex32, tt.complex64, tt.complex128,
 )  # fmt: skip
 LAYOUTS = ("contiguous", "strided", "empty", "scalar")
 

@@ -118,3 +118,26 @@ def test_assert_close_compares_the_numbers() -> None:
         tt.testing.assert_close(q, q.clone().fill_(3.0))
     with pytest.raises(AssertionError, match="dtypes differ"):
         tt.testing.assert_close(q, q.dequantize())
+
+
+def test_vmap_refuses_them_in_words() -> None:
+    q, c = per_tensor(tt, "qint8"), per_channel(tt, "quint8")
+    for x in (q, c):
+        with pytest.raises(
+            RuntimeError, match=r"(?s)vmap\(\): quantized tensors cannot be mapped over.*dequantize"
+        ):
+            tt.vmap(lambda part: part.dequantize())(x)
+    with pytest.raises(RuntimeError, match=r"(?s)vmap\(\): no quantized tensors are made of the examples"):
+        tt.vmap(lambda part: tt.quantize_per_tensor(part, 0.5, 0, tt.qint8))(tt.ones(2, 3))
+    whole = tt.vmap(lambda part: part + q.dequantize().sum())(tt.ones(2))
+    assert whole.tolist() == [1 + q.dequantize().sum().item()] * 2, (
+        "tensors of the surroundings are not mapped over"
+    )
+
+
+def test_pinning_says_what_it_takes() -> None:
+    with pytest.raises(
+        RuntimeError, match=r"only dense CPU tensors can be pinned, not one on cpu \(tt.quantized\)"
+    ):
+        per_tensor(tt, "qint8").pin_memory()
+    assert not per_tensor(tt, "qint8").is_pinned()

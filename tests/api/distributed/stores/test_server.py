@@ -14,7 +14,8 @@ from datetime import timedelta
 import pytest
 
 import tt.distributed as dist
-from tt.distributed.stores.wire import GREETING, LIMIT, Op, pack
+from tt.distributed.stores.server import JOINED
+from tt.distributed.stores.wire import FIELDS, GREETING, LIMIT, Op, pack
 
 
 @pytest.fixture
@@ -62,13 +63,25 @@ def test_a_foreign_client_is_told_whom_it_has_reached(store):
         (pack(Op.ADD, b"/k", b"9" * 5000), b"more than 20 digits"),
         (pack(Op.WAIT, b"soon", b"/k"), b"not the number"),
         (pack(Op.MULTI_SET, b"/a", b"1", b"/b"), b"no request 10 with 3 fields"),
+        (pack(Op.CHECK, *[b"k"] * (FIELDS + 1)), b"a message has more than 262,144 fields"),
+        (pack(Op.SET, JOINED, b"many"), b"the count of clients is the server's"),
+        (pack(Op.APPEND, JOINED, b"many"), b"the count of clients is the server's"),
+        (pack(Op.DELETE, JOINED), b"the count of clients is the server's"),
+        (pack(Op.COMPARE_SET, JOINED, b"1", b"many"), b"the count of clients is the server's"),
+        (pack(Op.MULTI_SET, b"/k", b"v", JOINED, b"many"), b"the count of clients is the server's"),
     ],
 )
 def test_a_wrong_message_ends_its_own_connection_with_a_reason(store, message, why):
     with connect(store, GREETING, message) as sock:
         assert why in everything(sock)
-    store.set("k", "v")
+    dist.TCPStore("127.0.0.1", store.port, 2).set("k", "v")
     assert store.list_keys() == ["k"]
+
+
+def test_a_key_that_is_no_text_is_listed_as_far_as_it_is_one(store):
+    with connect(store, GREETING, pack(Op.SET, b"/\xff\xfek", b"v")) as sock:
+        assert sock.recv(100, socket.MSG_PEEK) and store.num_keys() == 2
+        assert store.list_keys() == ["\ufffd\ufffdk"]
 
 
 def test_garbage_from_many_clients_does_not_disturb_the_others(store):
@@ -198,6 +211,37 @@ def test_files_that_others_close_serve_connections_although_none_of_the_server_e
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout == "Too many open files\nTrue b'v'\n"
+
+
+OTHERS = """
+import os, resource, socket, time, tt.distributed as dist
+from tt.distributed.stores.wire import GREETING
+store = dist.TCPStore("127.0.0.1", 0, is_master=True)
+sock = socket.socket()
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+others = []
+try:
+    while True:
+        others.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+sock.connect(("127.0.0.1", store.port))  # into the backlog of a server that cannot accept
+sock.sendall(GREETING)
+while store._server._accepts:
+    time.sleep(0.001)
+store.set("k", "v")
+for descriptor in others:
+    os.close(descriptor)
+sock.settimeout(10)
+print(sock.recv(len(GREETING)) == GREETING, store.get("k"))
+"""
+
+
+def test_a_connection_waits_for_files_that_others_hold():
+    ran = subprocess.run(
+        [sys.executable, "-c", OTHERS], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout == "True b'v'\n"
 
 
 def test_many_clients_wait_and_are_woken_together(store):

@@ -13,6 +13,7 @@ from datetime import timedelta
 import pytest
 
 import tt.distributed as dist
+from tt.distributed.stores.wire import GREETING, Status, pack
 
 SECONDS = timedelta(seconds=20)
 
@@ -189,6 +190,57 @@ def test_a_server_of_another_protocol_is_recognised():
     ):
         dist.TCPStore("127.0.0.1", listener.getsockname()[1], timeout=SECONDS)
     listener.close()
+
+
+@pytest.fixture
+def answering():
+    """Serve one client that joins, with a given answer to what it asks then; return a store of it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threads = []
+
+        def made(answer):
+            def serve():
+                sock, _ = listener.accept()
+                with sock:
+                    for message in (GREETING, pack(Status.OK, b"1"), answer):
+                        sock.recv(1 << 16)
+                        sock.sendall(message)
+                    sock.recv(1)
+
+            threads.append(threading.Thread(target=serve, daemon=True))
+            threads[-1].start()
+            return dist.TCPStore("127.0.0.1", listener.getsockname()[1], timeout=SECONDS)
+
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("answer", "request_", "why"),
+    [
+        (pack(77), lambda store: store.set("k", "v"), "an answer of the unknown kind 77"),
+        (pack(Status.OK, b"x"), lambda store: store.set("k", "v"), "answered SET with 1 fields, not 0"),
+        (pack(Status.OK), lambda store: store.get("k"), "answered GET with 0 fields, not 1"),
+        (pack(Status.OK, b"1"), lambda store: store.multi_get(["k", "l"]), "answered GET with 1 fields, not 2"),
+        (pack(Status.OK, b"many"), lambda store: store.add("k", 1), "answered ADD with b'many', which is no number"),
+        (pack(Status.OK, b"9" * 5000), lambda store: store.num_keys(), "answered NUM_KEYS with b'9999999999"),
+        (pack(Status.OK), lambda store: store.check(["k"]), "answered CHECK with 0 fields, not 1"),
+        (pack(Status.REFUSED), lambda store: store.list_keys(), "answered LIST with 0 fields, not 1"),
+        (pack(Status.WRONG_VALUE), lambda store: store.add("k", 1), "answered ADD with 0 fields, not 1"),
+        (b"\0\0\0\0", lambda store: store.get("k"), "announces 0 bytes"),
+        (b"\xff\xff\xff\xff", lambda store: store.get("k"), "announces 4,294,967,295 bytes"),
+        (b"\0\0\0\5\0\0\0\0\7", lambda store: store.get("k"), "larger than its message"),
+    ],
+)  # fmt: skip
+def test_a_server_that_answers_something_else_is_an_error(answering, answer, request_, why):
+    store = answering(answer)
+    with pytest.raises(dist.DistNetworkError, match=why):
+        request_(store)
+
+
+def test_an_error_that_is_no_text_is_shown_as_far_as_it_is_one(answering):
+    store = answering(pack(Status.WRONG_VALUE, b"no number: \xff"))
+    with pytest.raises(ValueError, match="no number: \ufffd"):
+        store.add("k", 1)
 
 
 @pytest.mark.torch

@@ -118,6 +118,38 @@ def test_a_batch_shares_no_memory_with_the_elements():
         assert element.sum() == 0
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+@pytest.mark.filterwarnings("ignore:All inputs of this cat operator must share:UserWarning")
+def test_quantized_tensors_are_stacked_with_the_scale_of_the_first():
+    torch = pytest.importorskip("torch")
+
+    def batch(lib):
+        numbers = lib.tensor([0.3, -7.0, 2.55])
+        pair = [lib.quantize_per_tensor(numbers, scale, 3, lib.quint8) for scale in (0.1, 0.5)]
+        return lib.utils.data.default_collate([{"x": x} for x in pair])["x"]
+
+    ours, theirs = batch(tt), batch(torch)
+    assert ours.int_repr().tolist() == theirs.int_repr().tolist()
+    assert (ours.q_scale(), ours.q_zero_point()) == (theirs.q_scale(), theirs.q_zero_point())
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_quantized_tensors_come_from_a_loader(workers):
+    data = [tt.quantize_per_tensor(tt.tensor([float(n), 0.5]), 0.5, 3, tt.qint8) for n in range(4)]
+    found = list(DataLoader(data, batch_size=2, num_workers=workers))
+    assert [batch.dequantize().tolist() for batch in found] == [
+        [[0.0, 0.5], [1.0, 0.5]],
+        [[2.0, 0.5], [3.0, 0.5]],
+    ]
+
+
+def test_tensors_with_a_scale_for_each_channel_are_refused_in_words_of_their_own():
+    x = tt.quantize_per_channel(tt.ones(2, 3), tt.ones(2), tt.zeros(2, dtype=tt.int64), 0, tt.qint8)
+    with pytest.raises(RuntimeError, match=r"expected a tensor with one scale.*per_channel_affine"):
+        default_collate([x, x])
+
+
 def test_gradients_flow_through_a_batch():
     weight = tt.ones(2, requires_grad=True)
     default_collate([weight, weight * 2]).sum().backward()

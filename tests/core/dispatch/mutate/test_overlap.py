@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tt
@@ -263,3 +267,57 @@ def test_parts_with_gaps_may_lie_between_each_other() -> None:
     x = tt.zeros(8)
     fused([x[1::2], x[::2]], [tt.ones(4), tt.ones(4)])
     assert x.tolist() == [-1.0] * 8
+
+
+def saved(x: Any) -> Any:
+    file = io.BytesIO()
+    tt.save(x, file)
+    file.seek(0)
+    return tt.load(file)
+
+
+REPEATED = np.lib.stride_tricks.as_strided(np.zeros(3, np.float32), (2, 3), (0, 4))
+NO_VIEWS: dict[str, Any] = {
+    "detach": lambda: tt.zeros(1, 3).expand(2, 3).detach(),
+    "detach of a recorded tensor": lambda: tt.zeros(1, 3, requires_grad=True).expand(2, 3).detach(),
+    "data": lambda: tt.zeros(1, 3).expand(2, 3).data,
+    "data of a parameter": lambda: tt.nn.Parameter(tt.zeros(1, 3).expand(2, 3)).data,
+    "array": lambda: tt.from_numpy(REPEATED),
+    "as_tensor": lambda: tt.as_tensor(REPEATED),
+    "pickle": lambda: pickle.loads(pickle.dumps(tt.zeros(1, 3).expand(2, 3))),
+    "copy": lambda: copy.deepcopy(tt.zeros(1, 3).expand(2, 3).detach()),
+    "file": lambda: saved(tt.zeros(1, 3).expand(2, 3)),
+    "set_": lambda: tt.zeros(1).set_(tt.zeros(1, 3).expand(2, 3)),
+    "set_ of a storage": lambda: tt.zeros(1).set_(tt.zeros(3).untyped_storage(), 0, (2, 3), (0, 1)),
+    "as_strided_": lambda: tt.zeros(6).as_strided_((2, 3), (0, 1)),
+    "meta": lambda: tt.zeros(1, 3, device="meta").expand(2, 3).detach(),
+}
+
+
+@pytest.mark.parametrize("made", NO_VIEWS)
+def test_elements_that_are_one_in_memory_are_found_in_tensors_that_are_no_views(made: str) -> None:
+    y = tt.arange(6.0).reshape(2, 3)
+    writes = (
+        lambda x, y: x.add_(y),
+        lambda x, y: x.copy_(y),
+        lambda x, y: x.__setitem__(slice(None), y),
+        lambda x, y: tt.add(y, y, out=x),
+        lambda x, y: tt._foreach_mul_([x], 2.0),
+    )
+    for write in writes:
+        x = NO_VIEWS[made]()
+        with pytest.raises(
+            tt.errors.InplaceError,
+            match="several elements of the tensor that is written to are one in memory",
+        ):
+            write(x, y.to(x.device))
+    x = NO_VIEWS[made]()
+    assert x.fill_(2.0) is x, "one value may be written anywhere"
+
+
+def test_detached_views_of_other_places_are_written() -> None:
+    x = tt.zeros(2, 3)
+    x.t().detach().add_(1)
+    x[:, 1].detach().mul_(3)
+    x.expand(2, 3).detach().add_(1)
+    assert x.tolist() == [[2.0, 4.0, 2.0]] * 2

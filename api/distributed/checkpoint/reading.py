@@ -1,0 +1,84 @@
+"""Reader: the files of a checkpoint, each opened once, which hold what the index says or are refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tt
+from tt import Tensor
+from tt.distributed.checkpoint.layout import CheckpointError, Chunk, Entry
+from tt.utils.safetensors import load_file
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """Reads the files of a checkpoint.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; an index has no names of files elsewhere.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[str, dict[str, Tensor]] = {}
+
+    def objects(self, file: str) -> Mapping[str, Any]:
+        """Return what are no tensors, by name.
+
+        Raises
+        ------
+        CheckpointError
+            The file is not there, or does not hold such a table.
+        CorruptFileError
+            It is damaged.
+        """
+        try:
+            found = tt.load(self.folder / file, weights_only=True)
+        except OSError as error:
+            raise self._unreadable(file, error) from error
+        if not isinstance(found, Mapping):
+            raise CheckpointError(
+                f"{self.folder / file}: it holds {type(found).__name__}, not values by name"
+            )
+        return found
+
+    def rows(self, chunk: Chunk, entry: Entry) -> Tensor:
+        """Return some rows of a tensor, which are read from the file when they are used.
+
+        Raises
+        ------
+        CheckpointError
+            The file is not there, or has something else under this name.
+        CorruptFileError
+            It is damaged.
+        """
+        path = self.folder / chunk.file
+        if chunk.file not in self._files:
+            try:
+                self._files[chunk.file] = load_file(path, mmap=True)
+            except OSError as error:
+                raise self._unreadable(chunk.file, error) from error
+        found = self._files[chunk.file].get(chunk.name)
+        if found is None:
+            raise CheckpointError(
+                f"{path}: it has no {chunk.name!r}, which the index of this checkpoint names"
+            )
+        shape = (chunk.end - chunk.first, *entry.shape[1:])
+        kind = str(found.dtype).rpartition(".")[2]
+        if kind != entry.dtype or found.numel() != math.prod(shape):
+            raise CheckpointError(
+                f"{path}: {chunk.name!r} is {kind} of shape {list(found.shape)}, and by the index of this checkpoint"
+                f" {entry.dtype} of shape {list(shape)}"
+            )
+        return found.reshape(shape)
+
+    def _unreadable(self, file: str, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"{self.folder / file}: a file of this checkpoint cannot be read: {error.strerror or error}"
+        )
