@@ -39,6 +39,7 @@ from tt.distributed.gathering import (
     gather,
     scatter,
 )
+from tt.distributed.metrics import gather_for_metrics
 from tt.distributed.new_groups import new_group, new_subgroups, new_subgroups_by_enumeration, split_group
 from tt.distributed.objects import (
     all_gather_object,
@@ -90,11 +91,12 @@ __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single",
     "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
     "broadcast", "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "flight_recorder", "gather",
-    "gather_object", "get_backend", "get_backend_config", "get_default_backend_for_device", "get_global_rank",
-    "get_group_rank", "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size",
-    "group", "init_device_mesh", "init_process_group", "irecv", "is_available", "is_backend_available",
-    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "isend",
-    "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration", "recv", "recv_object_list",
-    "reduce", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "register_rendezvous_handler",
-    "rendezvous", "run_threads", "scatter", "scatter_object_list", "send", "send_object_list", "split_group",
+    "gather_for_metrics", "gather_object", "get_backend", "get_backend_config", "get_default_backend_for_device",
+    "get_global_rank", "get_group_rank", "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank",
+    "get_world_size", "group", "init_device_mesh", "init_process_group", "irecv", "is_available",
+    "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
+    "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "new_subgroups",
+    "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_single",
+    "reduce_scatter_tensor", "register_rendezvous_handler", "rendezvous", "run_threads", "scatter",
+    "scatter_object_list", "send", "send_object_list", "split_group",
 ]  # fmt: skip
