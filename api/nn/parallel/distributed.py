@@ -160,6 +160,7 @@ class DistributedDataParallel(Module, Joinable):
             find_unused=find_unused_parameters and not static_graph,
             static_graph=static_graph,
             as_view=gradient_as_bucket_view,
+            sparse=_sparse_places(module, parameters),
         )
         self._divide_by_initial_world_size = True
 
@@ -200,6 +201,11 @@ class DistributedDataParallel(Module, Joinable):
                 for tensor, piece in zip(some, flat.split([t.numel() for t in some]), strict=True):
                     tensor.copy_(piece.view(tensor.shape))
 
+    def _send_buffers(self) -> None:
+        """Give all ranks the buffers of rank 0, if a forward does so."""
+        if self.require_forward_param_sync and self.broadcast_buffers and self.reducer.size > 1:
+            self._send_state(0, buffers_only=True)
+
     # --- a pass ---------------------------------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -208,8 +214,7 @@ class DistributedDataParallel(Module, Joinable):
         work = Join.notify_join_context(self)
         if work is not None:
             self._set_divisor(work)
-        if self.require_forward_param_sync and self.broadcast_buffers and self._state(buffers_only=True):
-            self._send_state(0, buffers_only=True)
+        self._send_buffers()
         if self._join_config.enable:
             self._all_require_sync(syncs)
         if self.device_ids:
@@ -352,12 +357,7 @@ class _DDPJoinHook(JoinHook):
     def main_hook(self) -> None:
         """Take part with gradients of zero."""
         parallel = self._parallel
-        if (
-            parallel.require_forward_param_sync
-            and parallel.broadcast_buffers
-            and parallel._state(buffers_only=True)
-        ):
-            parallel._send_state(0, buffers_only=True)
+        parallel._send_buffers()
         if parallel._all_require_sync(False):
             parallel.reducer.answer()
 
@@ -368,6 +368,13 @@ class _DDPJoinHook(JoinHook):
         found = tt.tensor([rank if is_last_joiner else -1], dtype=tt.int64, device=parallel.device)
         collectives.all_reduce(found, op=tt.distributed.ReduceOp.MAX, group=parallel.process_group)
         parallel._send_state(int(found.item()))
+
+
+def _sparse_places(module: Module, parameters: Sequence[Tensor]) -> list[int]:
+    """Return the numbers of the parameters that get sparse gradients."""
+    kinds = (tt.nn.Embedding, tt.nn.EmbeddingBag)
+    weights = {inner.weight for inner in module.modules() if isinstance(inner, kinds) and inner.sparse}
+    return [place for place, parameter in enumerate(parameters) if parameter in weights]
 
 
 def _portions(tensors: list[Tensor]) -> Generator[list[Tensor]]:
