@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum
 from typing import Any
 
 import tt
@@ -11,7 +12,7 @@ from tt.distributed import collectives, ranks
 from tt.distributed.sparse_reduction import SparseGradients
 from tt.utils._pytree import tree_leaves
 
-__all__ = ["GradBucket", "Reducer"]
+__all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]
 
 Hook = Callable[[Any, "GradBucket"], Any]
 
@@ -20,7 +21,7 @@ _UNFINISHED = (
     "your module has parameters that were not used in producing loss. You can enable unused parameter detection by "
     "passing the keyword argument `find_unused_parameters=True` to `tt.nn.parallel.DistributedDataParallel`, and by "
     "making sure all `forward` function outputs participate in calculating loss. Parameter indices which did not "
-    "receive grad for rank {rank}: {missing}"
+    "receive grad for rank {rank}: {missing}, by name: {names}"
 )
 _TWICE = (
     "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a "
@@ -28,6 +29,13 @@ _TWICE = (
     "2) Parameters that are used, but not found from the outputs of `forward`. Parameter at index {place} has been "
     "marked as ready twice."
 )
+
+
+class BuiltinCommHookType(Enum):
+    """Hooks for `DistributedDataParallel._register_builtin_comm_hook`."""
+
+    ALLREDUCE = 1
+    FP16_COMPRESS = 2
 
 
 class GradBucket:
@@ -97,6 +105,8 @@ class Reducer:
         Whether gradients become views of the buckets, which saves a copy and their memory.
     sparse : collection of int
         The numbers of the parameters whose gradients are sparse; they belong to no bucket.
+    names : sequence of str
+        The names of the parameters, for errors.
     """
 
     def __init__(
@@ -110,8 +120,10 @@ class Reducer:
         static_graph: bool = False,
         as_view: bool = False,
         sparse: Collection[int] = (),
+        names: Sequence[str] = (),
     ) -> None:
         self._parameters = list(parameters)
+        self._names = list(names)
         self._sparse = SparseGradients({place: self._parameters[place] for place in sparse}, group)
         self._group = group
         self.size = ranks.get_world_size(group)
@@ -194,7 +206,9 @@ class Reducer:
         """
         if self._running and self._ready:  # a forward without a backward, for validation say, is none of them
             missing = sorted(set(range(len(self._parameters))) - self._ready)
-            raise RuntimeError(_UNFINISHED.format(rank=ranks.get_rank(self._group), missing=missing))
+            names = ", ".join(self._names[place] for place in missing if self._names)
+            rank = ranks.get_rank(self._group)
+            raise RuntimeError(_UNFINISHED.format(rank=rank, missing=missing, names=names))
         self.rebuild()
         self._running = True
         self._ready = set()
