@@ -65,7 +65,7 @@ def all_reduce(
     >>> dist.run_threads(program, 3)[0]
     tensor([3., 6.])
     """
-    sparse = isinstance(tensor, Tensor) and tensor.layout is not tt.strided
+    sparse = getattr(tensor, "layout", tt.strided) is not tt.strided
     if not sparse:
         one_tensor(tensor, "tensor")
     found = member(group, "all_reduce")

@@ -196,8 +196,9 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Te
     return future.then(lambda done: buffer.copy_(done.value()[: buffer.numel()]))
 
 
-def _whole(state: PowerSGDState, bucket: GradBucket) -> Any:
-    return average(bucket.buffer(), state.process_group)
+def _whole(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
+    future: Future[Tensor] = average(bucket.buffer(), state.process_group)
+    return future
 
 
 def _smaller(matrix: Tensor, state: PowerSGDState) -> bool:
