@@ -3,6 +3,9 @@
 tt on MPI, with and without its guard, PyTorch on gloo, and mpi4py's bare calls.  Each library's ranks are processes of
 their own, which take turns: all ranks of one measure, then those of the next, some rounds long; the medians of the
 rounds are compared.  The last case is a step of `DistributedDataParallel` with 10 million parameters.
+
+`--one-rank` compares such a step on one rank with that of the model alone, and `--schemes` measures it with DDP, ZeRO
+and FSDP on 1, 2 and 4 ranks beside what `benchmarks.distributed_model` predicts from the times of `all_reduce`.
 """
 
 from __future__ import annotations
@@ -21,7 +24,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SIZES", "distributed_text", "main", "measure_all"]
+from benchmarks.distributed_model import SCHEMES, Operation, copied, operations, traffic
+
+__all__ = [
+    "SIZES", "distributed_text", "main", "measure_all", "measure_one_rank", "measure_schemes", "one_rank_text",
+    "schemes_text",
+]  # fmt: skip
 
 SIZES = {"1 KB": 1 << 8, "1 MB": 1 << 18, "25 MB": 25 << 18, "100 MB": 100 << 18}
 """Elements of float32."""
@@ -29,6 +37,8 @@ LIBRARIES = ("tt", "tt without guard", "torch", "mpi4py")
 CALLS = 40
 """Of each case in a turn; the first ones do not count."""
 STEP = "step of 10 M parameters"
+LAYERS, WIDTH = 10, 1000
+COMPUTING, COPYING = "computing", "copy of 25 MB"
 
 
 def measure_all(
@@ -73,7 +83,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each library")
     parser.add_argument("--cases", default=",".join((*SIZES, STEP)), help="names, with commas between them")
     parser.add_argument("--json", type=Path, help="also write the seconds to a file")
+    parser.add_argument("--one-rank", action="store_true", help="what DDP costs without other ranks")
+    parser.add_argument("--schemes", action="store_true", help="DDP, ZeRO and FSDP, measured and predicted")
     options = parser.parse_args(arguments)
+    if options.one_rank:
+        print(one_rank_text(measure_one_rank(options.rounds)))
+        return 0
+    if options.schemes:
+        print(schemes_text(measure_schemes(options.rounds)))
+        return 0
     found = measure_all(options.ranks, options.rounds, options.cases.split(","))
     print(distributed_text(found))
     if options.json:
@@ -110,12 +128,10 @@ def _turn(library: str, ranks: int, cases: Sequence[str]) -> dict[str, float]:
 
 
 def _be_rank(library: str, rank: int, size: int, folder: Path, cases: Sequence[str]) -> None:
-    reduce, meet, step, leave = (_of_mpi if library == "mpi4py" else _of_framework)(
-        library, rank, size, folder
-    )
+    find, meet, leave = (_of_mpi if library == "mpi4py" else _of_framework)(library, rank, size, folder)
     found = {}
     for case in cases:
-        run = step if case == STEP else reduce(SIZES[case])
+        run = find(case)
         if run is not None:
             found[case] = _median(run, meet)
     if rank == 0:
@@ -141,21 +157,46 @@ def _of_framework(library: str, rank: int, size: int, folder: Path) -> Any:
     store = dist.FileStore(str(folder / "store"), size)
     dist.init_process_group("mpi" if name == "tt" else "gloo", store=store, rank=rank, world_size=size)
 
-    def reduce(count: int) -> Callable[[], object]:
-        tensor = lib.zeros(count)
-        return lambda: dist.all_reduce(tensor)
+    def find(case: str) -> Callable[[], object]:
+        if case in SIZES:
+            tensor = lib.zeros(SIZES[case])
+            return lambda: dist.all_reduce(tensor)
+        if case == COPYING:
+            source, target = lib.zeros(SIZES["25 MB"]), lib.zeros(SIZES["25 MB"])
+            return lambda: target.copy_(source)
+        return _step(lib, "DDP" if case == STEP else case, optimizes=case != STEP)
 
-    model = lib.nn.Sequential(
-        *(layer for _ in range(10) for layer in (lib.nn.Linear(1000, 1000), lib.nn.ReLU()))
-    )
-    parallel = lib.nn.parallel.DistributedDataParallel(model)
-    x = lib.ones(32, 1000)
+    return find, dist.barrier, dist.destroy_process_group
+
+
+def _model(lib: Any) -> Any:
+    layers = (layer for _ in range(LAYERS) for layer in (lib.nn.Linear(WIDTH, WIDTH), lib.nn.ReLU()))
+    return lib.nn.Sequential(*layers)
+
+
+def _step(lib: Any, scheme: str, optimizes: bool) -> Callable[[], object]:
+    """Return a step of a model of 10 million parameters that is divided by a scheme."""
+    model = parallel = _model(lib)
+    if scheme in ("DDP", "ZeRO"):
+        parallel = lib.nn.parallel.DistributedDataParallel(model)
+    elif scheme == "FSDP":
+        sharding = importlib.import_module(f"{lib.__name__}.distributed.fsdp")
+        for layer in model[::2]:
+            sharding.fully_shard(layer)
+        sharding.fully_shard(model)
+    optimizer = lib.optim.SGD(model.parameters(), lr=0.0) if optimizes else None
+    if scheme == "ZeRO":
+        optimizers = importlib.import_module(f"{lib.__name__}.distributed.optim")
+        optimizer = optimizers.ZeroRedundancyOptimizer(model.parameters(), lib.optim.SGD, lr=0.0)
+    x = lib.ones(32, WIDTH)
 
     def step() -> None:
         model.zero_grad()
         parallel(x).sum().backward()
+        if optimizer is not None:
+            optimizer.step()
 
-    return reduce, dist.barrier, step, dist.destroy_process_group
+    return step
 
 
 def _of_mpi(library: str, rank: int, size: int, folder: Path) -> Any:
@@ -169,11 +210,81 @@ def _of_mpi(library: str, rank: int, size: int, folder: Path) -> Any:
     mpi = importlib.import_module("mpi4py.MPI")
     world = mpi.COMM_WORLD
 
-    def reduce(count: int) -> Callable[[], object]:
-        array = np.zeros(count, np.float32)
+    def find(case: str) -> Callable[[], object] | None:
+        if case not in SIZES:
+            return None
+        array = np.zeros(SIZES[case], np.float32)
         return lambda: world.Allreduce(mpi.IN_PLACE, array)
 
-    return reduce, world.Barrier, None, dist.destroy_process_group
+    return find, world.Barrier, dist.destroy_process_group
+
+
+# --- what it costs, beside what it should -----------------------------------------------------------------------------
+
+
+def measure_one_rank(rounds: int) -> dict[str, float]:
+    """Return the median seconds of a step alone and with DistributedDataParallel; they take turns in one process."""
+    import tt
+    import tt.distributed as dist
+
+    dist.init_process_group("threads", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        steps = {name: _step(tt, name, optimizes=False) for name in (COMPUTING, "DDP")}
+        times: dict[str, list[float]] = {name: [] for name in steps}
+        for turn in range(CALLS * rounds):
+            for name in steps if turn % 2 else reversed(steps):
+                begin = time.perf_counter()
+                steps[name]()
+                times[name].append(time.perf_counter() - begin)
+    finally:
+        dist.destroy_process_group()
+    return {name: statistics.median(found[CALLS // 5 :]) for name, found in times.items()}
+
+
+def one_rank_text(found: dict[str, float]) -> str:
+    """Return a line that compares a step alone with one on one rank."""
+    alone, parallel = found[COMPUTING], found["DDP"]
+    return (
+        f"A step of 10 M parameters takes {_time(alone)} alone, and {_time(parallel)} with DistributedDataParallel on "
+        f"one rank: {100 * (parallel / alone - 1):+.1f} %"
+    )
+
+
+def measure_schemes(rounds: int, sizes: Sequence[int] = (1, 2, 4)) -> dict[int, dict[str, float]]:
+    """Return seconds by the number of ranks and the case, medians of the rounds."""
+    found: dict[int, dict[str, list[float]]] = {size: {} for size in sizes}
+    for _ in range(rounds):
+        for size in sizes:
+            for case, seconds in _turn("tt", size, ("1 KB", "25 MB", COPYING, COMPUTING, *SCHEMES)).items():
+                found[size].setdefault(case, []).append(seconds)
+    return {
+        size: {case: statistics.median(times) for case, times in row.items()} for size, row in found.items()
+    }
+
+
+def schemes_text(found: dict[int, dict[str, float]]) -> str:
+    """Return a table of measured times, each with what the model predicts.
+
+    The model gets four measured numbers for each number of ranks: a step without communication and a copy of 25 MB, on
+    all of them at once, and `all_reduce` of 1 KB and of 25 MB, which give a collective's latency and the bandwidth.
+    """
+    lines = [
+        "| ranks | computing | " + " | ".join(f"{scheme} | predicted" for scheme in SCHEMES) + " |",
+        "|---:|---:|" + "---:|---:|" * len(SCHEMES),
+    ]
+    layer = 4.0 * WIDTH * (WIDTH + 1)
+    for size, row in found.items():
+        cells = [str(size), _time(row[COMPUTING])]
+        for scheme in SCHEMES:
+            predicted = row[COMPUTING]
+            predicted += copied(scheme, LAYERS * layer, size) / (4.0 * SIZES["25 MB"]) * row[COPYING]
+            for operation in operations(scheme, [layer] * LAYERS, size):
+                sent = traffic(Operation("all_reduce", 4.0 * SIZES["25 MB"]), size)
+                bandwidth = sent / (row["25 MB"] - row["1 KB"])
+                predicted += row["1 KB"] + traffic(operation, size) / bandwidth
+            cells += [_time(row[scheme]), _time(predicted)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -127,6 +127,21 @@ LEFT_OUT: Final = (
         "functions are not called in other processes",
         "tt.distributed, its messages of objects",
     ),
+    _row(
+        "distributed.*Options distributed.ProcessGroupGloo distributed.Reducer distributed.Logger",
+        "classes of PyTorch's C++, and arguments of their methods",
+        "the functions of tt.distributed, whose arguments they hold, and DistributedDataParallel",
+    ),
+    _row(
+        "distributed.shrink_group",
+        "a prototype for one engine",
+        "tt.distributed.new_group of the ranks that are left; tt run --nnodes=1:4, which starts the job again",
+    ),
+    _row(
+        "distributed.GroupName distributed.RankType distributed.log distributed.timedelta",
+        "names that leak from PyTorch's modules of distributed programs",
+        "int, logging.getLogger, datetime.timedelta",
+    ),
 )
 """All of them."""
 

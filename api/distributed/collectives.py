@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+import tt
 from tt import Tensor
 from tt.distributed import derived
 from tt.distributed.backend import Backend
@@ -15,6 +16,7 @@ from tt.distributed.checks import Target, group_rank, member, one_tensor, same_d
 from tt.distributed.progress import Steps
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import check_reduction
+from tt.distributed.sparse_reduction import all_reduce_sparse
 from tt.distributed.work import Work
 
 __all__ = [
@@ -30,7 +32,8 @@ def all_reduce(
     Parameters
     ----------
     tensor : Tensor
-        Any shape and strides, the same number of elements and the same dtype on all ranks.
+        Any shape and strides, the same number of elements and the same dtype on all ranks.  Sparse COO tensors are
+        added up or averaged, and coalesced.
     op : ReduceOp
         How they are combined.  float16 and bfloat16 are combined in float32 and rounded once.
     group : ProcessGroup, optional
@@ -62,11 +65,15 @@ def all_reduce(
     >>> dist.run_threads(program, 3)[0]
     tensor([3., 6.])
     """
-    one_tensor(tensor, "tensor")
+    sparse = getattr(tensor, "layout", tt.strided) is not tt.strided
+    if not sparse:
+        one_tensor(tensor, "tensor")
     found = member(group, "all_reduce")
     if found is None:
         return None
     reduction = check_reduction(op, tensor, "all_reduce")
+    if sparse:
+        return all_reduce_sparse(tensor, reduction, found, async_op)
 
     def body(engine: Backend) -> Steps:
         target = Target(tensor)

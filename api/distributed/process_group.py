@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
+from tt.distributed.debug_level import DebugLevel, get_debug_level
 from tt.distributed.engines.names import engine_class
 from tt.distributed.errors import DistBackendError, DistError, DistNetworkError
 from tt.distributed.guard import Guard, Left, Trouble
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tt.distributed.world import World
 
 __all__ = ["ProcessGroup"]
+
+_log: Final = logging.getLogger(__name__)
 
 
 class ProcessGroup:
@@ -198,6 +202,8 @@ class ProcessGroup:
                 self.guard.sequence += 1
                 call.sequence = self.guard.sequence
             record = self._recorder.start(self._name, self.rank(), call)
+            if get_debug_level() is DebugLevel.DETAIL:
+                _log.info("rank %s, group %s: %s at %s", self._world.rank, self._name, call, call.place)
             steps = self._steps(call, engine, body, seconds, record)
             watch = partial(self.guard.watch, call) if self.size() > 1 else None
             operation = Operation(str(call), steps, seconds, self, ordered, watch, result)

@@ -14,6 +14,7 @@ __all__ = [
     "get_backend", "get_backend_config", "get_default_backend_for_device", "get_global_rank", "get_group_rank",
     "get_node_local_rank", "get_pg_count", "get_process_group_ranks", "get_rank", "get_world_size", "is_available",
     "is_backend_available", "is_gloo_available", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
+    "is_ucc_available", "is_xccl_available",
 ]  # fmt: skip
 
 
@@ -241,6 +242,16 @@ def is_gloo_available() -> bool:
 def is_nccl_available() -> bool:
     """Return whether the engine ``nccl``, and a package for NCCL, is installed."""
     return is_installed("nccl")
+
+
+def is_ucc_available() -> bool:
+    """Return whether another package has brought an engine ``ucc``."""
+    return is_installed("ucc")
+
+
+def is_xccl_available() -> bool:
+    """Return whether another package has brought an engine ``xccl``."""
+    return is_installed("xccl")
 
 
 def is_torchelastic_launched() -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from tt.distributed.call import Call
 
-__all__ = ["FlightRecord", "FlightRecorder"]
+__all__ = ["FlightRecord", "FlightRecorder", "record_comm"]
 
 _LENGTH: Final = "TT_DISTRIBUTED_RECORDS"
 _FILE: Final = "TT_DISTRIBUTED_RECORD_FILE"
@@ -41,6 +44,8 @@ class FlightRecord:
         How long it took.
     error : str
         The first line of what went wrong.
+    name : str
+        What the program calls it, by `record_comm`.
     """
 
     group: str
@@ -52,6 +57,37 @@ class FlightRecord:
     state: str = "running"
     seconds: float | None = None
     error: str = ""
+    name: str = ""
+
+
+_thread = threading.local()
+
+
+@contextmanager
+def record_comm(name: str) -> Iterator[None]:
+    """Give the operations of a block a name in the flight recorder.
+
+    Parameters
+    ----------
+    name : str
+        The name; that of the innermost block counts.
+
+    Examples
+    --------
+    >>> import tt, tt.distributed as dist
+    >>> def program():
+    ...     with dist.record_comm("statistics"):
+    ...         dist.all_reduce(tt.ones(2))
+    ...     return [(each.name, each.operation) for each in dist.flight_recorder()]
+    >>> dist.run_threads(program, 1)
+    [[('statistics', 'all_reduce of float32[2]')]]
+    """
+    before = getattr(_thread, "name", "")
+    _thread.name = name
+    try:
+        yield
+    finally:
+        _thread.name = before
 
 
 class FlightRecorder:
@@ -82,6 +118,7 @@ class FlightRecorder:
     def start(self, group: str, rank: int, call: Call) -> FlightRecord:
         """Record that an operation starts."""
         record = FlightRecord(group, rank, call.sequence, "", call.place, time.time())
+        record.name = getattr(_thread, "name", "")
         self._kept.append((record, call))
         return record
 

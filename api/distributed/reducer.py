@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum
 from typing import Any
 
 import tt
 from tt import Tensor
 from tt.distributed import collectives, ranks
+from tt.distributed.sparse_reduction import SparseGradients
 from tt.utils._pytree import tree_leaves
 
-__all__ = ["GradBucket", "Reducer"]
+__all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]
 
 Hook = Callable[[Any, "GradBucket"], Any]
 
@@ -19,7 +21,7 @@ _UNFINISHED = (
     "your module has parameters that were not used in producing loss. You can enable unused parameter detection by "
     "passing the keyword argument `find_unused_parameters=True` to `tt.nn.parallel.DistributedDataParallel`, and by "
     "making sure all `forward` function outputs participate in calculating loss. Parameter indices which did not "
-    "receive grad for rank {rank}: {missing}"
+    "receive grad for rank {rank}: {missing}, by name: {names}"
 )
 _TWICE = (
     "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) Use of a "
@@ -27,6 +29,13 @@ _TWICE = (
     "2) Parameters that are used, but not found from the outputs of `forward`. Parameter at index {place} has been "
     "marked as ready twice."
 )
+
+
+class BuiltinCommHookType(Enum):
+    """Hooks for `DistributedDataParallel._register_builtin_comm_hook`."""
+
+    ALLREDUCE = 1
+    FP16_COMPRESS = 2
 
 
 class GradBucket:
@@ -94,6 +103,10 @@ class Reducer:
         Whether only the first one does.
     as_view : bool
         Whether gradients become views of the buckets, which saves a copy and their memory.
+    sparse : collection of int
+        The numbers of the parameters whose gradients are sparse; they belong to no bucket.
+    names : sequence of str
+        The names of the parameters, for errors.
     """
 
     def __init__(
@@ -106,8 +119,12 @@ class Reducer:
         find_unused: bool = False,
         static_graph: bool = False,
         as_view: bool = False,
+        sparse: Collection[int] = (),
+        names: Sequence[str] = (),
     ) -> None:
         self._parameters = list(parameters)
+        self._names = list(names)
+        self._sparse = SparseGradients({place: self._parameters[place] for place in sparse}, group)
         self._group = group
         self.size = ranks.get_world_size(group)
         self.divisor = self.size
@@ -120,6 +137,9 @@ class Reducer:
         self._arrival: list[int] | None = []
         """In which order gradients arrived; None once the buckets follow it."""
         self._unreached: list[int] | None = None
+        self._waiting: Sequence[int] = ()
+        """Parameters that count as used with the first gradient that arrives: this pass does not reach them."""
+        self._ready: set[int] = set()
         self._unused_everywhere: frozenset[int] = frozenset()
         self.iterations = 0
         self._make_buckets(range(len(self._parameters) - 1, -1, -1))
@@ -137,6 +157,8 @@ class Reducer:
         first, others = self._limits
         chosen: list[list[int]] = []
         for place in order:
+            if place in self._sparse.places:
+                continue
             parameter = self._parameters[place]
             kind = (parameter.dtype, parameter.device)
             held = groups.get(kind)
@@ -158,7 +180,7 @@ class Reducer:
         """After the first pass, make the buckets follow the arrival of gradients on rank 0."""
         if self._arrival is None or self.iterations == 0 or self.find_unused:
             return
-        missing = sorted(set(range(len(self._parameters))).difference(self._arrival), reverse=True)
+        missing = sorted(self._bucket_of.keys() - set(self._arrival), reverse=True)
         order = tt.tensor([*self._arrival, *missing], dtype=tt.int64, device=self._parameters[0].device)
         collectives.broadcast(order, group_src=0, group=self._group)
         self._arrival = None
@@ -182,21 +204,20 @@ class Reducer:
         RuntimeError
             Those of the pass before have not all come.
         """
-        if self._running:
+        if self._running and self._ready:  # a forward without a backward, for validation say, is none of them
             missing = sorted(set(range(len(self._parameters))) - self._ready)
-            raise RuntimeError(_UNFINISHED.format(rank=ranks.get_rank(self._group), missing=missing))
+            names = ", ".join(self._names[place] for place in missing if self._names)
+            rank = ranks.get_rank(self._group)
+            raise RuntimeError(_UNFINISHED.format(rank=rank, missing=missing, names=names))
         self.rebuild()
         self._running = True
-        self._ready: set[int] = set()
+        self._ready = set()
         self._used = tt.zeros(len(self._parameters), dtype=tt.int32) if self._looks() else None
         self._next = 0
         self._works: list[tuple[GradBucket, Any]] = []
         for bucket in self.buckets:
             bucket._arrived = 0
-        for place in self._unused(outputs):
-            bucket, index = self._bucket_of[place]
-            bucket._views[index].zero_()
-            self._arrived(place)
+        self._waiting = list(self._unused(outputs))
 
     def _looks(self) -> bool:
         """Return whether this pass finds out which parameters are used."""
@@ -220,39 +241,59 @@ class Reducer:
         return arrived
 
     def _take(self, place: int, parameter: Tensor) -> None:
-        """Copy a gradient into its bucket."""
+        """Take up a gradient that has arrived, and at first those that will not come."""
+        if self._waiting:
+            # Now, not in `prepare`: in between gradients are set to zero, and those that added up without
+            # communication are not.
+            waiting, self._waiting = self._waiting, ()
+            for other in waiting:
+                self._fill(other, self._parameters[other].grad)
+                self._arrived(other)
         if place in self._ready:
             raise RuntimeError(_TWICE.format(place=place))
         gradient = parameter.grad
-        if gradient is None or gradient.layout is not tt.strided:
-            raise RuntimeError("DistributedDataParallel: sparse gradients are not reduced: use sparse=False")
-        bucket, index = self._bucket_of[place]
-        view = bucket._views[index]
+        self._sparse.check(place, gradient)
         if self._used is not None:
             self._used[place] = 1
+        view = self._fill(place, gradient)
+        if view is not None:
+            if self._as_view:
+                parameter.grad = view
+            if self._arrival is not None:
+                self._arrival.append(place)
+        self._arrived(place)
+
+    def _fill(self, place: int, gradient: Tensor | None) -> Tensor | None:
+        """Copy a gradient, or zero, into its bucket, and return its place there; sparse ones have none."""
+        found = self._bucket_of.get(place)
+        if found is None:
+            return None
+        bucket, index = found
+        view = bucket._views[index]
+        if self._alone():
+            return view
         with tt.no_grad():
-            if self._alone():
-                pass
+            if gradient is None:
+                view.zero_()
             elif self._hook is None and self.divisor > 1:
                 tt.mul(gradient.detach(), 1.0 / self.divisor, out=view)
             elif gradient.data_ptr() != view.data_ptr():
                 view.copy_(gradient)
-        if self._as_view:
-            parameter.grad = view
-        if self._arrival is not None:
-            self._arrival.append(place)
-        self._arrived(place)
+        return view
 
     def _arrived(self, place: int) -> None:
         self._ready.add(place)
-        self._bucket_of[place][0]._arrived += 1
+        found = self._bucket_of.get(place)
+        if found is not None:
+            found[0]._arrived += 1
         while self._next < len(self.buckets):
             bucket = self.buckets[self._next]
             if bucket._arrived < len(bucket.places):
                 return
             self._works.append((bucket, self._start(bucket)))
             self._next += 1
-        self._finish()
+        if len(self._ready) == len(self._parameters):
+            self._finish()
 
     def _alone(self) -> bool:
         """Return whether gradients are averages already."""
@@ -273,6 +314,7 @@ class Reducer:
             self._share_use(self._used)
         works, self._works = self._works, []
         if not self._alone():
+            self._sparse.start(True, self.divisor)
             self._hand_out(works)
 
     def _hand_out(self, works: list[tuple[GradBucket, Any]]) -> None:
@@ -280,7 +322,9 @@ class Reducer:
         for bucket, work in works:
             reduced = work.wait()
             if self._hook is not None:
-                bucket.buffer().copy_(reduced[0] if isinstance(reduced, list | tuple) else reduced)
+                found = reduced[0] if isinstance(reduced, list | tuple) else reduced
+                if found is not bucket.buffer():
+                    bucket.buffer().copy_(found)
             for place, parameter, view in zip(bucket.places, bucket._parameters, bucket._views, strict=True):
                 if place in self._unused_everywhere:
                     continue  # its gradient stays as it is
@@ -291,6 +335,7 @@ class Reducer:
                 else:
                     with tt.no_grad():
                         parameter.grad.copy_(view)
+        self._sparse.hand_out(self._unused_everywhere)
 
     # --- ranks that have no batches left ----------------------------------------------------------------------------
 
@@ -302,9 +347,11 @@ class Reducer:
         for bucket in self.buckets:
             bucket.buffer().zero_()
             works.append((bucket, self._start(bucket)))
+        # In the order of `_finish`: which parameters are used, then sparse gradients.
         if self._looks():
             self._unreached = [] if self.static_graph else None
             self._share_use(tt.zeros(len(self._parameters), dtype=tt.int32))
+        self._sparse.start(False, self.divisor)
         self._hand_out(works)
 
     def _share_use(self, used: Tensor) -> None:

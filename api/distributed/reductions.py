@@ -9,13 +9,30 @@ import tt
 from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
 
-__all__ = ["Prepared", "check_reduction", "combine"]
+__all__ = ["Prepared", "check_reduction", "combine", "supports_complex"]
 
 _Kind = ReduceOp.RedOpType
 _BITWISE: Final = {_Kind.BAND: tt.bitwise_and, _Kind.BOR: tt.bitwise_or, _Kind.BXOR: tt.bitwise_xor}
 _HALF: Final = (tt.float16, tt.bfloat16)
 _ONLY_REAL: Final = (_Kind.PRODUCT, _Kind.MIN, _Kind.MAX, *_BITWISE)
 _FLOAT8: Final = (tt.float8_e4m3fn, tt.float8_e4m3fnuz, tt.float8_e5m2, tt.float8_e5m2fnuz, tt.float8_e8m0fnu)
+
+
+def supports_complex(reduce_op: Any) -> bool:
+    """Return whether complex tensors can be combined by an operation.
+
+    Parameters
+    ----------
+    reduce_op : ReduceOp
+        The operation.
+
+    Examples
+    --------
+    >>> import tt.distributed as dist
+    >>> dist.supports_complex(dist.ReduceOp.SUM), dist.supports_complex(dist.ReduceOp.MAX)
+    (True, False)
+    """
+    return ReduceOp(reduce_op).kind not in _ONLY_REAL
 
 
 def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:

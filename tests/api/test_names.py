@@ -40,7 +40,7 @@ def test_the_table_holds_nothing_that_pytorch_lacks_or_tt_has():
         warnings.simplefilter("ignore")
         names = {f"Tensor.{n}" for n in dir(torch.Tensor)} | set(dir(torch))
         for space in ("jit", "cuda", "compiler", "sparse", "nn", "nn.functional", "overrides", "storage", "mtia",
-                      "utils.benchmark"):  # fmt: skip
+                      "utils.benchmark", "distributed"):  # fmt: skip
             names |= {f"{space}.{n}" for n in dir(pytorch_names.importlib.import_module(f"torch.{space}"))}
         # What tests of other modules import is an attribute of torch from then on.
         names |= {

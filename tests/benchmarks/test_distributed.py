@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.distributed import distributed_text, main, measure_all
+from benchmarks.distributed import (
+    distributed_text,
+    main,
+    measure_all,
+    measure_one_rank,
+    measure_schemes,
+    one_rank_text,
+    schemes_text,
+)
 
 
 @pytest.mark.mpi4py
@@ -26,3 +34,28 @@ def test_the_table_has_times_and_ratios_and_dashes_for_what_is_not_there():
         "| 1 MB | 300 µs | +20 % | 600 µs | 200 µs | 0.50 | 1.50 |",
         "| a step | 20.00 ms | - | 40.00 ms | - | 0.50 | - |",
     ]
+
+
+@pytest.mark.mpi4py
+def test_each_way_to_divide_a_model_is_measured():
+    pytest.importorskip("mpi4py")
+    found = measure_schemes(1, (1,))
+    assert set(found[1]) == {"1 KB", "25 MB", "copy of 25 MB", "computing", "DDP", "ZeRO", "FSDP"}
+    assert all(0.0 < seconds < 10.0 for seconds in found[1].values())
+
+
+def test_predictions_are_computing_copies_and_the_messages():
+    megabytes = {"1 KB": 1e-4, "25 MB": 1e-4 + 0.025, "copy of 25 MB": 0.002}
+    row = {**megabytes, "computing": 0.03, "DDP": 0.09, "ZeRO": 0.1, "FSDP": 0.2}
+    lines = schemes_text({1: row, 2: row}).splitlines()
+    size = 4.0 * 10 * 1000 * 1001 / (25 << 20)  # the parameters' bytes as parts of 25 MB
+    ddp = 0.03 + size * (2 * 0.002 + 0.025) + 3e-4  # three buckets, each with a latency
+    assert lines[2].split("|")[1:6] == [" 1 ", " 30.00 ms ", " 90.00 ms ", " 30.00 ms ", " 100.00 ms "]
+    assert lines[3].split("|")[4] == f" {ddp * 1e3:.2f} ms "
+
+
+def test_ddp_on_one_rank_is_compared_with_the_model_alone(monkeypatch):
+    monkeypatch.setattr("benchmarks.distributed.WIDTH", 10)
+    found = measure_one_rank(1)
+    assert set(found) == {"computing", "DDP"} and all(seconds > 0 for seconds in found.values())
+    assert one_rank_text({"computing": 0.02, "DDP": 0.0204}).endswith("on one rank: +2.0 %")

@@ -237,6 +237,7 @@ IN_PYTHON = {
     "api/distributed/fsdp/fully_shard.py": 1,  # a generator
     "api/distributed/fsdp/fully_sharded_data_parallel.py": 2,  # generators
     "api/distributed/fsdp/shard_group.py": 2,  # generators
+    "api/distributed/recorder.py": 1,  # of named operations, which is for looking at a run
     "api/distributed/stores/file_store.py": 1,  # a generator
     "api/hub/models.py": 1,  # a generator
     "api/multiprocessing/segments.py": 1,  # a generator

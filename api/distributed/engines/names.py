@@ -8,7 +8,7 @@ from typing import Final
 
 from tt.distributed.backend import Backend
 
-__all__ = ["by_device", "default_backend", "engine_class", "is_installed", "register"]
+__all__ = ["BackendConfig", "by_device", "default_backend", "engine_class", "is_installed", "register"]
 
 _GROUP: Final = "tt.distributed.backends"
 _IN_TREE: Final = {
@@ -110,3 +110,31 @@ def default_backend(device: str) -> str:
     if device not in ("cpu", "cuda"):
         raise ValueError(f"Default backend not registered for device : {device}")
     return "gloo" if device == "cpu" else "nccl"
+
+
+class BackendConfig:
+    """The engines that a name stands for, by device type.
+
+    Parameters
+    ----------
+    backend : str
+        As of `init_process_group`; ``"undefined"`` stands for what is installed.
+
+    Examples
+    --------
+    >>> import tt.distributed as dist
+    >>> dist.BackendConfig("threads").get_device_backend_map()
+    {'cpu': 'threads', 'cuda': 'threads'}
+    >>> dist.BackendConfig("cpu:threads")
+    cpu:threads
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.device_backend_map = by_device(None if backend == Backend.UNDEFINED else backend)
+
+    def __repr__(self) -> str:
+        return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())
+
+    def get_device_backend_map(self) -> dict[str, str]:
+        """Return the names of the engines by device type."""
+        return self.device_backend_map

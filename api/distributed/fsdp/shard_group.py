@@ -142,9 +142,10 @@ class ShardGroup:
         for parameter, piece in zip(self.parameters, rows.split(self._lengths(), dim=1), strict=True):
             placement = parameter.placement
             flat = piece.reshape(-1)[: placement.rows * placement.row_size]
-            wholes.append(
-                flat.reshape(placement.shape).to(self.policy.param_dtype or parameter.dtype).clone()
-            )
+            whole = flat.reshape(placement.shape).to(self.policy.param_dtype or parameter.dtype)
+            # The pieces of several ranks were copied when they were put together.
+            shared = whole.untyped_storage().data_ptr() == found.untyped_storage().data_ptr()
+            wholes.append(whole.clone() if shared else whole)
         return wholes
 
     def forget(self) -> None:

@@ -130,6 +130,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def _send(self) -> None:
         """Give each parameter to all ranks."""
+        if self.world_size == 1:
+            return
         started = []
         for key, parameters in self._sent_together().items():
             flat = self._buckets.get(key)

@@ -1,35 +1,42 @@
-"""DataParallel: one module on several devices of a process."""
+"""DataParallel: one module on several devices of a process, each with a part of the batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import tt
-from tt.errors import UnsupportedError
 from tt.nn.modules.module import Module
+from tt.nn.parallel.parallel_apply import parallel_apply
+from tt.nn.parallel.replicate import replicate
+from tt.nn.parallel.scatter_gather import accelerator, gather, scatter_kwargs
 
 __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Calls a module on one device; without a GPU, or with one, it is that module by another name.
+    """Divides batches among devices, each with a copy of a module, and joins the results.
+
+    Each call copies the module to the devices, calls the copies in threads, and gathers what they return; gradients
+    add up in the module.  One process for each device, with `DistributedDataParallel`, is usually faster.  Without a
+    GPU, or with one, it is the module by another name.
 
     Parameters
     ----------
     module : Module
-        The module.
-    device_ids : sequence of int, optional
-        GPUs; several of them are refused, since batches are not divided among them yet; ignored without one.
-    output_device : int, optional
-        The GPU of the result.
+        The module; its parameters and buffers lie on the first device.
+    device_ids : sequence of int or device, optional
+        The devices, by default all GPUs; ignored without one.
+    output_device : int or device, optional
+        Where results are joined, by default the first device.
     dim : int
         The dimension of the batch.
 
     Raises
     ------
-    UnsupportedError
-        If there are several devices.
+    RuntimeError
+        By a call, if a parameter or buffer lies on another device than the first.
 
     Examples
     --------
@@ -51,21 +58,32 @@ class DataParallel(Module):
             output_device = None
         elif device_ids is None:
             device_ids = range(tt.cuda.device_count())
-        if len(device_ids) > 1:
-            raise UnsupportedError(
-                "DataParallel(): batches are not divided among several devices yet: give device_ids=[0], or run one "
-                "process for each device"
-            )
         self.module = module
         self.dim = dim
         self.device_ids = list(device_ids)
         self.output_device = output_device if output_device is not None else (self.device_ids or [None])[0]
-        if self.device_ids:
-            self.module.to(tt.device("cuda", self.device_ids[0]))
+        if len(self.device_ids) == 1:
+            self.module.to(accelerator(self.device_ids[0]))
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Call the module."""
-        return self.module(*inputs, **kwargs)
+        """Call the copies of the module, each with its part of the tensors."""
+        if not self.device_ids:
+            return self.module(*inputs, **kwargs)
+        first = accelerator(self.device_ids[0])
+        for member in chain(self.module.parameters(), self.module.buffers()):
+            if member.device != first:
+                raise RuntimeError(
+                    f"module must have its parameters and buffers on device {first} (device_ids[0]) but found one of "
+                    f"them on device: {member.device}"
+                )
+        args, named = scatter_kwargs(inputs, kwargs, self.device_ids, self.dim)
+        if not args:  # a module without inputs is called once
+            args, named = ((),), ({},)
+        if len(self.device_ids) == 1:
+            return self.module(*args[0], **named[0])
+        devices = self.device_ids[: len(args)]
+        outputs = parallel_apply(replicate(self.module, devices), args, named, devices)
+        return gather(outputs, self.output_device, self.dim)
 
 
 def data_parallel(

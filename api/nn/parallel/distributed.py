@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import tt
 from tt import Tensor
 from tt.distributed import collectives, objects, ranks, world
 from tt.distributed.algorithms.join import Join, Joinable, JoinHook
-from tt.distributed.reducer import Reducer
+from tt.distributed.debug_level import DebugLevel, get_debug_level
+from tt.distributed.reducer import BuiltinCommHookType, Reducer
 from tt.nn.modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
 
+_log: Final = logging.getLogger(__name__)
 _MEGABYTE = 1 << 20
 _COALESCED = 250 * _MEGABYTE
 """How much of a module's state is sent at once."""
@@ -119,7 +122,8 @@ class DistributedDataParallel(Module, Joinable):
         self.process_group = world.default_group() if process_group is None else process_group
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self.parameters_to_ignore = ignored
-        parameters = [p for name, p in module.named_parameters() if p.requires_grad and name not in ignored]
+        named = {name: p for name, p in module.named_parameters() if p.requires_grad and name not in ignored}
+        parameters = list(named.values())
         if not parameters:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
@@ -160,8 +164,13 @@ class DistributedDataParallel(Module, Joinable):
             find_unused=find_unused_parameters and not static_graph,
             static_graph=static_graph,
             as_view=gradient_as_bucket_view,
+            sparse=_sparse_places(module, parameters),
+            names=list(named),
         )
         self._divide_by_initial_world_size = True
+        if get_debug_level() is not DebugLevel.OFF:
+            facts = (f"{name}: {value}" for name, value in self._get_ddp_logging_data().items())
+            _log.info("DistributedDataParallel: %s", ", ".join(facts))
 
     # --- the state of the module ----------------------------------------------------------------------------------
 
@@ -200,6 +209,11 @@ class DistributedDataParallel(Module, Joinable):
                 for tensor, piece in zip(some, flat.split([t.numel() for t in some]), strict=True):
                     tensor.copy_(piece.view(tensor.shape))
 
+    def _send_buffers(self) -> None:
+        """Give all ranks the buffers of rank 0, if a forward does so."""
+        if self.require_forward_param_sync and self.broadcast_buffers and self.reducer.size > 1:
+            self._send_state(0, buffers_only=True)
+
     # --- a pass ---------------------------------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -208,8 +222,7 @@ class DistributedDataParallel(Module, Joinable):
         work = Join.notify_join_context(self)
         if work is not None:
             self._set_divisor(work)
-        if self.require_forward_param_sync and self.broadcast_buffers and self._state(buffers_only=True):
-            self._send_state(0, buffers_only=True)
+        self._send_buffers()
         if self._join_config.enable:
             self._all_require_sync(syncs)
         if self.device_ids:
@@ -262,6 +275,18 @@ class DistributedDataParallel(Module, Joinable):
         if self.reducer._hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
         self.reducer.set_hook(state, hook)
+
+    def _register_builtin_comm_hook(self, comm_hook_type: BuiltinCommHookType) -> None:
+        """Let a hook communicate that is chosen by name."""
+        from tt.distributed.algorithms.ddp_comm_hooks import default_hooks  # seldom used
+
+        hooks = {
+            BuiltinCommHookType.ALLREDUCE: default_hooks.allreduce_hook,
+            BuiltinCommHookType.FP16_COMPRESS: default_hooks.fp16_compress_hook,
+        }
+        if comm_hook_type not in hooks:
+            raise TypeError(f"expected a BuiltinCommHookType, got {type(comm_hook_type).__name__}")
+        self.register_comm_hook(self.process_group, hooks[comm_hook_type])
 
     # --- uneven inputs --------------------------------------------------------------------------------------------
 
@@ -352,12 +377,7 @@ class _DDPJoinHook(JoinHook):
     def main_hook(self) -> None:
         """Take part with gradients of zero."""
         parallel = self._parallel
-        if (
-            parallel.require_forward_param_sync
-            and parallel.broadcast_buffers
-            and parallel._state(buffers_only=True)
-        ):
-            parallel._send_state(0, buffers_only=True)
+        parallel._send_buffers()
         if parallel._all_require_sync(False):
             parallel.reducer.answer()
 
@@ -368,6 +388,13 @@ class _DDPJoinHook(JoinHook):
         found = tt.tensor([rank if is_last_joiner else -1], dtype=tt.int64, device=parallel.device)
         collectives.all_reduce(found, op=tt.distributed.ReduceOp.MAX, group=parallel.process_group)
         parallel._send_state(int(found.item()))
+
+
+def _sparse_places(module: Module, parameters: Sequence[Tensor]) -> list[int]:
+    """Return the numbers of the parameters that get sparse gradients."""
+    kinds = (tt.nn.Embedding, tt.nn.EmbeddingBag)
+    weights = {inner.weight for inner in module.modules() if isinstance(inner, kinds) and inner.sparse}
+    return [place for place, parameter in enumerate(parameters) if parameter in weights]
 
 
 def _portions(tensors: list[Tensor]) -> Generator[list[Tensor]]:

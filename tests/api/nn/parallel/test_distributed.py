@@ -171,7 +171,7 @@ def test_a_forward_after_an_unfinished_reduction_is_refused_and_names_the_parame
     def train():
         model = DistributedDataParallel(TwoHeads())
         model(tt.ones(1, 1), True).sum().backward()
-        with pytest.raises(RuntimeError, match=r"Expected to have finished reduction.*for rank \d: \[1, 2\]"):
+        with pytest.raises(RuntimeError, match=r"for rank \d: \[1, 2\], by name: right.weight, never.weight"):
             model(tt.ones(1, 1), True)
         return True
 
@@ -234,6 +234,20 @@ def test_hooks_average_in_their_number_of_bits(hook, tolerance):
     for found in run_threads(train, 2):
         assert_same(found, expected, tolerance)
         assert {gradient.dtype.name for gradient in found} == {"float64"}
+
+
+def test_hooks_by_the_names_of_pytorchs_types():
+    def train(kind):
+        model = nn.Linear(1, 1, bias=False)
+        parallel = DistributedDataParallel(model)
+        with pytest.raises(TypeError, match="expected a BuiltinCommHookType, got str"):
+            parallel._register_builtin_comm_hook("ALLREDUCE")
+        parallel._register_builtin_comm_hook(kind)
+        parallel(tt.full((1, 1), 1.0 + dist.get_rank() * 2**-12)).sum().backward()
+        return model.weight.grad.item()
+
+    exact, rounded = (run_threads(train, 2, kind) for kind in dist.BuiltinCommHookType)
+    assert exact == [1 + 2**-13] * 2 and rounded == [1.0] * 2
 
 
 @pytest.mark.parametrize("by_initial", [True, False])

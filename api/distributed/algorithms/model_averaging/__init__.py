@@ -1,0 +1,1 @@
+"""Averages of parameters between ranks that have trained alone for some steps."""

@@ -1,0 +1,122 @@
+"""When gradients are reduced: several forwards, checkpoints, parameters that a pass does not reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+import tt.distributed as dist
+from tests.api.distributed.programs import run
+from tt import nn
+from tt.nn.parallel import DistributedDataParallel
+from tt.utils.checkpoint import checkpoint
+
+
+def linear(value=1.0):
+    layer = nn.Linear(1, 1, bias=False)
+    with tt.no_grad():
+        layer.weight.fill_(value)
+    return layer
+
+
+def test_a_forward_without_a_backward_is_allowed():
+    def train():
+        model = DistributedDataParallel(linear())
+        model(tt.ones(1, 1))  # validation without no_grad, say
+        model(tt.full((1, 1), dist.get_rank() + 1.0)).sum().backward()
+        return model.module.weight.grad.item()
+
+    assert run(train, 2) == [1.5, 1.5]
+
+
+@pytest.mark.parametrize("options", [{}, {"find_unused_parameters": True}, {"static_graph": True}], ids=str)
+def test_the_backward_of_several_forwards_is_reduced_once(options):
+    def train():
+        model = DistributedDataParallel(linear(), **options)
+        for _ in range(2):
+            model.zero_grad()
+            x = tt.full((1, 1), dist.get_rank() + 1.0)
+            (model(x) + model(10 * x)).sum().backward()
+        return model.module.weight.grad.item(), model.reducer.iterations
+
+    assert run(train, 2) == [(16.5, 2)] * 2
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = linear(), linear()
+
+    def forward(self, x, left):
+        return (self.left if left else self.right)(x)
+
+
+@pytest.mark.parametrize("as_view", [False, True])
+def test_gradients_that_added_up_count_although_the_last_pass_does_not_reach_their_parameters(as_view):
+    def train():
+        model = DistributedDataParallel(Heads(), find_unused_parameters=True, gradient_as_bucket_view=as_view)
+        x = tt.full((1, 1), dist.get_rank() + 1.0)
+        found = []
+        for _ in range(2):
+            with model.no_sync():
+                model(x, True).sum().backward()
+            model(x, dist.get_rank() == 0).sum().backward()  # the second rank reaches the right one
+            found.append((model.module.left.weight.grad.item(), model.module.right.weight.grad.item()))
+            model.zero_grad()
+        return found
+
+    # left: (1 + 1) of the first rank, 2 of the second; right: 2 of the second.
+    assert run(train, 2) == [[(2.0, 1.0)] * 2] * 2
+
+
+def test_gradients_that_are_cleared_between_forward_and_backward_do_not_count():
+    def train():
+        model = DistributedDataParallel(Heads(), find_unused_parameters=True)
+        for left in (True, False):
+            loss = model(tt.ones(1, 1), left if dist.get_rank() else True).sum()
+            model.zero_grad()
+            loss.backward()
+        return model.module.left.weight.grad.item(), model.module.right.weight.grad.item()
+
+    assert run(train, 2) == [(0.5, 0.5)] * 2
+
+
+@pytest.mark.parametrize("options", [{}, {"static_graph": True}, {"find_unused_parameters": True}], ids=str)
+def test_checkpointed_layers_that_share_a_weight_train_as_in_one_process(options):
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.head, self.never = nn.Linear(3, 3), nn.Linear(3, 1), nn.Linear(1, 1)
+
+        def forward(self, x):
+            for _ in range(3):
+                x = checkpoint(lambda x: self.layer(x).tanh(), x, use_reentrant=False)
+            return self.head(x)
+
+    def made():
+        model = Shared().double()
+        generator = np.random.default_rng(0)
+        with tt.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(tt.from_numpy(generator.normal(size=tuple(parameter.shape))))
+        if not options:
+            del model.never
+        return model
+
+    batches = tt.from_numpy(np.random.default_rng(1).normal(size=(3, 4, 3)))
+
+    def trained(model, inputs):
+        optimizer = tt.optim.SGD(model.parameters(), lr=0.1)
+        for batch in inputs:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+        return [parameter.detach().numpy().copy() for parameter in model.parameters()]
+
+    expected = trained(made(), batches)
+    for found in run(
+        lambda: trained(DistributedDataParallel(made(), **options), batches[:, dist.get_rank() :: 2]), 2
+    ):
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
