@@ -75,16 +75,16 @@ static int64_t clock_now(void)
  * its part of the job up for milliseconds, and one that gets it takes it from somebody, perhaps from the caller.  Two
  * processes with two threads each on two processors had half of the throughput that they have with one thread each.
  * So the pool looks for two signs: the scheduler took a thread of the job off its processor, and a helper has not run
- * SOON after it was woken.  A sign may be chance, on an idle machine a few times a second; after a second one within LATELY jobs
- * run in the caller alone, for a PAUSE, four times as long if signs go on.  Rejected: counting who waits to run (the
- * system tells it for the whole machine only, not for a control group), the time of waiting for helpers (parts take
- * microseconds or milliseconds, so no time is long for all).
+ * SOON after it was woken.  One sign may be chance.  After a second one within LATELY, jobs run in the caller alone for a
+ * pause, which gets longer if signs go on.  Rejected: counting the threads that wait to run (Linux has the number for
+ * the whole machine only, not for a control group); the time of waiting for helpers (parts take microseconds or
+ * milliseconds, so no time is long for all).
  */
-#define SOON 100000          /* nanoseconds, more than waking a thread takes on an idle machine */
-#define LATELY 5000000       /* nanoseconds, more than a turn of the scheduler */
-#define SHORTEST_PAUSE 4000000
-#define LONGEST_PAUSE 256000000
-#define LOOK_EVERY 200000    /* nanoseconds between looks of a thread: one costs 0.2 microseconds */
+#define SOON 200000              /* nanoseconds, more than waking a thread takes on an idle machine */
+#define LATELY 5000000           /* nanoseconds, more than a turn of the scheduler */
+#define SHORTEST_PAUSE 4000000   /* nanoseconds */
+#define LONGEST_PAUSE 256000000  /* nanoseconds */
+#define LOOK_EVERY 200000        /* nanoseconds between looks of a thread: one costs 0.2 microseconds */
 
 static struct {
     _Atomic int64_t alone_until; /* by clock_now; 0 before the first pause */
@@ -147,7 +147,7 @@ static bool waits_for_processor(int workers, int64_t now)
     return false;
 }
 
-/* Waits for a moment until a counter is (or is no longer) a number. */
+/* Waits as long as a condition holds, but only for a moment. */
 #define SPIN_WHILE(condition) \
     for (int64_t end = clock_now() + SPIN; (condition) && clock_now() < end;) \
         for (int rests = 0; rests < 8; rests++) rest();
