@@ -47,7 +47,7 @@ test-slice: $(STAMP) ## a slice of the tests that take long: make test-slice SLI
 test-all: $(STAMP) ## the tests, and those that take long
 	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive $(PYTEST_OPTIONS)
 
-test-sweep: $(STAMP) ## what takes hours: all kernels of CUDA on an emulated device, and under AddressSanitizer
+test-sweep: $(STAMP) ## what takes hours: all kernels of CUDA on an emulated device, and under AddressSanitizer; the CPU's on an emulated ARM
 	$(PYTEST) -m sweep $(PYTEST_OPTIONS)
 
 # Options of `python -m tests.fuzz`: make fuzz FUZZ="--seconds 600 --only 'index_*'".
@@ -118,7 +118,7 @@ wheels: ## build a compiled wheel for each Python that is installed, and try it 
 coverage: $(STAMP) ## the tests, and which lines they did not run
 	TT_COMPILED=0 $(PYTEST) --cov --cov-report=term --cov-report=html
 
-bench: $(STAMP) ## everything that is measured, as tables and a picture in build/benchmarks
+bench: $(STAMP) ## everything that is measured, on each instruction set, as tables and a picture in build/benchmarks
 	$(BIN)/python -m benchmarks.publish $(BENCH)
 
 clean: ## remove all that these commands made

@@ -1,8 +1,8 @@
 """Growth of costs with installed operators, with the size of a graph, and with the size of tensors.
 
-A call must cost the same however many operators, plugins and devices are installed; a backward pass must cost the same
-per node however many nodes there are; and the throughput of large tensors is compared with the machine's memory and
-matrix products, both measured here.
+A call must cost the same however many operators, plugins and devices are installed; a backward pass and a training step
+must cost the same per node and operator however many there are; and the throughput of large tensors is compared with
+the machine's memory and matrix products, both measured here.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ from benchmarks.measure import measure_case
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["backward_cost", "ceilings", "crowd_cost", "growth", "growth_text", "slope", "throughput"]
+__all__ = [
+    "backward_cost", "ceilings", "crowd_cost", "growth", "growth_text", "slope", "step_cost", "throughput",
+]  # fmt: skip
 
 CROWDS = {"operators": (0, 10, 100, 1000), "plugins": (0, 4, 16, 64), "devices": (0, 4, 8, 16)}
 NODES = (100, 1_000, 10_000, 100_000)
+STEPS = (10, 100, 1_000, 10_000)
 SIZES = tuple(2**power for power in range(8, 25, 2))
 EDGES = (32, 64, 128, 256, 512, 1024, 2048)
 STATEMENTS = {"x + y": 12, "exp(x)": 8, "x.sum()": 4}
@@ -90,6 +93,55 @@ def backward_cost(
         for name, samples in times.items():
             found[name].append({"nodes": count, "microseconds": statistics.median(samples)})
     return found
+
+
+def step_cost(
+    libraries: Iterable[str], operators: Sequence[int] = STEPS, *, rounds: int = 5, busy: bool = False
+) -> dict[str, list[dict[str, float]]]:
+    """Return the microseconds of a training step for each operator of its forward pass.
+
+    A step clears the gradients, computes a chain of additions, products and hyperbolic tangents with 16 parameters of
+    16 elements, goes back, and changes each parameter.  So little data shows what the operators cost themselves.
+    """
+    clock = time.thread_time if busy else time.perf_counter
+    found: dict[str, list[dict[str, float]]] = {}
+    steps = {name: training_step(name) for name in libraries}
+    for count in operators:
+        times: dict[str, list[float]] = {name: [] for name in steps}
+        for number in range(max(rounds, min(100, 20_000 // count)) + 1):
+            for name, step in steps.items():
+                gc.collect() if count > 1000 else None
+                before = clock()
+                step(count)
+                if number:  # the first warms up
+                    times[name].append((clock() - before) / count * 1e6)
+        for name, samples in times.items():
+            found.setdefault(name, []).append(
+                {"operators": count, "microseconds": statistics.median(samples)}
+            )
+    return found
+
+
+def training_step(library: str) -> Callable[[int], None]:
+    """Return a function that does a step with so many operators in its forward pass."""
+    lib = importlib.import_module(library)
+    weights = [lib.full((16,), 0.5 + 0.01 * number).requires_grad_() for number in range(16)]
+    data = lib.full((16,), 0.25)
+
+    def step(count: int) -> None:
+        for weight in weights:
+            weight.grad = None
+        value = data
+        for number in range(count - 1):
+            kind, weight = number % 3, weights[number % 16]
+            value = value * weight if kind == 0 else value + weight if kind == 1 else value.tanh()
+        value.sum().backward()
+        with lib.no_grad():
+            for weight in weights:
+                if weight.grad is not None:
+                    weight.add_(weight.grad, alpha=-0.001)
+
+    return step
 
 
 # --- with the size of tensors ---
@@ -183,6 +235,7 @@ def growth(
     return {
         "crowd": {kind: crowd_cost(kind, few(counts), busy=busy) for kind, counts in CROWDS.items()},
         "backward": backward_cost(chains, few(NODES), busy=busy),
+        "steps": step_cost(chains, few(STEPS), busy=busy),
         "throughput": throughput(libraries, few(SIZES), few(EDGES), busy=busy),
         "ceilings": ceilings(threads),
     }
@@ -200,17 +253,8 @@ def growth_text(found: dict[str, Any]) -> str:
             times = [number(point[name]["microseconds"]) for name in cases]
             rows.append([str(point["count"]), *times, *(number(point[name]["to_numpy"]) for name in cases)])
         parts.append(f"a call by the number of {kind}\n{aligned(rows)}")
-    names = list(found["backward"])
-    rows = [["nodes", *(f"{name}, us a node" for name in names)]]
-    for points in zip(*found["backward"].values(), strict=True):
-        rows.append([f"{points[0]['nodes']:,}", *(number(point["microseconds"]) for point in points)])
-    exponents = [
-        # Rounded first, and 0.0 added: least squares give +0.0 or -2e-17 for no growth, by processor.
-        f"{round(slope([p['nodes'] for p in points], [p['microseconds'] for p in points]), 2) + 0.0:+.2f}"
-        for points in found["backward"].values()
-    ]
-    rows.append(["grows with the power", *exponents])
-    parts.append(f"backward through a chain\n{aligned(rows)}")
+    parts.append(f"backward through a chain\n{chain_text(found['backward'], 'nodes', 'node')}")
+    parts.append(f"training steps\n{chain_text(found['steps'], 'operators', 'operator')}")
     for statement, points in found["throughput"].items():
         names = [name for name in points[0] if name != "size"]
         unit = "GFLOP/s" if statement == "m @ n" else "GB/s"
@@ -223,3 +267,18 @@ def growth_text(found: dict[str, Any]) -> str:
         f"{limits['product_gigaflops']:.0f} GFLOP/s in a product of float32"
     )
     return "\n\n".join(parts)
+
+
+def chain_text(found: dict[str, list[dict[str, float]]], key: str, unit: str) -> str:
+    """Return the costs by a length as a table, with the power with which they grow."""
+    from benchmarks.report import aligned, number
+
+    rows = [[key, *(f"{name}, us {'an' if unit[0] == 'o' else 'a'} {unit}" for name in found)]]
+    for points in zip(*found.values(), strict=True):
+        rows.append([f"{points[0][key]:,}", *(number(point["microseconds"]) for point in points)])
+    exponents = [
+        # Rounded first, and 0.0 added: least squares give +0.0 or -2e-17 for no growth, by processor.
+        f"{round(slope([p[key] for p in points], [p['microseconds'] for p in points]), 2) + 0.0:+.2f}"
+        for points in found.values()
+    ]
+    return aligned([*rows, ["grows with the power", *exponents]])

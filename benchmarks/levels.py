@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import Final
 
-__all__ = ["LEVELS", "hold_numpy_to", "hold_to"]
+__all__ = ["LEVELS", "TITLES", "hold_numpy_to", "hold_to"]
 
 LEVELS: Final = {
     "baseline": {
@@ -27,9 +27,18 @@ LEVELS: Final = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     },
-    "avx512": {"TT_ISA": "avx512"},
+    "avx512": {
+        "TT_ISA": "avx512",
+        "OPENBLAS_CORETYPE": "SkylakeX",
+        "ATEN_CPU_CAPABILITY": "avx512",
+        "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16",  # tt multiplies bfloat16 by these instructions, too
+        "MKL_ENABLE_INSTRUCTIONS": "AVX512",
+    },
 }
 """The variables of each level: of tt, of NumPy's OpenBLAS, and of PyTorch's own kernels, oneDNN and MKL."""
+
+TITLES: Final = {"avx512": "AVX-512", "avx2": "AVX2", "baseline": "baseline"}
+"""What readers call the levels, the highest first."""
 
 NUMPY: Final = {"baseline": ("X86_V3", "X86_V4", "AVX"), "avx2": ("X86_V4", "AVX512")}
 """Prefixes of the NumPy features that a level lacks."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.libraries import LIBRARIES, PEERS
-from benchmarks.written import NAMES, conditions, digest
+from benchmarks.written import NAMES, Reports, digest, groups, part, titles, when
 
 __all__ = ["NAME", "draw_report"]
 
@@ -25,20 +25,20 @@ INK = "#222222"
 FAINT = "#d8d8d8"
 
 
-def draw_report(report: dict[str, Any], folder: Path) -> list[Path]:
-    """Draw a report into a folder.
+def draw_report(reports: Reports, folder: Path) -> list[Path]:
+    """Draw reports into a folder.
 
     Parameters
     ----------
-    report : dict
-        As `benchmarks.publish` saves it.
+    reports : dict
+        By instruction set, as `benchmarks.publish` reads them.
     folder : Path
         Where the two files go.
 
     Returns
     -------
     list of Path
-        The picture as PNG and as SVG; each holds the digest of the report.
+        The picture as PNG and as SVG; each holds the digest of the reports.
     """
     import matplotlib as mpl
 
@@ -60,20 +60,20 @@ def draw_report(report: dict[str, Any], folder: Path) -> list[Path]:
     }
     with mpl.rc_context(style):
         figure, axes = pyplot.subplots(2, 2, figsize=(12, 8), gridspec_kw={"width_ratios": [1.25, 1]})
-        strips(axes[0][0], report)
-        peers(axes[0][1], report)
-        curves(axes[1][0], report["growth"])
-        rates(axes[1][1], report["growth"])
+        strips(axes[0][0], reports)
+        peers(axes[0][1], reports)
+        curves(axes[1][0], part(reports, "growth"))
+        rates(axes[1][1], part(reports, "growth"))
         figure.suptitle(
             "tt: time against PyTorch and others (lower is faster)", fontsize=13, x=0.01, ha="left"
         )
-        note = textwrap.fill(conditions(report), 170)
+        note = textwrap.fill(when(reports), 170)
         figure.text(0.01, 0.008, note, fontsize=7.5, color="#555555", va="bottom")
         figure.tight_layout(rect=(0, 0.045, 1, 0.97), h_pad=2.5, w_pad=2.5)
         files = []
         for suffix, key in (("png", "Description"), ("svg", "Description")):
             file = folder / f"{NAME}.{suffix}"
-            metadata: dict[str, Any] = {key: f"report {digest(report)}"}
+            metadata: dict[str, Any] = {key: f"report {digest(reports)}"}
             if suffix == "svg":
                 metadata["Date"] = None
             figure.savefig(file, dpi=130, metadata=metadata, facecolor="white")
@@ -84,33 +84,54 @@ def draw_report(report: dict[str, Any], folder: Path) -> list[Path]:
 
 def grouped(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], list[float]]]:
     """Yield the groups with a target: the name of each, its results, and the ratios of its cases to torch."""
-    for suite in report["suites"].values():
-        for name, found in suite["groups"].items():
-            cases = [c for c in suite["cases"].values() if c["group"] == name and "torch" in c["ratio"]]
-            if found["aim"] is not None and cases:
-                yield name, found, [case["ratio"]["torch"] for case in cases]
+    every = {name: case for suite in report["suites"].values() for name, case in suite["cases"].items()}
+    for name, found in groups(report).items():
+        cases = [c for c in every.values() if c["group"] == name and "torch" in c["ratio"]]
+        if cases:
+            yield name, found, [case["ratio"]["torch"] for case in cases]
 
 
-def strips(axis: Any, report: dict[str, Any]) -> None:
-    """Draw a dot for each case, by group: the ratio to torch; with the mean and the aim."""
-    rows = list(grouped(report))[::-1]
-    for row, (_, found, ratios) in enumerate(rows):
+def strips(axis: Any, reports: Reports) -> None:
+    """Draw a dot for each case, by group and instruction set: the ratio to torch; with the mean and the aim."""
+    several = len(reports) > 1
+    by_level = zip(titles(reports), map(list, map(grouped, reports.values())), strict=True)
+    found_rows = [(place, title, row) for title, level in by_level for place, row in enumerate(level)]
+    rows = sorted(found_rows, key=lambda found: found[0])[
+        ::-1
+    ]  # a group's instruction sets next to each other
+    for row, (_, title, (_, found, ratios)) in enumerate(rows):
+        shade = 1.0 if title == titles(reports)[0] else 0.55
         for number, ratio in enumerate(sorted(ratios)):
             axis.plot(
-                ratio, row + (number % 5 - 2) * 0.07, "o", ms=4.5, color=COLOURS["tt"], alpha=0.45, mew=0
+                ratio,
+                row + (number % 5 - 2) * 0.07,
+                "o",
+                ms=4.5,
+                color=COLOURS["tt"],
+                alpha=0.45 * shade,
+                mew=0,
             )
         mean = found["geometric_mean"]["torch"]
         axis.plot([found["aim"]] * 2, [row - 0.32, row + 0.32], color=COLOURS["numpy"], lw=1.6)
-        axis.plot(mean, row, "D", ms=8, color=COLOURS["tt"], mec="white")
+        axis.plot(mean, row, "D", ms=8, color=COLOURS["tt"], alpha=shade, mec="white")
+        above: dict[str, Any] = {
+            "ha": "center",
+            "va": "bottom",
+            "fontweight": "bold",
+            "fontsize": 6.5 if several else 9,
+        }
         axis.annotate(
-            f"{mean:.2f}", (mean, row + 0.3), ha="center", va="bottom", fontweight="bold", color=COLOURS["tt"]
+            f"{mean:.2f}", (mean, row + 0.22 if several else row + 0.3), color=COLOURS["tt"], **above
         )
     axis.axvline(1, color=COLOURS["torch"], lw=1)
     axis.set_xscale("log")
     ticks = [0.1, 0.2, 0.5, 1, 2, 5]
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
-    axis.set_yticks(range(len(rows)), [f"{name} ({len(ratios)})" for name, _, ratios in rows])
+    labels = [
+        f"{name}, {title}" if several else f"{name} ({len(ratios)})" for _, title, (name, _, ratios) in rows
+    ]
+    axis.set_yticks(range(len(rows)), labels)
     axis.set_ylim(-0.6, len(rows) - 0.3)
     axis.grid(axis="x", color=FAINT, lw=0.6)
     axis.set_axisbelow(True)
@@ -122,14 +143,10 @@ def strips(axis: Any, report: dict[str, Any]) -> None:
     )
 
 
-def peers(axis: Any, report: dict[str, Any]) -> None:
-    """Draw the geometric means against every peer."""
-    found = [
-        (name, group["geometric_mean"])
-        for suite in report["suites"].values()
-        for name, group in suite["groups"].items()
-        if group["aim"] is not None
-    ][::-1]
+def peers(axis: Any, reports: Reports) -> None:
+    """Draw the geometric means against every peer, with the best instruction set."""
+    report = next(iter(reports.values()))
+    found = [(name, group["geometric_mean"]) for name, group in groups(report).items()][::-1]
     present = [peer for peer in PEERS if any(peer in means for _, means in found)]
     for number, peer in enumerate(present):
         height = (len(present) - 1) / 2 - number
@@ -156,8 +173,10 @@ def peers(axis: Any, report: dict[str, Any]) -> None:
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="x", color=FAINT, lw=0.6)
     axis.set_axisbelow(True)
-    axis.legend(frameon=False, fontsize=7.5, loc="best")
-    axis.set_title("time of tt / time of each peer, geometric means", fontsize=9.5, loc="left")
+    if present:
+        axis.legend(frameon=False, fontsize=7.5, loc="best")
+    level = f", {titles(reports)[0]}" if len(reports) > 1 else ""
+    axis.set_title(f"time of tt / time of each peer, geometric means{level}", fontsize=9.5, loc="left")
 
 
 def curves(axis: Any, growth: dict[str, Any]) -> None:

@@ -74,6 +74,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         metavar="FORM",
         help=f"show which form of tt is installed, or refuse to measure another than {', '.join(FORMS)}",
     )
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="in a pipe, report on standard error every case, not every fourth part",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="show how the ratios changed since this report"
@@ -185,7 +190,7 @@ def measured(
     from tt.cli.output import progress
 
     found = []
-    with progress(suite.title, len(suite.cases)) as step:
+    with progress(suite.title, len(suite.cases), lines=len(suite.cases) if options.each else 4) as step:
         for done, case in enumerate(suite.cases):
             step(done, case.name)
             if options.short:

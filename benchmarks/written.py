@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.levels import TITLES
 from benchmarks.libraries import LIBRARIES
 
 __all__ = ["BEGIN", "END", "digest", "page", "readme", "replace", "section", "summary"]
@@ -21,9 +22,13 @@ END = "<!-- written by `python -m benchmarks.publish`: end -->"
 NAMES = {"torch": "PyTorch", "numpy": "NumPy", "jax": "JAX", "autograd": "autograd", "tinygrad": "tinygrad"}
 
 
-def digest(report: dict[str, Any]) -> str:
-    """Return an identifier of a report; a picture carries the one of its report."""
-    return hashlib.sha256(json.dumps(report, sort_keys=True).encode()).hexdigest()[:16]
+Reports = dict[str, dict[str, Any]]
+"""The report of each instruction set, the best first (benchmarks.publish.read_reports)."""
+
+
+def digest(reports: Reports) -> str:
+    """Return an identifier of reports; a picture carries the one of its reports."""
+    return hashlib.sha256(json.dumps(reports, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def replace(path: Path, text: str) -> None:
@@ -82,79 +87,177 @@ def conditions(report: dict[str, Any]) -> str:
     )
 
 
-def groups(report: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Yield each group that has a target: its name and its results."""
-    for suite in report["suites"].values():
-        for name, found in suite["groups"].items():
-            if found["aim"] is not None:
-                yield name, found
+def titles(reports: Reports) -> list[str]:
+    """Return what readers call the instruction sets."""
+    return [TITLES.get(level, "best") for level in reports]
 
 
-def group_table(report: dict[str, Any]) -> str:
-    """Return the table of the means and their targets."""
+def groups(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the results of each group that has a target."""
+    every = [group for suite in report["suites"].values() for group in suite["groups"].items()]
+    return {name: found for name, found in every if found["aim"] is not None}
+
+
+def against(value: float | None, target: float | None) -> str:
+    """Return a ratio, in bold if it misses a target."""
+    missed = value is not None and target is not None and value > target
+    return f"**{ratio(value)}**" if missed else ratio(value)
+
+
+def group_table(reports: Reports) -> str:
+    """Return the table of the means with each instruction set, and their targets; what misses one is bold."""
+    found = {level: groups(report) for level, report in reports.items()}
     rows = []
-    for name, found in groups(report):
-        mean = found["geometric_mean"].get("torch")
-        case, worst = found["worst"]
-        rows.append([name, ratio(mean), ratio(found["aim"]), f"{ratio(worst)} ({case})"])
-    return table(["time of tt / time of PyTorch", "geometric mean", "target", "worst case"], rows)
+    for name in dict.fromkeys(name for each in found.values() for name in each):
+        here = [each.get(name) for each in found.values()]
+        target = next(group["aim"] for group in here if group is not None)
+        means = [None if group is None else group["geometric_mean"].get("torch") for group in here]
+        worst = [worst_text(group) for group in here]
+        rows.append([name, *(against(mean, target) for mean in means), ratio(target), *worst])
+    names = titles(reports)
+    head = ["time of tt / time of PyTorch", *names, "target", *(f"worst case, {name}" for name in names)]
+    return table(head, rows)
 
 
-def summary(report: dict[str, Any]) -> str:
+def worst_text(group: dict[str, Any] | None) -> str:
+    """Return the worst ratio of a group, and of which case."""
+    if group is None or group["worst"] is None:
+        return "-"
+    case, worst = group["worst"]
+    return f"{against(worst, group['worst_allowed'])} ({case})"
+
+
+def summary(reports: Reports) -> str:
     """Return the means in a few lines, for a terminal."""
     return "\n".join(
-        f"{name}: {ratio(found['geometric_mean'].get('torch'))} of torch, target {ratio(found['aim'])}, "
+        f"{title}: {name}: {ratio(found['geometric_mean'].get('torch'))} of torch, target {ratio(found['aim'])}, "
         f"worst {ratio(found['worst'][1])} ({found['worst'][0]})"
-        for name, found in groups(report)
+        for title, report in zip(titles(reports), reports.values(), strict=True)
+        for name, found in groups(report).items()
     )
 
+
+def when(reports: Reports) -> str:
+    """Return the conditions of the first report, and the date and commit of the others."""
+    (first, report), *others = zip(titles(reports), reports.values(), strict=True)
+    parts = [f"{first}: {conditions(report)}"]
+    parts += [
+        f"{title}: {r['environment']['date']}, tt at {r['environment']['commit']}" for title, r in others
+    ]
+    return ". ".join(parts)
+
+
+def part(reports: Reports, name: str) -> Any:
+    """Return what was measured with the best instruction set that has it; None if no report has it."""
+    return next((report[name] for report in reports.values() if report.get(name) is not None), None)
+
+
+BOLD = "Bold: a target that is missed."
 
 # --- the sections ---
 
 
-def readme(report: dict[str, Any]) -> str:
+def readme(reports: Reports) -> str:
     """Return the section of README.md."""
-    imported = report["import"]
     return "\n".join(
         [
-            group_table(report),
+            group_table(reports),
             "",
-            f"`import tt` takes {imported['difference']:.0f} ms more than `import numpy`. More figures, and how they "
-            f"are measured: [docs/benchmarks.md](docs/benchmarks.md). {conditions(report)}.",
+            f"{BOLD} `import tt` takes {part(reports, 'import')['difference']:.0f} ms more than `import numpy`. More "
+            f"figures, and how they are measured: [docs/benchmarks.md](docs/benchmarks.md). {when(reports)}.",
         ]
     )
 
 
-def page(report: dict[str, Any]) -> str:
+def page(reports: Reports) -> str:
     """Return the section of docs/benchmarks.md."""
-    parts = [f"Measured on {conditions(report)}.", group_table(report)]
-    for suite in report["suites"].values():
-        parts += [f"### {suite['title'].capitalize()}", suite_table(suite)]
-    parts += ["### Calls with many operators installed", crowd_table(report["growth"])]
-    parts += ["### Backward, by the length of the graph", backward_table(report["growth"])]
-    parts += ["### Throughput, by the size of tensors", throughput_text(report["growth"])]
-    parts += ["### Memory", memory_part(report["memory"]), "### Import", import_part(report["import"])]
-    parts += ["### Instructions of a call", instructions_part(report["instructions"])]
+    parts = [f"{when(reports)}.", f"{group_table(reports)}\n\n{BOLD}"]
+    first = next(iter(reports.values()))
+    for name, suite in first["suites"].items():
+        parts += [f"### {suite['title'].capitalize()}", suite_table(reports, name)]
+    growth = part(reports, "growth")
+    parts += ["### Calls with many operators installed", crowd_table(growth)]
+    parts += [
+        "### Backward, by the length of the graph",
+        chain_table(growth["backward"], "nodes", "µs a node"),
+    ]
+    if "steps" in growth:
+        parts += ["### Training steps, by the number of operators"]
+        parts += [chain_table(growth["steps"], "operators", "µs an operator")]
+    if (scale := part(reports, "scale")) is not None:
+        parts += ["### Steps, by the number of cores", scale_part(scale)]
+    if (beside := part(reports, "neighbours")) is not None:
+        parts += ["### Two processes side by side", neighbours_table(beside)]
+    parts += ["### Throughput, by the size of tensors", throughput_text(growth)]
+    parts += ["### Memory", memory_part(part(reports, "memory"))]
+    parts += ["### Import", import_part(part(reports, "import"))]
+    parts += ["### Instructions of a call", instructions_part(part(reports, "instructions"))]
     return "\n\n".join(parts)
 
 
-def suite_table(suite: dict[str, Any]) -> str:
-    """Return the microseconds of every case in every library, and tt's ratio to the first."""
-    cases = suite["cases"]
+def suite_table(reports: Reports, suite: str) -> str:
+    """Return the microseconds of every case with the best instruction set, and tt's ratios with each."""
+    found = [report["suites"].get(suite, {"cases": {}, "groups": {}}) for report in reports.values()]
+    cases = found[0]["cases"]
     libraries = [name for name in LIBRARIES if any(name in c["microseconds"] for c in cases.values())]
     rows = []
     for name, case in cases.items():
         times = case["microseconds"]
-        rows.append(
-            [f"`{name}`", *(micro(times.get(lib)) for lib in libraries), ratio(case["ratio"].get("torch"))]
-        )
-    head = ["µs", "tt", *(NAMES[name] for name in libraries if name != "tt"), "tt / PyTorch"]
-    means = [found["geometric_mean"].get("torch") for found in suite["groups"].values()]
-    rows += [
-        [f"geometric mean, {name}", *("" for _ in libraries), f"**{ratio(mean)}**"]
-        for name, mean in zip(suite["groups"], means, strict=True)
+        ratios = [each["cases"].get(name, {"ratio": {}})["ratio"].get("torch") for each in found]
+        rows.append([f"`{name}`", *(micro(times.get(lib)) for lib in libraries), *map(ratio, ratios)])
+    names = titles(reports)
+    several = len(names) > 1
+    ends = [f"tt / PyTorch, {name}" if several else "tt / PyTorch" for name in names]
+    head = [
+        f"µs, {names[0]}" if several else "µs",
+        "tt",
+        *(NAMES[name] for name in libraries if name != "tt"),
+        *ends,
     ]
+    for name, group in found[0]["groups"].items():
+        means = [
+            each["groups"].get(name, {"geometric_mean": {}})["geometric_mean"].get("torch") for each in found
+        ]
+        rows.append(
+            [f"geometric mean, {name}", *("" for _ in libraries), *(against(m, group["aim"]) for m in means)]
+        )
     return table(head, rows)
+
+
+def scale_part(found: dict[str, Any]) -> str:
+    """Return the times of programs by cores, and how they are modelled."""
+    programs = found["programs"]
+    measured, models = list(programs[0]["measured"]), list(programs[0]["modelled"])
+    rows = [
+        [
+            f"`{program['case']}`",
+            f"{program['operators']:,}",
+            f"{program['memory_bytes'] / 1e6:.0f}",
+            *(micro(program["measured"][n]) for n in measured),
+            *(micro(program["modelled"][n]) for n in models),
+        ]
+        for program in programs
+    ]
+    head = ["µs", "operators", "MB", *(f"{n} thread{'s' if n != '1' else ''}" for n in measured)]
+    head += [f"modelled, {n} cores" for n in models]
+    note = (
+        "Times on more cores than were measured are **modelled, not measured**. In the model, operators take "
+        f"{found['operator']:.2f} µs each in the calling thread, the rest of the time of one thread is divided among "
+        "the cores, and operands beyond the last cache (MB) move with the bandwidth measured here, "
+        f"{found['gigabytes_a_second']:.1f} GB/s, whatever the number of cores. Waking threads and uneven parts are "
+        "left out; the model for two cores shows how far off it is."
+    )
+    return f"{table(head, rows)}\n\n{note}"
+
+
+def neighbours_table(found: list[dict[str, Any]]) -> str:
+    """Return the throughput of processes side by side with one thread each and with several."""
+    rows = [
+        [f"`{row['case']}`", f"{row['one']:,.0f}", f"{row['several']:,.0f}", ratio(row["ratio"])]
+        for row in found
+    ]
+    head = ["calls a second of each process", "one thread each", "as many threads as processes", "ratio"]
+    return f"{table(head, rows)}\n\nAs many processes as cores; the target is a ratio of at least 0.9."
 
 
 def crowd_table(growth: dict[str, Any]) -> str:
@@ -168,14 +271,13 @@ def crowd_table(growth: dict[str, Any]) -> str:
     return table(["", "`a + b`, µs", "of NumPy's", "with gradient, µs"], rows)
 
 
-def backward_table(growth: dict[str, Any]) -> str:
-    """Return the cost of a node by the length of a chain."""
-    found = growth["backward"]
+def chain_table(found: dict[str, list[dict[str, float]]], key: str, unit: str) -> str:
+    """Return the cost of a node or operator by how many there are."""
     rows = [
-        [f"{points[0]['nodes']:,} nodes", *(micro(point["microseconds"]) for point in points)]
+        [f"{points[0][key]:,} {key}", *(micro(point["microseconds"]) for point in points)]
         for points in zip(*found.values(), strict=True)
     ]
-    return table(["µs a node", *("tt" if name == "tt" else NAMES[name] for name in found)], rows)
+    return table([unit, *("tt" if name == "tt" else NAMES[name] for name in found)], rows)
 
 
 def throughput_text(growth: dict[str, Any]) -> str:

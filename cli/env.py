@@ -137,8 +137,9 @@ def product_facts() -> dict[str, str]:
 
 
 def thread_facts() -> dict[str, str]:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable)}
+    from tt.backends.cpu.cores import usable_cores
+
+    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable_cores())}
     with contextlib.suppress(TTError):  # errors of the native kernels are reported with them
         from tt.backends.cpu.threads import get_num_threads
 

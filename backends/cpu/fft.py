@@ -6,7 +6,6 @@ transform.  So the extension beneath them is called where it is found as expecte
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -14,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.threads import get_num_threads
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -32,8 +31,7 @@ def workers(self: Array) -> int:
     """Return how many threads a transform uses."""
     if self.size < _WORTH_THREADS:
         return 1
-    threads = load("threads")
-    return (os.cpu_count() or 1) if threads is None else int(threads.get_num_threads())
+    return get_num_threads()
 
 
 @cache

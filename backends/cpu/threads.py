@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-import os
 import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.backends.cpu.cores import default_threads
 from tt.backends.cpu.native.loading import load
 from tt.core.library import errors
 
@@ -30,14 +30,6 @@ class Counts:
     interop: int | None = None
 
 
-def usable_cores() -> int:
-    """Return OMP_NUM_THREADS, or how many cores the process may use."""
-    asked = re.match(r"\s*(\d+)", os.environ.get("OMP_NUM_THREADS", ""))
-    if asked and int(asked[1]):
-        return int(asked[1])
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def positive(function: str, count: Any) -> int:
     """Return a number of threads; refuse an invalid one."""
     if not isinstance(count, int) or isinstance(count, bool):
@@ -53,7 +45,8 @@ def positive(function: str, count: Any) -> int:
 def get_num_threads() -> int:
     """Return how many threads a kernel of the CPU may use.
 
-    At first the value of OMP_NUM_THREADS, or the number of cores that the process may use.
+    At first the value of OMP_NUM_THREADS, or the number of cores that the process may use: those of its affinity, as far
+    as the limits of its control groups (containers) pay for them.
 
     Examples
     --------
@@ -65,7 +58,7 @@ def get_num_threads() -> int:
     if native is not None:
         count: int = native.get_num_threads()
         return count
-    return usable_cores() if Counts.kernels is None else Counts.kernels
+    return default_threads() if Counts.kernels is None else Counts.kernels
 
 
 def set_num_threads(count: int) -> None:
@@ -110,7 +103,7 @@ def get_num_interop_threads() -> int:
     >>> tt.get_num_interop_threads() >= 1
     True
     """
-    return usable_cores() if Counts.interop is None else Counts.interop
+    return default_threads() if Counts.interop is None else Counts.interop
 
 
 def set_num_interop_threads(count: int) -> None:

@@ -130,6 +130,8 @@ def plugin() -> Picture:
 def speed(folder: Path = RESULTS) -> Picture:
     """Draw the published means, times of tt as parts of those of PyTorch: a bar for each measured instruction set."""
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("report*.json"))]
+    order = ["AVX-512", "AVX2", "baseline", ""]
+    reports.sort(key=lambda report: order.index(level_of(report["environment"])))
     levels = [level_of(report["environment"]) for report in reports]
     means = [means_of(report["suites"]) for report in reports]
     said = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,53 +13,152 @@ import pytest
 
 from benchmarks import publish, written
 from benchmarks.cases import read_suite
-from benchmarks.publish import RESULTS, ROOT
+from benchmarks.publish import RESULTS, ROOT, read_reports
 from benchmarks.written import BEGIN, END, digest, replace, section
 
 
-def saved() -> dict[str, Any]:
-    report: dict[str, Any] = json.loads((RESULTS / "report.json").read_text(encoding="utf-8"))
-    return report
+def saved() -> dict[str, dict[str, Any]]:
+    return read_reports(RESULTS)
 
 
-def test_the_figures_of_the_readme_are_those_of_the_report() -> None:
+def made(mean: float, worst: float, **parts: Any) -> dict[str, Any]:
+    """Return a report of one group with a target of 0.5 and an allowed worst of 1."""
+    group = {
+        "geometric_mean": {"torch": mean},
+        "aim": 0.5,
+        "worst": ["slow(x)", worst],
+        "worst_allowed": 1.0,
+        "noise": 0.01,
+    }
+    case = {"microseconds": {"tt": 1.0, "torch": 2.0}, "ratio": {"torch": mean}, "group": "calls"}
+    suite = {"title": "calls", "cases": {"slow(x)": case}, "groups": {"calls": group}}
+    return {"environment": next(iter(saved().values()))["environment"], "suites": {"calls": suite}, **parts}
+
+
+def test_the_figures_of_the_readme_are_those_of_the_reports() -> None:
     assert section(ROOT / "README.md") == written.readme(saved())
 
 
-def test_the_figures_of_the_page_are_those_of_the_report() -> None:
+def test_the_figures_of_the_page_are_those_of_the_reports() -> None:
     assert section(ROOT / "docs" / "benchmarks.md") == written.page(saved())
 
 
-def test_the_report_holds_all_cases_and_the_conditions() -> None:
-    report = saved()
-    assert list(report["suites"]) == list(publish.SUITES)
-    for name, suite in report["suites"].items():
-        assert set(suite["cases"]) == {case.name for case in read_suite(name).cases}
-    assert report["environment"]["form"] == "compiled"
-    assert {"date", "processor", "threads", "python", "torch", "numpy"} <= set(report["environment"])
+def test_the_reports_hold_all_cases_and_the_conditions() -> None:
+    assert saved()
+    for report in saved().values():
+        assert list(report["suites"]) == list(publish.SUITES)
+        for name, suite in report["suites"].items():
+            assert set(suite["cases"]) == {case.name for case in read_suite(name).cases}
+        assert report["environment"]["form"] == "compiled"
+        assert {"date", "processor", "threads", "python", "torch", "numpy"} <= set(report["environment"])
 
 
-def test_drawing_again_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_read_by_instruction_set_the_best_first(tmp_path: Path) -> None:
+    for level in ("baseline", "avx2", "avx512", "other"):
+        (tmp_path / f"report-{level}.json").write_text(json.dumps(level), encoding="utf-8")
+    assert read_reports(tmp_path) == {"avx512": "avx512", "avx2": "avx2", "baseline": "baseline"}
+
+
+def test_each_instruction_set_has_a_column_and_what_misses_its_target_is_bold() -> None:
+    text = written.group_table({"avx512": made(0.4, 0.9), "avx2": made(0.6, 1.2)})
+    assert text.splitlines() == [
+        "| time of tt / time of PyTorch | AVX-512 | AVX2 | target | worst case, AVX-512 | worst case, AVX2 |",
+        "|---|---:|---:|---:|---:|---:|",
+        "| calls | 0.40 | **0.60** | 0.50 | 0.90 (slow(x)) | **1.20** (slow(x)) |",
+    ]
+
+
+def test_a_suite_has_the_times_of_the_best_and_the_ratios_of_every_instruction_set() -> None:
+    text = written.suite_table({"avx512": made(0.4, 0.9), "avx2": made(0.6, 1.2)}, "calls")
+    assert text.splitlines() == [
+        "| µs, AVX-512 | tt | PyTorch | tt / PyTorch, AVX-512 | tt / PyTorch, AVX2 |",
+        "|---|---:|---:|---:|---:|",
+        "| `slow(x)` | 1.00 | 2.00 | 0.40 | 0.60 |",
+        "| geometric mean, calls |  |  | 0.40 | **0.60** |",
+    ]
+
+
+def test_what_one_report_has_is_taken_from_it() -> None:
+    reports = {"avx512": made(0.4, 0.9), "avx2": made(0.6, 1.2, growth={"backward": {}})}
+    assert written.part(reports, "growth") == {"backward": {}}
+    assert written.part(reports, "memory") is None
+
+
+def test_modelled_times_are_said_to_be_modelled() -> None:
+    program = {
+        "case": "m @ n", "operators": 1, "memory_bytes": 2_000_000,
+        "measured": {"1": 100.0, "2": 60.0}, "modelled": {"2": 50.0, "4": 25.0},
+    }  # fmt: skip
+    text = written.scale_part({"operator": 1.5, "gigabytes_a_second": 30.0, "programs": [program]})
+    assert "| µs | operators | MB | 1 thread | 2 threads | modelled, 2 cores | modelled, 4 cores |" in text
+    assert "| `m @ n` | 1 | 2 | 100 | 60.0 | 50.0 | 25.0 |" in text
+    assert "**modelled, not measured**" in text
+
+
+def test_drawing_again_gives_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    report = saved()
-    (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    first = next(iter(saved().values()))
+    for level in ("avx512", "avx2"):
+        (tmp_path / f"report-{level}.json").write_text(json.dumps(first), encoding="utf-8")
+    before = section(ROOT / "README.md")
     assert publish.main(["--draw", "--to", str(tmp_path)]) == 0
     svg = (tmp_path / "benchmarks.svg").read_text(encoding="utf-8")
-    assert f"report {digest(report)}" in svg
+    assert f"report {digest({'avx512': first, 'avx2': first})}" in svg
     assert (tmp_path / "benchmarks.png").read_bytes().startswith(b"\x89PNG")
-    assert section(ROOT / "README.md") == written.readme(report)  # untouched without --readme
+    assert section(ROOT / "README.md") == before  # untouched without --readme
 
 
 def test_without_matplotlib_there_is_no_picture_and_a_line_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "report.json").write_text(json.dumps(saved()), encoding="utf-8")
+    first = next(iter(saved().values()))
+    (tmp_path / "report-avx2.json").write_text(json.dumps(first), encoding="utf-8")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert publish.main(["--draw", "--to", str(tmp_path)]) == 0
     assert capsys.readouterr().out.endswith(
-        f"{tmp_path}: report.json, tables.txt; no picture: matplotlib is not installed\n"
+        f"{tmp_path}: report-avx2.json, tables-avx2.txt; no picture: matplotlib is not installed\n"
     )
-    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["report-avx2.json"]
+
+
+def test_the_instruction_sets_of_the_processor_are_measured_but_for_the_baseline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def found(words: str) -> list[str]:
+        done = subprocess.CompletedProcess([], 0, f"{words}\n", "")
+        monkeypatch.setattr(publish.subprocess, "run", lambda *args, **kwargs: done)
+        return publish.usable_levels()
+
+    assert found("baseline avx2 avx512") == ["avx512", "avx2"]
+    assert found("baseline avx2") == ["avx2"]
+    assert found("baseline") == ["baseline"]
+    assert found("") == [""]  # no native kernels: no instruction set to choose
+
+
+def test_figures_of_some_suites_are_not_published(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        publish.main(["--suite", "programs", "--readme"])
+    assert "figures of some suites are not published" in capsys.readouterr().err
+
+
+@pytest.mark.exhaustive
+@pytest.mark.torch
+def test_a_short_run_writes_a_report_for_each_instruction_set(tmp_path: Path) -> None:
+    words = ["-m", "benchmarks.publish", "--short", "--suite", "programs", "--to", str(tmp_path)]
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    levels = publish.usable_levels()
+    reports = read_reports(tmp_path)
+    assert list(reports) == levels
+    for level, report in reports.items():
+        assert report["environment"]["instruction set"] == (level or "the best of the processor")
+        assert list(report["suites"]) == ["programs"]
+        assert (tmp_path / publish.tables_name(level)).read_text(encoding="utf-8")
+    parts = {"growth", "scale", "neighbours", "memory", "import", "cold", "instructions"}
+    assert parts <= set(reports[levels[0]])
+    assert not parts & set(reports[levels[-1]]) or len(levels) == 1
+    total = 2 * len(levels) + len(publish.PARTS)
+    assert f"measuring: {total}/{total}" in done.stderr
 
 
 def test_there_is_nothing_to_draw_without_a_report(
@@ -65,7 +166,7 @@ def test_there_is_nothing_to_draw_without_a_report(
 ) -> None:
     with pytest.raises(SystemExit):
         publish.main(["--draw", "--to", str(tmp_path)])
-    assert "no report at" in capsys.readouterr().err
+    assert "no report in" in capsys.readouterr().err
 
 
 def test_a_section_is_replaced_and_nothing_else(tmp_path: Path) -> None:

@@ -192,24 +192,24 @@ def made_of(source: Path) -> list[Path]:
     return [type(source)(path) for path in Files().made_of(str(source))]
 
 
-def flags_of(module: str) -> list[str]:
-    """Return the compiler's flags for an extension."""
+def flags_of(module: str, machine: str = platform.machine()) -> list[str]:
+    """Return the compiler's flags for an extension, on a processor as `platform.machine` names it."""
     if sys.platform == "win32":
         return []
     level = level_of(module)
     flags = [*FLAGS, *LEVEL_FLAGS.get(level, ())]
     if level:
         flags.append(f"-DTT_LEVEL={level}")
-    if level == "baseline" and level_has_better(module):
+    if level == "baseline" and level_has_better(module, machine):
         flags.append("-O1")
     if level == "avx512" and family_of(module) in WIDE_VECTORS:
         flags.append("-mprefer-vector-width=512")
     return flags
 
 
-def level_has_better(module: str) -> bool:
+def level_has_better(module: str, machine: str) -> bool:
     """Return whether few processors run this extension, since the family has one for AVX2, too."""
-    return platform.machine() in X86 and "avx2" in FAMILY_LEVELS.get(family_of(module), LEVELS)
+    return machine in X86 and "avx2" in FAMILY_LEVELS.get(family_of(module), LEVELS)
 
 
 def digest(module: str, source: Path | str, files: Files | None = None) -> str:

@@ -16,6 +16,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
+from tt.backends.cpu.cores import default_threads
 from tt.backends.cpu.native.extensions import (
     LEVELS,
     RECORD,
@@ -264,6 +265,7 @@ def _loaded() -> tuple[NativeStatus, dict[str, ModuleType]]:
             level = choose(asked, _up_to(import_module(THREADS).cpu_level()), _compiled(found.modules))
             for family, module in chosen_modules(found.modules, level).items():
                 extensions[family] = import_module(module)
+            extensions["threads"].set_num_threads(default_threads())
         except ImportError as error:  # made for another NumPy, or another processor's library
             found = NativeStatus(False, _unloadable(module, error), found.modules)
     if found.active:

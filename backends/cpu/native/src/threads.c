@@ -12,8 +12,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -23,7 +24,7 @@
 
 #define MOST_THREADS 256
 #define PARTS_PER_THREAD 4 /* so that a thread that is held up delays the others by a quarter of its share */
-#define LOOKS 2000         /* at a counter before sleeping: some ten microseconds */
+#define SPIN 20000         /* nanoseconds of looking at a counter before sleeping */
 
 static struct {
     pthread_mutex_t job;  /* held by the thread whose job runs */
@@ -44,18 +45,112 @@ static struct {
 static struct {
     _Atomic pid_t thread; /* its number for the system, 0 before it runs */
     _Atomic bool asleep;  /* until it runs: also when it has been woken, but has no processor yet */
+    _Atomic int64_t woken; /* when, by clock_now, if it has not run since; else 0 */
 } crew[MOST_THREADS];
 
-static _Atomic int wanted = 1;
+static _Atomic int wanted = 1; /* until `loading` sets it */
 static _Thread_local bool working = false;
 
-/* A moment's rest while looking at a counter. */
+/* A moment's rest while looking at a counter: 10 to 50 nanoseconds, by processor. */
 static inline void rest(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("isb" ::: "memory"); /* `yield` takes no time at all */
 #endif
 }
+
+static int64_t clock_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* --- other programs on the same processors -------------------------------------------------------------------- */
+
+/* Note [Busy processors]
+ * Where other programs use the processors, too, helpers cost more than they do: one that waits for a processor holds
+ * its part of the job up for milliseconds, and one that gets it takes it from somebody, perhaps from the caller.  Two
+ * processes with two threads each on two processors had half of the throughput that they have with one thread each.
+ * So the pool looks for two signs: the scheduler took a thread of the job off its processor, and a helper has not run
+ * SOON after it was woken.  One sign may be chance.  After a second one within LATELY, jobs run in the caller alone for a
+ * pause, which gets longer if signs go on.  Rejected: counting the threads that wait to run (Linux has the number for
+ * the whole machine only, not for a control group); the time of waiting for helpers (parts take microseconds or
+ * milliseconds, so no time is long for all).
+ */
+#define SOON 200000              /* nanoseconds, more than waking a thread takes on an idle machine */
+#define LATELY 5000000           /* nanoseconds, more than a turn of the scheduler */
+#define SHORTEST_PAUSE 4000000   /* nanoseconds */
+#define LONGEST_PAUSE 256000000  /* nanoseconds */
+#define LOOK_EVERY 200000        /* nanoseconds between looks of a thread: one costs 0.2 microseconds */
+
+static struct {
+    _Atomic int64_t alone_until; /* by clock_now; 0 before the first pause */
+    _Atomic int64_t pause;       /* the length of the last one */
+    _Atomic int64_t noticed;     /* the last sign */
+} busy;
+
+static bool alone(void)
+{
+    int64_t until = atomic_load_explicit(&busy.alone_until, memory_order_relaxed);
+    return until != 0 && clock_now() < until;
+}
+
+/* Takes note of a sign in a job that began and ended (or ends now) at these times. */
+static void notice(int64_t began, int64_t now)
+{
+    int64_t until = atomic_load(&busy.alone_until), before = atomic_exchange(&busy.noticed, now);
+    if (now < until) return; /* of a job from before the pause */
+    if (until > 0 && began - until < LATELY) {
+        int64_t pause = 4 * atomic_load(&busy.pause);
+        atomic_store(&busy.pause, pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
+    } else if (before > 0 && began - before < LATELY)
+        atomic_store(&busy.pause, SHORTEST_PAUSE);
+    else
+        return;
+    atomic_store(&busy.alone_until, now + atomic_load(&busy.pause));
+}
+
+/* Notices if the scheduler took this thread off its processor during a job or shortly before: called when it begins,
+ * where both times are the same, and when it ends. */
+static void look(int64_t began, int64_t now)
+{
+#ifdef RUSAGE_THREAD
+    static _Thread_local int64_t looked = 0;
+    static _Thread_local long before = 0;
+    struct rusage usage;
+    if (now - looked < (began == now ? LATELY : LOOK_EVERY) || getrusage(RUSAGE_THREAD, &usage) != 0) return;
+    if (usage.ru_nivcsw != before && began - looked < LATELY) notice(began, now);
+    before = usage.ru_nivcsw;
+    looked = now;
+#else
+    (void)began, (void)now;
+#endif
+}
+
+/* Notes when workers that sleep are woken; pool.lock is held. */
+static void mark_woken(int workers, int64_t now)
+{
+    for (int i = 0; i < workers; i++)
+        if (atomic_load(&crew[i].asleep) && atomic_load(&crew[i].woken) == 0) atomic_store(&crew[i].woken, now);
+}
+
+/* Returns whether a worker was woken long ago and has not run. */
+static bool waits_for_processor(int workers, int64_t now)
+{
+    for (int i = 0; i < workers; i++) {
+        int64_t woken = atomic_load(&crew[i].woken);
+        if (woken != 0 && now - woken > SOON) return true;
+    }
+    return false;
+}
+
+/* Waits as long as a condition holds, but only for a moment. */
+#define SPIN_WHILE(condition) \
+    for (int64_t end = clock_now() + SPIN; (condition) && clock_now() < end;) \
+        for (int rests = 0; rests < 8; rests++) rest();
 
 /* Moves workers that have just been woken away from the caller's processor.
  *
@@ -108,8 +203,7 @@ static void *worker(void *place)
     for (;;) {
         if (atomic_load(&pool.number) == seen) { /* operators follow one another: the next job is often there at once */
             pthread_mutex_unlock(&pool.lock);
-            for (int look = 0; look < LOOKS && atomic_load_explicit(&pool.number, memory_order_relaxed) == seen; look++)
-                rest();
+            SPIN_WHILE(atomic_load_explicit(&pool.number, memory_order_relaxed) == seen)
             pthread_mutex_lock(&pool.lock);
         }
         while (atomic_load(&pool.number) == seen) {
@@ -117,14 +211,18 @@ static void *worker(void *place)
             pthread_cond_wait(&pool.wake, &pool.lock);
         }
         atomic_store(&crew[index].asleep, false);
+        atomic_store(&crew[index].woken, 0);
         seen = atomic_load(&pool.number);
         if (pool.places == 0) continue; /* too late, but the next may come at once */
         pool.places--;
         atomic_fetch_add(&pool.inside, 1);
         pthread_mutex_unlock(&pool.lock);
+        int64_t began = clock_now();
+        look(began, began);
         working = true;
         while (run_part()) continue;
         working = false;
+        look(began, clock_now());
         pthread_mutex_lock(&pool.lock);
         if (atomic_fetch_sub(&pool.inside, 1) == 1) pthread_cond_signal(&pool.done);
     }
@@ -156,7 +254,7 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     int64_t count = end - begin;
     if (count <= 0) return;
     if (grain < 1) grain = 1;
-    if (threads == 1 || count <= grain || working || pthread_mutex_trylock(&pool.job) != 0) {
+    if (threads == 1 || count <= grain || working || alone() || pthread_mutex_trylock(&pool.job) != 0) {
         body(begin, end, context);
         return;
     }
@@ -179,19 +277,24 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
         pthread_cond_signal(&pool.wake);
     else
         pthread_cond_broadcast(&pool.wake);
-    int woken = pool.workers;
+    int workers = pool.workers;
+    int64_t began = clock_now();
+    mark_woken(workers, began);
     pthread_mutex_unlock(&pool.lock);
-    move_elsewhere(woken);
+    move_elsewhere(workers);
+    look(began, began);
     working = true;
     while (run_part()) continue;
     working = false;
-    for (int look = 0; look < LOOKS && atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0; look++)
-        rest();
+    SPIN_WHILE(atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0)
+    int64_t now = clock_now();
     pthread_mutex_lock(&pool.lock);
+    if (waits_for_processor(pool.workers, now)) notice(began, now);
     pool.places = 0; /* who has not begun need not */
     while (atomic_load(&pool.inside) != 0) pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.job);
+    look(began, now);
 }
 
 static int thread_count(void) { return atomic_load(&wanted); }
@@ -223,7 +326,7 @@ static void after_fork_in_child(void)
     pool.workers = 0;
     pool.places = 0;
     atomic_store(&pool.inside, 0);
-    for (int i = 0; i < MOST_THREADS; i++) atomic_store(&crew[i].thread, 0), atomic_store(&crew[i].asleep, false);
+    for (int i = 0; i < MOST_THREADS; i++) atomic_store(&crew[i].thread, 0), atomic_store(&crew[i].asleep, false), atomic_store(&crew[i].woken, 0);
     working = false;
 }
 
@@ -318,25 +421,10 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* OMP_NUM_THREADS, which may be a list for nested levels, else the processors that this process may use. */
-static int default_count(void)
-{
-    const char *asked = getenv("OMP_NUM_THREADS");
-    long count = asked != NULL ? strtol(asked, NULL, 10) : 0;
-    if (count >= 1) return count < MOST_THREADS ? (int)count : MOST_THREADS;
-#ifdef __linux__
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0) count = CPU_COUNT(&set);
-#endif
-    if (count < 1) count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count < MOST_THREADS ? (int)count : MOST_THREADS;
-}
-
 static int exec(PyObject *module)
 {
     static bool prepared = false;
     if (!prepared) {
-        atomic_store(&wanted, default_count());
         if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
             PyErr_NoMemory();
             return -1;

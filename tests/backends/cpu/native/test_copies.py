@@ -49,7 +49,9 @@ def test_every_half_becomes_the_same_float_and_comes_back():
     for dtype in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)):
         halves = bits.view(dtype)
         wide = C.to_copy(halves, np.dtype(np.float32))
-        np.testing.assert_array_equal(wide, halves.astype(np.float32))
+        with np.errstate(invalid="ignore"):  # which some processors report of a NaN that signals
+            wanted = halves.astype(np.float32)
+        np.testing.assert_array_equal(wide, wanted)
         number = ~np.isnan(wide)
         np.testing.assert_array_equal(C.to_copy(wide, dtype).view(np.uint16)[number], bits[number])
 

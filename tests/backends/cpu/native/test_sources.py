@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -101,7 +103,7 @@ def compile_alone(text: str, into: Path, *flags: str) -> Path:
         for word in ("-iquote", str(folder))
     ]
     command = [
-        "cc",
+        *shlex.split(os.environ.get("CC") or "cc"),
         "-std=gnu11",
         "-O2",
         "-ffp-contract=fast",

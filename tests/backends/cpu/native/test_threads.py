@@ -13,6 +13,7 @@ import tt
 from tests.processes import printed_by
 from tests.threads import in_threads
 from tt.backends.cpu import threads as module
+from tt.backends.cpu.cores import default_threads
 from tt.backends.cpu.native.loading import load, status
 from tt.errors import ArgumentError, ValueRangeError
 
@@ -54,6 +55,34 @@ found = {frozenset(os.sched_getaffinity(int(task))) for task in os.listdir("/pro
 print(threads.worker_count(), found == {frozenset(os.sched_getaffinity(0))})
 """)
     assert printed.split() == ["2", "True"]
+
+
+@native
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="only Linux lets a process choose its processors"
+)
+def test_where_helpers_find_no_processor_jobs_run_alone_until_they_find_one():
+    printed = printed_by("""
+import os, time
+cores = os.sched_getaffinity(0)
+os.sched_setaffinity(0, {min(cores)})
+from tt.backends.cpu.native.loading import load
+threads = load("threads")
+threads.set_num_threads(2)
+
+def helped(seconds):
+    found, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        found.append(threads.sum_below(5_000_000, 1000)[1] > 1)
+    return found
+
+helped(0.5)
+print(sum(found := helped(1)) < len(found) / 4)
+for task in os.listdir("/proc/self/task"):
+    os.sched_setaffinity(int(task), cores)
+print(len(cores) == 1 or any(any(helped(0.1)) for _ in range(100)))
+""")
+    assert printed.split() == ["True", "True"]
 
 
 @native
@@ -129,6 +158,6 @@ def test_what_is_no_number_of_threads_is_refused(function):
 
 def test_operators_side_by_side_are_only_noted(monkeypatch):
     monkeypatch.setattr(module.Counts, "interop", None)
-    assert tt.get_num_interop_threads() == module.usable_cores()
+    assert tt.get_num_interop_threads() == default_threads()
     tt.set_num_interop_threads(3)
     assert tt.get_num_interop_threads() == 3
