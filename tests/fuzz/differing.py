@@ -224,8 +224,10 @@ UNDEFINED: Final[Mapping[str, Callable[[Call], bool]]] = {
     ),
     "bins are in no order": lambda call: (
         call.short.startswith("histogram")
-        and any(
-            (np.diff(as_array(bins)) < 0).any() for bins in _tensors(call.arguments["bins"]) if bins.ndim == 1
+        and not all(
+            (np.diff(as_array(bins)) >= 0).all()
+            for bins in _tensors(call.arguments["bins"])
+            if bins.ndim == 1
         )
     ),
     "terms of the multivariate gamma function are near its poles": lambda call: (

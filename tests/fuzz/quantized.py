@@ -110,7 +110,7 @@ ALONE: Final = (
 )  # fmt: skip
 """Steps after which nothing is compared: PyTorch crashes, computes something else, or leaves the result open."""
 OPEN: Final = re.compile(r"nan|inf|1e38|tensor\(\[\]")
-"""Numbers whose integer depends on the loop of PyTorch's that meets them: beyond its range, or the mean of no elements."""
+"""Numbers whose integer depends on the loop of PyTorch that meets them: beyond its range, or means of no elements."""
 PRELUDE: Final = """\
 import copy, io, pickle
 import tt
