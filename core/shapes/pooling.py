@@ -16,7 +16,9 @@ Shape = tuple[int, ...]
 
 
 def channels_of(op: str, input: Described, count: int) -> tuple[Shape, Shape]:
-    """Return the sizes of batch and channels, and the spatial ones, none of which is zero."""
+    """Return the sizes of batch and channels, and the spatial ones: at least one, and none of them zero."""
+    if count < 1:
+        raise ShapeError(f"{op}(): there is no dimension to pool over: the list of its sizes is empty")
     if input.ndim not in (count + 1, count + 2) or 0 in input.shape[input.ndim - count - 1 :]:
         raise ShapeError(
             f"{op}(): the input has {count + 1} dimensions, or {count + 2} with a batch, and only the batch may be "
@@ -183,8 +185,6 @@ def avg_unpool(
     op: str,
 ) -> Shape:
     """The size passed by the caller; grad has its windows."""
-    if not size:
-        raise ShapeError(f"{op}(): the size of the input has no dimensions")
     lead, sizes = channels_of(op, grad, len(size))
     if divisor_override == 0:
         raise ShapeError(f"{op}(): divisor_override must not be zero")

@@ -6,10 +6,8 @@ dtype.
 Note [Rounding as PyTorch]
 --------------------------
 Files and trained networks hold integers that PyTorch computed, so the same numbers give the same integers here, down to
-halves.  All steps are in single precision, and three cases differ in their order.  With one scale and eight bits, the
-product is not rounded before the zero point is added.  With 32 bits, with zero points that are fractions, and for
-numbers that are written one by one, it is.  With eight bits and a scale for each channel it is rounded to a whole
-number first.
+halves.  All steps are in single precision.  With one scale and eight bits, the product is not rounded before the zero
+point is added.  With 32 bits, with a scale for each channel, and for numbers that are written one by one, it is.
 Going back, the scales of channels multiply in double precision.
 """
 
@@ -46,11 +44,8 @@ def _inverse(quantizer: Quantizer, x: Tensor) -> tuple[Any, Any]:
 def rounded(x: Tensor, quantizer: Quantizer, dtype: dtype, *, alone: bool = False) -> Tensor:
     """Return the integers that stand for the numbers of a float32 tensor, which may be written one by one."""
     inverse, point = _inverse(quantizer, x)
-    fractional = isinstance(quantizer, PerChannel) and quantizer.fractional
-    if dtype.name == "qint32" or fractional or alone:
+    if dtype.name == "qint32" or isinstance(quantizer, PerChannel) or alone:
         return held(ops.round(ops.add(ops.mul(x, inverse), point)), dtype)
-    if isinstance(quantizer, PerChannel):
-        return held(ops.add(ops.round(ops.mul(x, inverse)), point), dtype)
     exact = ops.add(ops.mul(ops.to.dtype(x, "float64"), inverse), point)
     return held(ops.round(ops.to.dtype(exact, "float32")), dtype)
 

@@ -12,7 +12,7 @@ from tt.core.testing.snippets import code_of
 
 __all__ = ["FLOATING", "Draft", "Leaf", "Names", "Program", "number_code"]
 
-FLOATING = frozenset({"float16", "bfloat16", "float32", "float64", "complex64", "complex128"})
+FLOATING = frozenset({"float16", "bfloat16", "float32", "float64", "complex32", "complex64", "complex128"})
 
 
 @dataclass(frozen=True)

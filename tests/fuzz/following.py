@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
 
@@ -15,11 +15,16 @@ from tests.fuzz.comparison import differences, reference, scale_of
 from tests.fuzz.verdicts import judged
 from tt.core.errors import InplaceError
 
-__all__ = ["Steps", "follow"]
+__all__ = ["Steps", "follow", "follow_quantized"]
 
 
 class Steps:
     """A context that notes whether a step was refused, and goes on; other errors get out.
+
+    Parameters
+    ----------
+    limits : sequence of int
+        Limits of the memory that tt keeps, which take turns from step to step; none for the one that there is.
 
     Attributes
     ----------
@@ -27,11 +32,13 @@ class Steps:
         For each step the class of the exception, or nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Sequence[int] = ()) -> None:
+        self.limits = tuple(limits)
         self.refused: list[str] = []
 
     def __enter__(self) -> None:
-        pass
+        if self.limits:
+            tt.cpu.set_cache_limit(self.limits[len(self.refused) % len(self.limits)])
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -72,6 +79,8 @@ LOOSER: Final = (
     "derivative for aten::", "returned an invalid gradient", "Autograd not support dtype",
     "Tensor must have a last dimension with stride 1", "Expected isFloatingType", "must be divisible by",
     "self.stride(-1) must be 1",
+    # Operators that PyTorch has on GPUs only.
+    "not implemented for 'ComplexHalf'",
     # Views that came from one call, of a tensor that got a history later.
     "A view was created in",
     # Of a tensor that is multiplied with itself in place tt saves a copy.
@@ -162,6 +171,68 @@ def follow(source: str, names: Mapping[str, Any]) -> str:
             if grad is not None and not any(call in source for call in GRADIENTS):
                 _compare(f"{name}.grad", grad, other, of_gradients, rounded)
     return "agrees"
+
+
+def follow_quantized(source: str, names: Mapping[str, Any]) -> str:
+    """Raise AssertionError unless PyTorch gives the same integers and quantizers; see `follow`.
+
+    Steps that one of the two refuses end the comparison: PyTorch's kernels take few shapes, dtypes and quantizers.
+    """
+    torch = reference().torch
+    found: dict[str, Any] = {"tt": torch, "step": TorchSteps()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exec(source, found)
+        except Exception:
+            return "refused"
+    for one, other in zip(names["step"].refused, found["step"].refused, strict=True):
+        if one or other:
+            return "refused by both" if one and other else "stricter" if one else "looser"
+    for name, value in names.items():
+        if len(name) > 1 or name not in found:
+            continue
+        wanted = found[name]
+        if isinstance(value, float | int):
+            assert value == wanted or value != value, (
+                f"another number\n{name}: {value}, PyTorch's is {wanted}"
+            )
+        elif isinstance(value, tt.Tensor) and value.is_quantized:
+            _compare_quantized(name, value, wanted)
+        elif isinstance(value, tt.Tensor):
+            _compare(name, value, wanted, None, False)
+    return "agrees"
+
+
+def _compare_quantized(name: str, value: Any, wanted: Any) -> None:
+    if not wanted.is_quantized or str(value.dtype).removeprefix("tt.") != str(wanted.dtype).removeprefix(
+        "torch."
+    ):
+        raise AssertionError(f"another dtype\n{name}: {value.dtype}, PyTorch's is {wanted.dtype}")
+    of_channels = value.qscheme() is not tt.per_tensor_affine
+    if of_channels and len(value.q_per_channel_scales()) == 1:
+        return  # PyTorch's views take a single channel for no channels
+    if str(value.qscheme()).removeprefix("tt.") != str(wanted.qscheme()).removeprefix("torch."):
+        raise AssertionError(f"another scheme\n{name}: {value.qscheme()}, PyTorch's is {wanted.qscheme()}")
+    if not of_channels:
+        facts = [(x.q_scale(), x.q_zero_point()) for x in (value, wanted)]
+    else:  # without the dimension, which PyTorch's views miss
+        facts = [
+            (x.q_per_channel_scales().tolist(), x.q_per_channel_zero_points().tolist())
+            for x in (value, wanted)
+        ]
+    if repr(facts[0]) != repr(facts[1]):  # NaN is NaN
+        raise AssertionError(f"another quantizer\n{name}: {facts[0]}, PyTorch's is {facts[1]}")
+    mine, theirs = (np.asarray(x.int_repr().numpy()).astype(np.int64) for x in (value, wanted))
+    if mine.shape != theirs.shape:
+        raise AssertionError(f"another shape\n{name}: {mine.shape}, PyTorch's is {theirs.shape}")
+    # The tables of single precision end before 32 bits do.
+    wrong = abs(mine - theirs) > (abs(theirs) * 1e-6 if value.dtype is tt.qint32 else 0)
+    if wrong.any():
+        raise AssertionError(
+            f"other integers\n{name}: {mine[wrong][:4]}, PyTorch's are {theirs[wrong][:4]}; "
+            f"{wrong.sum()} of {wrong.size}"
+        )
 
 
 def either_infinite(found: Any, wanted: Any) -> Any:

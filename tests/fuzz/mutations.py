@@ -17,8 +17,8 @@ __all__ = ["MUTATIONS"]
 Mutation = Callable[[Draft, random.Random], None]
 
 DTYPES: Final = (
-    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
-    "complex128",
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex32",
+    "complex64", "complex128",
 )  # fmt: skip
 INTEGERS: Final = {
     "uint8": (0, 255), "int8": (-(2**7), 2**7 - 1), "int16": (-(2**15), 2**15 - 1), "int32": (-(2**31), 2**31 - 1),
@@ -373,6 +373,21 @@ def keyword(draft: Draft, chance: random.Random) -> None:
     )
     draft.kwargs[chance.choice(names)] = Names(chance.choice(WRONG))
     draft.patient = True
+
+
+# --- surroundings ---
+
+LIMITS: Final = (0, 1, 4096, 2**16, 2**20, 2**30)
+
+
+@mutation(2)
+def cached(draft: Draft, chance: random.Random) -> None:
+    """Another limit of the memory that is kept, and another one while the arguments are made."""
+    before, after = chance.choice(LIMITS), chance.choice(LIMITS)
+    draft.prelude.append(f"tt.cpu.set_cache_limit({before})")
+    leaf = drawn(draft, chance)
+    if leaf:
+        leaf.code = f"(tt.cpu.set_cache_limit({after}), {leaf.code})[1]"
 
 
 # --- targets ---

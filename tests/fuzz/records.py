@@ -14,6 +14,11 @@ __all__ = ["FUZZERS", "TURNS", "Record", "prepare", "program_of"]
 FUZZERS: Final[Mapping[str, str]] = {
     "operators": "calls of operators, in every form",
     "sequences": "calls that change what others made",
+    "quantized": "sequences of calls of quantized tensors",
+    "products": "products of matrices of odd sizes and strides",
+    "collectives": "collectives of two ranks, with tensors of all kinds",
+    "stores": "bytes for a server of keys, and for its clients",
+    "checkpoints": "checkpoints that are damaged, or mean harm",
     "schemas": "signatures and YAML files",
     "pickles": "pickles of tensors",
     "plugins": "plugins that break their promises",
@@ -21,8 +26,11 @@ FUZZERS: Final[Mapping[str, str]] = {
 """Name of a module of this folder -> its subject."""
 
 
-TURNS: Final[Mapping[str, int]] = {"operators": 10, "sequences": 2, "schemas": 2, "pickles": 1, "plugins": 1}
-"""How many of 16 programs are of each."""
+TURNS: Final[Mapping[str, int]] = {
+    "operators": 10, "sequences": 3, "quantized": 2, "products": 2, "collectives": 1, "stores": 1, "checkpoints": 1,
+    "schemas": 2, "pickles": 1, "plugins": 1,
+}  # fmt: skip
+"""How many of 24 programs are of each."""
 
 
 @dataclass(frozen=True)

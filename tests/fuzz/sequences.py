@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import tt
 from tests.fuzz.drafts import Program
+from tests.fuzz.mutations import LIMITS
 
 __all__ = ["program"]
 
 DTYPES: Final = (
     "float32", "float32", "float64", "float64", "int64", "int32", "uint8", "int8", "bool", "complex64", "complex128",
-    "float16", "bfloat16",
+    "complex32", "float16", "bfloat16",
 )  # fmt: skip
 SHAPES: Final = (
     (2, 3), (2, 3), (3, 2), (3,), (2,), (), (2, 3, 2), (2, 1, 3), (1, 3), (4, 6), (0, 3), (2, 0), (1,), (3, 3), (12,),
@@ -107,7 +108,8 @@ def program(
         drawn.backward()
     kept = [f"with step: {line}" for index, line in enumerate(drawn.lines) if index not in dropped]
     source = "\n".join([*drawn.made, *kept, ""])
-    text = f"import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\n{source}"
+    limits = "" if chance.random() < 0.7 else str(chance.sample(LIMITS, 3))
+    text = f"import tt\nfrom tests.fuzz.following import Steps\nstep = Steps({limits})\n{source}"
     parts = tuple(template for template in drawn.templates)
     comparison = f"follow({source!r}, globals())" if drawn.defined else ""
     return Program(text, parts, "sequence", comparison=comparison)

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import tt
+from tests.fuzz import checkpoints, collectives, stores
 from tests.fuzz.comparison import rounded_alike
 from tests.fuzz.differing import undefined
 from tests.fuzz.drafts import Program
+from tests.fuzz.following import Steps
 from tests.fuzz.known import KNOWN, Known
+from tests.fuzz.products import agrees
 from tests.fuzz.records import FUZZERS, Record, program_of
 from tests.fuzz.runs import Failure, Run, replay
 from tests.fuzz.sequences import Sequence
@@ -258,6 +261,96 @@ def test_random_programs_give_what_torch_gives():
     run.draw(seconds=60, programs=300)
     assert not run.failed, run.report()
     assert run.compared["agrees"] > 20 and "compared with PyTorch" in run.report()
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("pass", ""),
+        ("b = a.clone().fill_(1.0)", "other integers"),
+        ("b = tt.quantize_per_tensor(a.dequantize(), 0.25, 3, tt.quint8)", "another quantizer"),
+        ("b = tt.quantize_per_tensor(a.dequantize(), 0.5, 3, tt.qint8)", "another dtype"),
+        (
+            "b = tt.quantize_per_channel(a.dequantize(), tt.ones(2), tt.zeros(2), 0, tt.quint8)",
+            "another scheme",
+        ),
+        ("b = a.reshape(1, 2)", "another shape"),
+        ("c = 0.25", "another number"),
+    ],
+)
+def test_quantized_tensors_are_compared(change, problem):
+    pytest.importorskip("torch")
+    source = (
+        "a = tt.quantize_per_tensor(tt.tensor([0.5, 9.0]), 0.5, 3, tt.quint8)\n"
+        "with step: b = a.flip(0)\nwith step: c = a.q_scale()\n"
+    )
+    names = {}
+    head = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\n"
+    assert not verdict_of(head + source + change + "\n", names).failed
+    found = compare(f"follow_quantized({source!r}, globals())", names)
+    assert (found.kind, found.where) == (("different", problem) if problem else ("good", "agrees"))
+
+
+def test_a_wrong_element_of_a_product_is_found():
+    draw = np.random.default_rng(0)
+    for dtype in (tt.float32, tt.float64, tt.bfloat16, tt.complex64, tt.int32, tt.bool):
+        a, b = (tt.tensor(draw.integers(0, 9, shape)).to(dtype) for shape in ((5, 40), (40, 7)))
+        before = [x.numpy() for x in (a, b, a)]
+        right = a @ b if dtype is not tt.bool else (a.int() @ b.int()).bool()
+        agrees(right, "mk,kn->mn", False, 1, 1, before)
+        wrong = right.clone()
+        wrong[3, 4] = right[3, 4].logical_not() if dtype is tt.bool else right[3, 4] * 2 + 9
+        with pytest.raises(
+            AssertionError, match=r"1 of 35 elements are wrong|other integers|other truth values"
+        ):
+            agrees(wrong, "mk,kn->mn", False, 1, 1, before)
+        with pytest.raises(AssertionError, match="another shape"):
+            agrees(right[:4], "mk,kn->mn", False, 1, 1, before)
+
+
+def test_a_wrong_collective_is_found(monkeypatch):
+    step = ("all_reduce", "plain", "plain", "int32", "int32", "SUM", 0, False, 1)
+    collectives.run([step])
+    monkeypatch.setattr(collectives.dist, "all_reduce", lambda tensor, *args, **named: None)
+    with pytest.raises(AssertionError, match="all_reduce: other numbers"):
+        collectives.run([step])
+
+
+def test_a_checkpoint_that_reads_elsewhere_is_found(monkeypatch):
+    found = checkpoints.PROGRAM.format(
+        split=False,
+        loose=False,
+        changes="    (folder / 'rank-00000.safetensors').write_bytes(outside.read_bytes())",
+    )
+    monkeypatch.setattr(
+        "tt.distributed.checkpoint.reading.Reader.rows",
+        lambda self, chunk, entry: tt.full((chunk.end - chunk.first, *entry.shape[1:]), 666.0),
+    )
+    assert verdict_of(found).where == "numbers from outside of the folder"
+
+
+def test_a_server_that_ends_is_found(monkeypatch):
+    text = stores.SERVER.format(
+        count=1, greets=True, steps="    socks[0].sendall(pack(1, b'init/', b'many'))"
+    )
+    assert verdict_of(text).kind == "good"
+    text = text.replace("timeout=seconds)\n", "timeout=timedelta(seconds=0.2))\n")
+    stopped = text.replace("    served =", "    store._server.close()\n    served =")
+    assert verdict_of(stopped).kind == "refused", "an honest client is not served"
+
+
+def test_limits_of_kept_memory_take_turns():
+    before, met = tt.cpu.get_cache_limit(), []
+    try:
+        step = Steps((0, 4096))
+        for _ in range(3):
+            with step:
+                met.append(tt.cpu.get_cache_limit())
+    finally:
+        tt.cpu.set_cache_limit(before)
+    assert met == [0, 4096, 0]
 
 
 def test_differences_alone_fail_only_a_run_that_is_not_lenient():

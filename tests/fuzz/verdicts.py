@@ -72,10 +72,11 @@ class Verdict:
 def compare(text: str, names: dict[str, Any]) -> Verdict:
     """Run a comparison with PyTorch after its program, in the program's names; `where` says what came of it."""
     from tests.fuzz.comparison import check
-    from tests.fuzz.following import follow
+    from tests.fuzz.following import follow, follow_quantized
 
+    known = {"check": check, "follow": follow, "follow_quantized": follow_quantized}
     try:
-        return Verdict("good", eval(text, {**names, "check": check, "follow": follow}))
+        return Verdict("good", eval(text, {**names, **known}))
     except AssertionError as error:
         first, _, rest = str(error).partition("\n")
         return Verdict("different", first, rest)

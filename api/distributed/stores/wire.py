@@ -90,7 +90,7 @@ def size_of(head: bytes | bytearray) -> int:
 
 def unpack(body: bytes, most: int | None = None) -> tuple[int, Sequence[bytes]]:
     """Return what a message is, and its fields; raise FrameError where sizes do not fit, or for too many fields."""
-    fields = []
+    fields: list[bytes] = []
     at = 1
     while at < len(body):
         if at + SIZE.size > len(body):

@@ -139,3 +139,19 @@ def test_an_adaptive_mean_keeps_nan_in_its_windows() -> None:
 def test_an_error_says_what_is_wrong(call: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         call(tt.zeros(2, 3, 5, 4))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tt.ops._lp_pool(x, 2.0, [], None, False),
+        lambda x: tt.ops._lp_pool_backward(x, x, 2.0, [], None, False),
+        lambda x: tt.ops._fractional_max_pool(x, [], [], x),
+        lambda x: tt.ops._avg_unpool(x, [], [2], None, [0], False, True, None),
+        lambda x: tt.ops._adaptive_avg_unpool(x, []),
+    ],
+)
+def test_windows_without_dimensions_are_refused(call: Any) -> None:
+    for shape in ((4,), (3, 4)):
+        with pytest.raises(RuntimeError, match="no dimension to pool over"):
+            call(tt.ones(shape))

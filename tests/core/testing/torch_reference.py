@@ -126,6 +126,9 @@ def to_torch(value: Any) -> Any:
         array = as_array(value)
         if value.dtype is dtypes.bfloat16:  # bit by bit: a cast of PyTorch's may change the sign of NaN
             tensor = torch.from_numpy(array.copy().view(np.int16)).view(torch.bfloat16)
+        elif value.dtype is dtypes.complex32:
+            halves = np.ascontiguousarray(array).reshape(-1).view(np.float16).copy()
+            tensor = torch.from_numpy(halves).view(torch.complex32).reshape(array.shape)
         else:
             tensor = torch.from_numpy(array.copy())
         result = torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=tensor.dtype)
@@ -160,7 +163,8 @@ def to_arrays(value: Any) -> Any:
     """Return PyTorch's results as arrays."""
     if isinstance(value, torch.Tensor):
         found = value.detach().resolve_conj().resolve_neg()
-        return (found.float() if found.dtype is torch.bfloat16 else found).numpy()
+        wide = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}
+        return found.to(wide.get(found.dtype, found.dtype)).numpy()
     if isinstance(value, list | tuple):
         return [to_arrays(item) for item in value]
     return value

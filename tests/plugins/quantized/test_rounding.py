@@ -35,6 +35,21 @@ def test_a_scale_for_each_channel(dtype: str, axis: int, fractional: bool) -> No
 
 @pytest.mark.torch
 @pytest.mark.parametrize("dtype", LIMITS)
+@pytest.mark.parametrize("even", [True, False], ids=["exact", "rounded"])
+def test_numbers_between_two_multiples_of_the_scales_of_channels(dtype: str, even: bool) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    scales = np.array([0.5, 0.25, 2.0]) if even else rng.uniform(0.01, 2, 3)
+    x = (rng.integers(-80, 80, (3, 400)) * 0.5 * scales.astype(np.float32)[:, None]).astype(np.float32)
+    arguments = (x, scales, np.array([3, 8, 21]))
+    pair = [
+        lib.quantize_per_channel(*map(lib.tensor, arguments), 0, getattr(lib, dtype)) for lib in (tt, torch)
+    ]
+    assert_same(*pair)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", LIMITS)
 def test_what_the_dtype_does_not_hold(dtype: str) -> None:
     torch = pytest.importorskip("torch")
     values = [float("nan"), float("inf"), -float("inf"), 1e30, -1e30, 1e9, 0.0]
