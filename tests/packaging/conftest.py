@@ -68,8 +68,10 @@ MINIATURE = {
         #include "number.h"
         static PyObject *cpu_level(PyObject *self, PyObject *none) { return PyUnicode_FromString("level"); }
         static PyObject *number(PyObject *self, PyObject *none) { return PyLong_FromLong(NUMBER); }
+        static PyObject *set_num_threads(PyObject *self, PyObject *count) { Py_RETURN_NONE; }
         static PyMethodDef methods[] = {
-            {"cpu_level", cpu_level, METH_NOARGS, NULL}, {"number", number, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+            {"cpu_level", cpu_level, METH_NOARGS, NULL}, {"number", number, METH_NOARGS, NULL},
+            {"set_num_threads", set_num_threads, METH_O, NULL}, {NULL, NULL, 0, NULL}};
         static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_threads", NULL, -1, methods};
         PyMODINIT_FUNC PyInit__threads(void) { return PyModule_Create(&module); }
         """,
@@ -130,7 +132,8 @@ def make_miniature(project: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
     native = [f"backends/cpu/native/{name}.py" for name in ("build", "extensions", "loading")]
-    for name in ("pyproject.toml", "hatch_build.py", "LICENSE", "core/compiled.py", *native):
+    plain = ("pyproject.toml", "hatch_build.py", "LICENSE", "core/compiled.py", "backends/cpu/cores.py")
+    for name in (*plain, *native):
         shutil.copyfile(ROOT / name, project / name)
     return project
 
