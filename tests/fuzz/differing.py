@@ -26,7 +26,7 @@ PIVOTS: Final = "the factors of a singular matrix depend on which of equal pivot
 RANK: Final = "the results of a driver for a matrix without full rank are its own affair"
 
 DIFFERENT: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("as_strided", "as_strided_scatter"), STRIDED),
+    **dict.fromkeys(("as_strided", "as_strided_copy", "as_strided_scatter"), STRIDED),
     **dict.fromkeys(("kthvalue", "median.dim", "nanmedian.dim", "mode", "topk"), EQUALS),
     **dict.fromkeys(("var_mean", "std_mean"), INFINITE),
     **dict.fromkeys(
@@ -83,6 +83,9 @@ ACCEPTED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "gcd": lambda found, wanted: (found > 0) & (found == -wanted),
     # The power of zero: PyTorch takes the logarithm of complex numbers, also of zero and of infinities.
     **dict.fromkeys(("pow", "float_power"), lambda found, wanted: (found == 1) & np.isnan(wanted)),
+    # The inverse of a number that is almost zero is infinite, and PyTorch multiplies its logarithm by zero.
+    "special_modified_bessel_k1": lambda found, wanted: np.isposinf(found) & np.isnan(wanted),
+    "special_scaled_modified_bessel_k1": lambda found, wanted: np.isposinf(found) & np.isnan(wanted),
     # PyTorch's exponential overflows before the logarithm is taken.
     "soft_margin_loss": lambda found, wanted: np.isfinite(found) & np.isposinf(wanted),
     # Products of the other elements, and logarithms at zero: PyTorch divides by the element, NaN or zero.

@@ -171,6 +171,7 @@ class _Sequence:
             chance.choice(SCALES if strange else SCALES[:4]),
             chance.choice(POINTS[: 13 if strange else 4]),
         )
+        self.compared &= scale in SCALES[:6]  # others have no inverse, and integers that are left open
         axis = chance.randrange(len(shape)) if shape else 0
         if shape and chance.random() < 0.4:
             count = shape[axis]

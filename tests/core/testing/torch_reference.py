@@ -128,7 +128,9 @@ def to_torch(value: Any) -> Any:
             tensor = torch.from_numpy(array.copy().view(np.int16)).view(torch.bfloat16)
         elif value.dtype is dtypes.complex32:
             halves = np.ascontiguousarray(array).reshape(-1).view(np.float16).copy()
-            tensor = torch.from_numpy(halves).view(torch.complex32).reshape(array.shape)
+            parts = torch.from_numpy(halves).reshape(-1, 2)
+            tensor = torch.empty(array.shape, dtype=torch.complex32)
+            torch.view_as_real(tensor).copy_(parts.reshape(*array.shape, 2))
         else:
             tensor = torch.from_numpy(array.copy())
         result = torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=tensor.dtype)
@@ -153,8 +155,10 @@ def _overlaps(value: Any) -> bool:
 
 
 def widened(value: Any) -> Any:
-    """Return half precision as float32."""
+    """Return half precision as float32, and complex numbers of it as complex64."""
     if isinstance(value, torch.Tensor):
+        if value.dtype is torch.complex32:
+            return value.to(torch.complex64)
         return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
     return [widened(item) for item in value] if isinstance(value, list) else value
 
@@ -204,7 +208,7 @@ def torch_call(definition: Any, arguments: Any, to_torch: Callable[[Any], Any] =
     if definition.module == "fft" and isinstance(self, TensorBase) and not self.numel():
         return NotImplemented  # the library that PyTorch uses refuses what has no elements
     tensors = [value for value in arguments.values() if isinstance(value, TensorBase)]
-    half = {dtypes.float16, dtypes.bfloat16} & {t.dtype for t in tensors}
+    half = {dtypes.float16, dtypes.bfloat16, dtypes.complex32} & {t.dtype for t in tensors}
     # tt computes half precision in float32 throughout; PyTorch's CPU rounds some intermediate results and scalars.
     widen = (
         bool(half)
