@@ -112,8 +112,27 @@ def test_a_step_hides_no_more_than_it_computes():
             assert slower[1] <= total
 
 
+@pytest.mark.parametrize("parameters", [1e9, 5e10])
+@pytest.mark.parametrize("scheme", ["DDP", "FSDP"])
+def test_tokens_hide_the_bytes_whatever_the_size_of_the_model(scheme, parameters):
+    cluster = Cluster()
+    enough = cluster.operations_of_gpu / cluster.between.bandwidth
+    shares = []
+    for tokens in (enough / 2, enough * 1.05):
+        computing, _, waits = seconds_of_step(scheme, Training(parameters, 40, tokens), 512, cluster)
+        shares.append(waits / (computing + waits))
+    assert 0.35 < shares[0] < 0.55 and shares[1] < 0.1
+
+
 def test_the_table_has_a_row_for_each_number_of_gpus(capsys):
     assert main() == 0
     text = capsys.readouterr().out
     assert len(re.findall(r"^\| 4,096 \|", text, re.MULTILINE)) == 3
     assert "(too much)" in text
+
+
+def test_the_page_shows_what_the_model_says(request, capsys):
+    page = (request.config.rootpath / "docs" / "distributed-training.md").read_text(encoding="utf-8")
+    main()
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert [row for row in rows if row not in page] == []

@@ -133,6 +133,33 @@ def parallel(torch: Any, rank: int, size: int) -> dict[str, Any]:
     return found
 
 
+def compressed(torch: Any, power: Any, rank: int, size: int) -> list[Any]:
+    """Return the gradients of some steps with PowerSGD, which starts with the same matrices in both libraries."""
+    edge, width = 16, 2
+    model = torch.nn.Sequential(*(torch.nn.Linear(edge, edge) for _ in range(2))).double()
+    generator = np.random.default_rng(2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.from_numpy(generator.normal(size=tuple(parameter.shape)) * 0.4))
+    inputs = torch.from_numpy(generator.normal(size=(6, size, 4, edge)))
+    wrapped = torch.nn.parallel.DistributedDataParallel(model)
+    state = power.PowerSGDState(None, matrix_approximation_rank=width, start_powerSGD_iter=2)
+    wrapped.register_comm_hook(state, power.powerSGD_hook)
+    found = []
+    for step in range(6):
+        if step == 2:
+            first = torch.from_numpy(generator.normal(size=(1, edge, width)))
+            if torch.__name__ == "torch":  # both matrices in one tensor
+                both = torch.cat([first.flatten()] * 2)
+                state.p_memory_dict[0], state.q_memory_dict[0] = torch.zeros_like(both), both
+            else:
+                state.q_memory_dict[0] = [first, first.clone()]
+        model.zero_grad()
+        wrapped(inputs[step, rank]).square().mean().backward()
+        found.append([parameter.grad.tolist() for parameter in model.parameters()])
+    return found
+
+
 class _Keeping:
     """An optimizer whose gradients are not set to zero."""
 

@@ -14,6 +14,7 @@ import tt
 import tt.distributed as dist
 from tests.api.distributed import training
 from tests.api.distributed.programs import run
+from tt.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
 pytestmark = pytest.mark.torch
 
@@ -26,7 +27,9 @@ import training
 torch.set_num_threads(1)
 rank, size = int(sys.argv[1]), int(sys.argv[2])
 dist.init_process_group("gloo", store=dist.FileStore(sys.argv[3], size), rank=rank, world_size=size)
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 found = training.parallel(torch, rank, size)
+found["compressed"] = training.compressed(torch, powerSGD_hook, rank, size)
 with open(f"{sys.argv[3]}.{rank}", "w") as file:
     json.dump(found, file)
 dist.destroy_process_group()
@@ -49,7 +52,12 @@ def both(tmp_path_factory):
     errors = [each.communicate(timeout=120)[1] for each in running]
     assert [each.returncode for each in running] == [0, 0], errors
     theirs = [json.loads(path.with_suffix(f".{rank}").read_text()) for rank in range(2)]
-    return run(lambda: training.parallel(tt, dist.get_rank(), 2), 2), theirs
+    return run(ours, 2), theirs
+
+
+def ours():
+    rank = dist.get_rank()
+    return {**training.parallel(tt, rank, 2), "compressed": training.compressed(tt, powerSGD_hook, rank, 2)}
 
 
 @pytest.mark.parametrize("rank", range(2))
@@ -62,3 +70,11 @@ def test_losses_and_states_are_those_of_pytorch(both, name, rank):
         assert list(found["state"]) == list(expected["state"])
         for key, value in expected["state"].items():
             np.testing.assert_allclose(found["state"][key], value, rtol=1e-10, atol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("rank", range(2))
+def test_powersgd_gives_the_gradients_of_pytorch_with_feedback_and_a_warm_start(both, rank):
+    steps = zip(both[0][rank]["compressed"], both[1][rank]["compressed"], strict=True)
+    for step, (found, expected) in enumerate(steps):
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10, err_msg=f"step {step}")
