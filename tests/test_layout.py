@@ -23,8 +23,9 @@ PRODUCT: Final = ("core", "backends", "plugins", "cli", *(f"api/{name}" for name
 
 TESTED_ELSEWHERE: Final = {
     "api/distributed/{algorithms/ddp_comm_hooks/default_hooks,backend,call,checkpoint/layout,checkpoint/state_dict,checks,"
-    "derived,engines/mpi_world,engines/pmi,errors,fsdp/policies,fsdp/shard_group,fsdp/sharded_parameter,fsdp/wrap,"
-    "process_group,reducer,reductions,work}.py": "training, checkpoints and faults: tests/api/distributed, nn/parallel",
+    "derived,engines/meeting,engines/mpi_world,engines/nccl_libraries,engines/pmi,errors,"
+    "fsdp/policies,fsdp/shard_group,fsdp/sharded_parameter,fsdp/wrap,process_group,"
+    "reducer,reductions,work}.py": "training, checkpoints and faults: tests/api/distributed, nn/parallel",
     "api/distributions/*": "every distribution: test_against_torch.py and test_densities.py there",
     "api/nn/modules/*": "test_module.py, and every class against PyTorch's: test_module_db.py there",
     "api/optim/{_steps/*,ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (

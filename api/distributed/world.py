@@ -257,10 +257,7 @@ def init_process_group(
     made = ProcessGroup(
         "0", list(range(world_size)), world, engines, timeout, "default_pg", options=pg_options
     )
-    if device_id is not None:
-        made.bound_device_id = (
-            tt.device("cuda", device_id) if isinstance(device_id, int) else tt.device(device_id)
-        )
+    made.bind(device_id)
     made.engine(made.first_device)
     world.default = world.groups["0"] = made
     world.made = world.count = 1
