@@ -190,7 +190,7 @@ def _parts(
     for name, _, _, value in _leaves(state_dict):
         if isinstance(value, ShardedTensor | ShardedParameter):
             first, end = value.placement.of_rank(value.placement.rank)
-            if end > first:
+            if end > first and value.placement.is_first:
                 tensors[name] = value.to_local(), list(value.placement.shape), first, end
         elif isinstance(value, Tensor):
             writer = min(range(job.size), key=loads.__getitem__)
