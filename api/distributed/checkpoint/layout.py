@@ -46,8 +46,8 @@ class Index:
     tensors: dict[str, Entry]
     objects: str
 
-    def write(self, folder: Path) -> None:
-        """Write it, so that it survives a crash of the machine."""
+    def text(self) -> str:
+        """Return it as JSON."""
         tensors = {
             name: {
                 "dtype": entry.dtype,
@@ -56,23 +56,31 @@ class Index:
             }
             for name, entry in self.tensors.items()
         }
+        return json.dumps({"version": VERSION, "objects": self.objects, "tensors": tensors}, indent=1)
+
+    def write(self, folder: Path) -> None:
+        """Write it, so that it survives a crash of the machine."""
         with open(folder / INDEX, "w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, "objects": self.objects, "tensors": tensors}, file, indent=1)
+            file.write(self.text())
             file.flush()
             os.fsync(file.fileno())
 
     @classmethod
     def read(cls, folder: Path) -> Index:
-        """Read it.
+        """Read it."""
+        return cls.parse((folder / INDEX).read_text(encoding="utf-8", errors="replace"), str(folder / INDEX))
+
+    @classmethod
+    def parse(cls, text: str, path: str) -> Index:
+        """Read it from its text.
 
         Raises
         ------
         CheckpointError
             It is damaged, or of a later version.
         """
-        path = folder / INDEX
         try:
-            found: Any = json.loads(path.read_text(encoding="utf-8"))
+            found: Any = json.loads(text)
             if found["version"] != VERSION:
                 raise CheckpointError(
                     f"{path}: this checkpoint has version {found['version']}, tt reads {VERSION}"

@@ -114,8 +114,8 @@ def fully_shard(
     mp_policy : MixedPrecisionPolicy, optional
         The dtypes.
     offload_policy : OffloadPolicy, optional
-        `CPUOffloadPolicy` keeps the parts in the memory of the CPU; whole parameters, and what is computed with them, stay on
-        the module's device, for which and for the CPU the group has engines.
+        `CPUOffloadPolicy` keeps the parts in the memory of the CPU; whole parameters, and results, stay on the
+        module's device, for which and for the CPU the group has engines.
     ignored_params : set of Parameter, optional
         Those that stay whole; nothing averages their gradients.
 
