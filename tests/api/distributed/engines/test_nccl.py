@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from datetime import timedelta
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -335,9 +337,31 @@ def test_without_a_gpu_the_error_says_so(monkeypatch):
         dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
 
 
-def test_without_a_binding_the_error_says_what_to_install(monkeypatch):
-    import sys
+def test_nccl4py_serves_before_cupys_binding(monkeypatch):
+    core = ModuleType("nccl.core")
+    core.NcclInvalid = type("NcclInvalid", (Exception,), {})
+    bindings = ModuleType("nccl.bindings.nccl")
+    bindings.NCCLError = NcclError
+    package = ModuleType("nccl")
+    package.core = core
+    cupys = ModuleType("cupy_backends.cuda.libs.nccl")
+    cupys.NcclError = NcclError
+    libraries = ModuleType("cupy_backends.cuda.libs")
+    libraries.nccl = cupys
+    for module in (package, core, bindings, cupys, libraries):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(sys.modules, "nccl.bindings", ModuleType("nccl.bindings"))
+    found = nccl_libraries.library()
+    assert isinstance(found, Nccl4pyLibrary) and found.core is core
+    assert found.errors == (core.NcclInvalid, NcclError)
+    monkeypatch.setitem(sys.modules, "nccl", None)
+    for name in ("cupy_backends", "cupy_backends.cuda"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    found = nccl_libraries.library()
+    assert isinstance(found, CupyLibrary) and found.module is cupys
 
+
+def test_without_a_binding_the_error_says_what_to_install(monkeypatch):
     for name in ("nccl", "cupy_backends.cuda.libs"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(dist.DistBackendError, match=r"pip install 'tt-tensor\[nccl12\]'"):
