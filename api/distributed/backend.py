@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Protocol, Self
@@ -180,6 +180,16 @@ class Backend(ABC):
         if self.rank not in ranks:
             return None
         return type(self).create(store, list(ranks).index(self.rank), len(ranks), timeout)
+
+    # --- devices whose work is queued -----------------------------------------------------------------------------
+
+    def mark(self) -> object:
+        """Note what the calling thread has given its device so far; called in the thread that calls the operation."""
+        return None
+
+    def after(self, mark: object, steps: Generator[Pending, None, Any], ordered: bool) -> Any:
+        """Return steps that run after what was noted; ``ordered`` says whether they are those of a collective."""
+        return steps
 
     # --- the end --------------------------------------------------------------------------------------------------
 

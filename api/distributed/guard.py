@@ -34,11 +34,12 @@ from tt.distributed.errors import (
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 
-__all__ = ["Guard", "Left", "Trouble", "leave", "reason_of"]
+__all__ = ["Guard", "Left", "Trouble", "leave", "leave_behind", "reason_of"]
 
 _RECORD: Final = struct.Struct("<QqIIiiIIq")
 """Sequence number, elements, name, dtype, root, reduction, checksum, and twelve bytes for later."""
 _REPORTS_WITHIN: Final = 1.5  # seconds for which ranks wait for the reports of others
+_PROMPTLY: Final = 1.0  # seconds for an answer of the store to what does not wait, before it counts as gone
 
 _LONGEST_REASON: Final = 300
 _CONSEQUENCES: Final = tuple(
@@ -86,7 +87,8 @@ class _Posted:
         self._until = time.monotonic() + _REPORTS_WITHIN
 
     def test(self) -> bool:
-        return time.monotonic() > self._until or self._store.check(self._keys)
+        with self._store.promptly(_PROMPTLY):
+            return time.monotonic() > self._until or self._store.check(self._keys)
 
     def cancel(self) -> None:
         pass
@@ -97,10 +99,17 @@ def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> No
     first = reason.partition("\n")[0]
     reason = first if len(first) <= _LONGEST_REASON else f"{first[:_LONGEST_REASON]}..."
     try:
-        store.compare_set(f"left/{rank}", b"", json.dumps({"reason": reason, "sequences": sequences}))
-        store.set("left", b"1")
+        with store.promptly(_PROMPTLY):
+            store.compare_set(f"left/{rank}", b"", json.dumps({"reason": reason, "sequences": sequences}))
+            store.set("left", b"1")
     except (DistError, OSError):
         pass
+
+
+def leave_behind(store: Store, rank: int) -> None:
+    """Let the store say that a rank has ended where the rank itself cannot: it was killed, or is cut off."""
+    reason = "ended without a word: it was killed, or has lost its connection to the store"
+    store.leave_behind({f"left/{rank}": json.dumps({"reason": reason, "sequences": {}}), "left": b"1"})
 
 
 def reason_of(error: BaseException) -> str:
@@ -187,12 +196,15 @@ class Guard:
     def watch(self, call: Call) -> BaseException | None:
         """Look in the store whether another rank has failed or left; called from time to time by what waits."""
         try:
-            if self.store.check(["trouble"]):
-                return Trouble()
-            if self.job.check(["asked"]):  # a rank has failed in some group, and says where the others are
-                self._say_where(call)
-            if self.job.check(["left"]):
-                return self._who_left(call)
+            with self.job.promptly(_PROMPTLY):
+                if self.store.check(["trouble"]):
+                    return Trouble()
+                if self.job.check(
+                    ["asked"]
+                ):  # a rank has failed in some group, and says where the others are
+                    self._say_where(call)
+                if self.job.check(["left"]):
+                    return self._who_left(call)
         except (DistError, OSError):
             pass  # the store's server may end before the last operation does, which the engine reports if it matters
         return None
@@ -215,11 +227,12 @@ class Guard:
     def failed(self, call: Call, cause: BaseException, seconds: float) -> Generator[Pending, None, DistError]:
         """Return the error of an operation that has expired, or whose peer has failed, with what each rank does."""
         try:
-            self._say_where(call)
-            self.job.set("asked", b"1")
-            if isinstance(cause, Trouble):  # it may have failed because of a rank that left
-                cause = self._who_left(call) or cause
-            self.store.set("trouble", b"1")
+            with self.job.promptly(_PROMPTLY):
+                self._say_where(call)
+                self.job.set("asked", b"1")
+                if isinstance(cause, Trouble):  # it may have failed because of a rank that left
+                    cause = self._who_left(call) or cause
+                self.store.set("trouble", b"1")
             reports = tuple((yield from self._reports("stopped", call)))
         except (DistError, OSError) as error:
             return DistTimeoutError(
@@ -247,15 +260,17 @@ class Guard:
         """Tell the others that this rank's engine has failed, so that they do not wait until the timeout."""
         try:
             what = f"{call} (failed: {str(error).partition(chr(10))[0]})"
-            self.store.set(f"stopped/{self.rank}", json.dumps([call.sequence or 0, what, call.place]))
-            self.store.set("trouble", b"1")
+            with self.store.promptly(_PROMPTLY):
+                self.store.set(f"stopped/{self.rank}", json.dumps([call.sequence or 0, what, call.place]))
+                self.store.set("trouble", b"1")
         except (DistError, OSError):
             pass  # the engine's own error is the one to report
 
     def _reports(self, key: str, call: Call) -> Generator[Pending, None, list[RankReport]]:
         """Post what this rank is at, wait a little for the others, and return what all of them have posted."""
         keys = [f"{key}/{rank}" for rank in range(len(self.ranks))]
-        self.store.set(keys[self.rank], json.dumps([call.sequence or 0, str(call), call.place]))
+        with self.store.promptly(_PROMPTLY):
+            self.store.set(keys[self.rank], json.dumps([call.sequence or 0, str(call), call.place]))
         yield _Posted(self.store, keys)
         found = []
         for rank, posted in enumerate(keys):

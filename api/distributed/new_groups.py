@@ -115,7 +115,7 @@ def new_group(
     made = ProcessGroup(
         name, members, world, engines, timeout, group_desc or "undefined", started, pg_options
     )
-    made.bound_device_id = device_id
+    made.bind(parent.bound_device_id if device_id is None else device_id)
     made.engine(made.first_device)
     world.groups[name] = made
     return made

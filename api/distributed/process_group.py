@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import tt
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
 from tt.distributed.debug_level import DebugLevel, get_debug_level
@@ -129,12 +131,20 @@ class ProcessGroup:
         with self._creating:
             if device not in self._engines:
                 shared = next((d for d in self._engines if self.engine_names[d] == name), None)
-                self._engines[device] = self._engines[shared] if shared else self._connected(name)
+                self._engines[device] = self._engines[shared] if shared else self._connected(name, device)
         return self._engines[device]
 
-    def _connected(self, name: str) -> Backend:
+    def _connected(self, name: str, device: str) -> Backend:
         store = PrefixStore(f"engine/{name}", self.store)
-        return engine_class(name).create(store, self.rank(), self.size(), self.timeout, self._options)
+        bound = self.bound_device_id
+        indexed = bound is not None and bound.type == device and bound.index is not None
+        with tt.get_device_module(bound).device(bound) if indexed else nullcontext():
+            return engine_class(name).create(store, self.rank(), self.size(), self.timeout, self._options)
+
+    def bind(self, device: Any) -> None:
+        """Let engines that are connected later use a device: one, its name, or a number of CUDA's."""
+        if device is not None:
+            self.bound_device_id = tt.device("cuda", device) if isinstance(device, int) else tt.device(device)
 
     def split_engine(self, ranks: list[int], name: str, timeout: timedelta) -> Backend | None:
         """Connect some ranks of this group by its first engine; all ranks call it, and the others get None."""
@@ -204,7 +214,7 @@ class ProcessGroup:
             record = self._recorder.start(self._name, self.rank(), call)
             if get_debug_level() is DebugLevel.DETAIL:
                 _log.info("rank %s, group %s: %s at %s", self._world.rank, self._name, call, call.place)
-            steps = self._steps(call, engine, body, seconds, record)
+            steps = self._steps(call, engine, body, seconds, record, engine.mark())
             watch = partial(self.guard.watch, call) if self.size() > 1 else None
             operation = Operation(str(call), steps, seconds, self, ordered, watch, result)
             world.progress.submit(operation, async_op)
@@ -224,13 +234,14 @@ class ProcessGroup:
         body: Callable[[Backend], Steps],
         seconds: float,
         record: FlightRecord,
+        mark: object,
     ) -> Steps:
         """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
         try:
             self._check_usable()  # an earlier operation may have failed while this one was waiting for it
             if call.sequence is not None and self.guard.enabled:
                 yield from self.guard.agree(engine, call)
-            source = yield from body(engine)
+            source: int | None = yield from engine.after(mark, body(engine), call.sequence is not None)
         except (Expired, Trouble, Left) as cause:
             error = yield from self.guard.failed(call, cause, seconds)
             self._failed(record, error)

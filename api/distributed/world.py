@@ -15,7 +15,7 @@ from typing import Any, Final
 import tt
 from tt.distributed.engines.names import by_device
 from tt.distributed.errors import DistError
-from tt.distributed.guard import leave, reason_of
+from tt.distributed.guard import leave, leave_behind, reason_of
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Progress
 from tt.distributed.recorder import FlightRecord, FlightRecorder
@@ -254,13 +254,12 @@ def init_process_group(
     world.guarded = os.environ.get(_GUARD, "1") != "0" if guard is None else guard
     world.progress.name = f"rank {rank}"
     world.backend = backend
+    if world_size > 1:
+        leave_behind(store, rank)
     made = ProcessGroup(
         "0", list(range(world_size)), world, engines, timeout, "default_pg", options=pg_options
     )
-    if device_id is not None:
-        made.bound_device_id = (
-            tt.device("cuda", device_id) if isinstance(device_id, int) else tt.device(device_id)
-        )
+    made.bind(device_id)
     made.engine(made.first_device)
     world.default = world.groups["0"] = made
     world.made = world.count = 1

@@ -59,13 +59,27 @@ def test_every_script_is_valid(page):
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
-def test_the_manifest_is_valid_and_its_ports_and_names_fit(page):
-    (text,) = blocks(page, "yaml")
-    service, job = yaml.safe_load_all(text)
-    assert (service["kind"], job["kind"]) == ("Service", "Job")
-    pod = job["spec"]["template"]["spec"]
-    assert service["spec"]["selector"]["job-name"] == job["metadata"]["name"]
-    options = next(parse_args(words) for words in commands(page) if "--master-addr=train-0.train" in words)
-    assert options.host == f"{job['metadata']['name']}-0.{pod['subdomain']}"
-    assert options.port == service["spec"]["ports"][0]["port"]
-    assert options.max_nodes == job["spec"]["completions"] == job["spec"]["parallelism"]
+def test_the_agents_of_slurm_are_one_on_each_machine_and_meet_at_the_first(page):
+    (script,) = [script for script in blocks(page, "sh") if "srun tt run" in script]
+    assert "--ntasks-per-node=1\n" in script
+    (words,) = [words for words in commands(page) if "--rdzv-endpoint=$first:29500" in words]
+    options = parse_args(words)
+    assert (options.host, options.port, options.run_id) == ("$first", 29500, "2")
+    assert options.min_nodes == options.max_nodes == 2  # what stands for the variables
+
+
+def test_manifests_are_valid_and_their_ports_and_names_fit(page):
+    found = [each for text in blocks(page, "yaml") for each in yaml.safe_load_all(text)]
+    service, *jobs = found
+    assert [each["kind"] for each in found] == ["Service", "Job", "Job"]
+    assert service["spec"]["clusterIP"] == "None"  # a text: without an address of its own
+    assert service["spec"]["selector"]["job-name"] == jobs[0]["metadata"]["name"]
+    for job in jobs:
+        pod = job["spec"]["template"]["spec"]
+        assert pod["subdomain"] == service["metadata"]["name"]
+        name = f"{job['metadata']['name']}-0.{pod['subdomain']}"
+        (options,) = [parse_args(words) for words in commands(page) if name in " ".join(words)]
+        assert options.host == name
+        assert options.port == service["spec"]["ports"][0]["port"]
+        assert options.max_nodes == job["spec"]["completions"] == job["spec"]["parallelism"]
+        assert job["spec"]["completionMode"] == "Indexed"  # which gives pods their names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ __all__ = ["INDEX", "CheckpointError", "Chunk", "Entry", "Index", "complete", "d
 
 INDEX = "index.json"
 VERSION = 1
+WRITING = re.compile(r"data-[0-9a-f]{12}/")
 _DIMENSIONS = 64
 _LARGEST = 1 << 62
 
@@ -49,8 +51,8 @@ class Index:
     tensors: dict[str, Entry]
     objects: str
 
-    def write(self, folder: Path) -> None:
-        """Write it, so that it survives a crash of the machine."""
+    def text(self) -> str:
+        """Return it as JSON."""
         tensors = {
             name: {
                 "dtype": entry.dtype,
@@ -59,31 +61,42 @@ class Index:
             }
             for name, entry in self.tensors.items()
         }
+        return json.dumps({"version": VERSION, "objects": self.objects, "tensors": tensors}, indent=1)
+
+    def write(self, folder: Path) -> None:
+        """Write it, so that it survives a crash of the machine."""
         with open(folder / INDEX, "w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, "objects": self.objects, "tensors": tensors}, file, indent=1)
+            file.write(self.text())
             file.flush()
             os.fsync(file.fileno())
 
     @classmethod
     def read(cls, folder: Path) -> Index:
-        """Read it.
+        """Read it from a folder; raise what `parse` raises."""
+        path = folder / INDEX
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{path}: the index of this checkpoint cannot be read: {error}") from error
+        return cls.parse(data, str(path))
+
+    @classmethod
+    def parse(cls, data: bytes, path: str) -> Index:
+        """Read it from its bytes.
 
         Raises
         ------
         CheckpointError
             It is damaged, of a later version, or names a file that is not in its folder.
         """
-        path = folder / INDEX
         try:
-            found: Any = json.loads(path.read_text(encoding="utf-8"))
+            found: Any = json.loads(data)
             if found["version"] != VERSION:
                 raise CheckpointError(
                     f"{path}: this checkpoint has version {str(found['version'])[:40]}, tt reads {VERSION}"
                 )
             tensors = {name: _entry(name, entry) for name, entry in found["tensors"].items()}
             return cls(tensors, _file_name(found["objects"]))
-        except OSError as error:
-            raise CheckpointError(f"{path}: the index of this checkpoint cannot be read: {error}") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(
                 f"{path}: the index of this checkpoint is damaged: {type(error).__name__}: {str(error)[:200]}"
@@ -117,8 +130,14 @@ def _entry(name: str, entry: Mapping[str, Any]) -> Entry:
 
 
 def _file_name(name: Any) -> str:
-    """Return the name of a file; raise ValueError unless it is in the folder of the checkpoint."""
-    if not isinstance(name, str) or name in ("", ".", "..") or not {"/", "\\", "\0"}.isdisjoint(name):
+    """Return the name of a file; raise ValueError unless it is in the folder of the checkpoint.
+
+    In an object store, it is in the folder ``data-...`` of one writing.
+    """
+    if not isinstance(name, str):
+        raise ValueError(f"{str(name)[:80]!r} is not the name of a file in its folder")
+    last = name.removeprefix(prefix.group()) if (prefix := WRITING.match(name)) else name
+    if last in ("", ".", "..") or not {"/", "\\", "\0"}.isdisjoint(last):
         raise ValueError(f"{str(name)[:80]!r} is not the name of a file in its folder")
     os.fsencode(name)  # a name that no file can have is a UnicodeEncodeError, which is a ValueError
     return name

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import tt
 from tt import Tensor
 from tt.distributed.checkpoint.layout import CheckpointError, Chunk, Entry
-from tt.utils.safetensors import load_file
+from tt.distributed.checkpoint.places import Place
 
 __all__ = ["Reader"]
 
@@ -20,12 +18,12 @@ class Reader:
 
     Parameters
     ----------
-    folder : Path
-        The folder; an index has no names of files elsewhere.
+    place : Place
+        Where they are; an index has no names of files elsewhere.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self._files: dict[str, dict[str, Tensor]] = {}
 
     def objects(self, file: str) -> Mapping[str, Any]:
@@ -39,13 +37,11 @@ class Reader:
             It is damaged.
         """
         try:
-            found = tt.load(self.folder / file, weights_only=True)
+            found = self.place.load_objects(file)
         except OSError as error:
             raise self._unreadable(file, error) from error
         if not isinstance(found, Mapping):
-            raise CheckpointError(
-                f"{self.folder / file}: it holds {type(found).__name__}, not values by name"
-            )
+            raise CheckpointError(f"{self.place}/{file}: it holds {type(found).__name__}, not values by name")
         return found
 
     def rows(self, chunk: Chunk, entry: Entry) -> Tensor:
@@ -58,10 +54,10 @@ class Reader:
         CorruptFileError
             It is damaged.
         """
-        path = self.folder / chunk.file
+        path = f"{self.place}/{chunk.file}"
         if chunk.file not in self._files:
             try:
-                self._files[chunk.file] = load_file(path, mmap=True)
+                self._files[chunk.file] = self.place.load_tensors(chunk.file)
             except OSError as error:
                 raise self._unreadable(chunk.file, error) from error
         found = self._files[chunk.file].get(chunk.name)
@@ -80,5 +76,5 @@ class Reader:
 
     def _unreadable(self, file: str, error: OSError) -> CheckpointError:
         return CheckpointError(
-            f"{self.folder / file}: a file of this checkpoint cannot be read: {error.strerror or error}"
+            f"{self.place}/{file}: a file of this checkpoint cannot be read: {error.strerror or error}"
         )

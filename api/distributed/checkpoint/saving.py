@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import tt
 from tt import Tensor
 from tt.distributed import collectives, objects, ranks, world
-from tt.distributed.checkpoint import layout
 from tt.distributed.checkpoint.layout import CheckpointError, Chunk, Entry, Index
+from tt.distributed.checkpoint.places import Place, place_of
 from tt.distributed.checkpoint.reading import Reader
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
-from tt.utils.safetensors import save_file
 
 __all__ = ["async_save", "load", "save"]
 
@@ -40,7 +38,8 @@ def save(
     state_dict : mapping
         Tensors, `ShardedTensor` objects, and what `tt.save` saves otherwise, also in dicts and lists of dicts.
     checkpoint_id : str or os.PathLike
-        The folder, on a file system that all ranks see.
+        The folder, on a file system that all ranks see; or a URL of an object store that fsspec reaches
+        (``s3://bucket/step-1``, ``memory://step-1``), whose index is written last.
     process_group : ProcessGroup, optional
         The ranks; by default all, or this process alone where there is no group.
     no_dist : bool
@@ -62,7 +61,7 @@ def save(
     ['index.json', 'objects.tt', 'rank-00000.safetensors']
     """
     job = _Job(process_group, no_dist)
-    _write(job, *_parts(state_dict, job), Path(checkpoint_id))
+    _write(job, *_parts(state_dict, job), place_of(checkpoint_id))
 
 
 def async_save(
@@ -85,7 +84,7 @@ def async_save(
     tensors, others = _parts(state_dict, job)
     copies = {name: (part.clone(), *rest) for name, (part, *rest) in tensors.items()}
     pool = ThreadPoolExecutor(1, thread_name_prefix="tt-checkpoint")
-    future = pool.submit(job.world.run, _write, job, copies, others, Path(checkpoint_id))
+    future = pool.submit(job.world.run, _write, job, copies, others, place_of(checkpoint_id))
     pool.shutdown(wait=False)
     return future
 
@@ -107,7 +106,7 @@ def load(
     state_dict : dict
         As to `save`, with the tensors to be filled.
     checkpoint_id : str or os.PathLike
-        The folder.
+        The folder, or a URL as to `save`.
     process_group, no_dist
         As to `save`.
 
@@ -130,9 +129,9 @@ def load(
     >>> state
     {'x': tensor([0, 1, 2]), 'epoch': 7}
     """
-    folder = layout.find(Path(checkpoint_id))
-    index = Index.read(folder)
-    reader = Reader(folder)
+    place = place_of(checkpoint_id)
+    index = place.index()
+    reader = Reader(place)
     others = reader.objects(index.objects)
     copies: list[tuple[Tensor, Tensor]] = []
     values: list[tuple[Any, Any, Any]] = []
@@ -142,7 +141,7 @@ def load(
         elif name in others:
             values.append((holder, key, others[name]))
         else:
-            raise CheckpointError(f"{folder}: this checkpoint has no {name!r}")
+            raise CheckpointError(f"{place}: this checkpoint has no {name!r}")
     # Nothing is changed before all of it is known to be there.
     for rows, saved in copies:
         rows.copy_(saved)
@@ -200,7 +199,7 @@ def _parts(
     for name, _, _, value in _leaves(state_dict):
         if isinstance(value, ShardedTensor | ShardedParameter):
             first, end = value.placement.of_rank(value.placement.rank)
-            if end > first:
+            if end > first and value.placement.is_first:
                 tensors[name] = value.to_local(), list(value.placement.shape), first, end
         elif isinstance(value, Tensor):
             writer = min(range(job.size), key=loads.__getitem__)
@@ -214,20 +213,20 @@ def _parts(
 
 
 def _write(
-    job: _Job, tensors: dict[str, tuple[Tensor, list[int], int, int]], others: dict[str, Any], folder: Path
+    job: _Job, tensors: dict[str, tuple[Tensor, list[int], int, int]], others: dict[str, Any], folder: Place
 ) -> None:
     error: BaseException | None = None
-    place: Path | None = None
+    started: str | None = None
     if job.rank == 0:
         try:
-            layout.discard(folder)
-            place = layout.staging(folder)
-        except OSError as failure:
+            started = folder.begin()
+        except Exception as failure:
             error = failure
-    place = job.share(place)[0]
+    started = job.share(started)[0]
     entries: dict[str, Any] = {}
     file = f"rank-{job.rank:05d}.safetensors"
-    if place is not None:
+    kept = ""
+    if started is not None:
         try:
             owned: set[int] = set()
             written = {}
@@ -239,36 +238,47 @@ def _write(
                     part = part.clone() if memory in owned else part
                     owned.add(memory)
                 written[name] = part
-                entries[name] = [str(part.dtype).rpartition(".")[2], shape, [file, name, first, end]]
-            save_file(written, place / file)
+                entries[name] = [str(part.dtype).rpartition(".")[2], shape, [name, first, end]]
+            file = folder.save_tensors(started, file, written)
+            for entry in entries.values():
+                entry[2].insert(0, file)
             if job.rank == 0:
-                tt.save(others, place / _OBJECTS)
-        except (OSError, RuntimeError, TypeError, ValueError) as failure:
+                kept = folder.save_objects(started, _OBJECTS, others)
+        except Exception as failure:  # object stores raise what they like; the other ranks must hear of it
             error = failure
-    found = job.share((entries, None if error is None else f"{type(error).__name__}: {error}"))
+    found = job.share((entries, _text_of(error)))
     failed = [(rank, text) for rank, (_, text) in enumerate(found) if text is not None]
-    if not failed and job.rank == 0 and place is not None:
-        index = Index({}, _OBJECTS)
-        for of_rank, _ in found:
-            for name, (dtype, shape, chunk) in of_rank.items():
-                index.tensors.setdefault(name, Entry(dtype, shape)).chunks.append(Chunk(*chunk))
-        index.write(place)
-        layout.complete(place, folder)
-    elif failed and job.rank == 0 and place is not None:
-        shutil.rmtree(place, ignore_errors=True)
-    job.meet()
+    if not failed:
+        if job.rank == 0 and started is not None:
+            index = Index({}, kept)
+            for of_rank, _ in found:
+                for name, (dtype, shape, chunk) in of_rank.items():
+                    index.tensors.setdefault(name, Entry(dtype, shape)).chunks.append(Chunk(*chunk))
+            try:
+                folder.complete(started, index)
+            except Exception as failure:
+                error = failure
+        failed = [(rank, text) for rank, text in enumerate(job.share(_text_of(error))) if text is not None]
     if failed:
+        if job.rank == 0 and started is not None:
+            with suppress(Exception):  # the first failure is the one to report
+                folder.give_up(started)
+        job.meet()
         rank, text = failed[0]
         raise CheckpointError(
             f"{folder}: rank {rank} could not write its part of the checkpoint: {text}"
         ) from error
 
 
+def _text_of(error: BaseException | None) -> str | None:
+    return None if error is None else f"{type(error).__name__}: {error}"
+
+
 def _copies(name: str, target: Tensor, index: Index, reader: Reader) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the rows that a tensor has, in parts, each with what the checkpoint has for them."""
     entry = index.tensors.get(name)
     if entry is None:
-        raise CheckpointError(f"{reader.folder}: this checkpoint has no tensor {name!r}")
+        raise CheckpointError(f"{reader.place}: this checkpoint has no tensor {name!r}")
     if isinstance(target, ShardedTensor | ShardedParameter):
         shape = target.placement.shape
         first, end = target.placement.of_rank(target.placement.rank)
@@ -278,7 +288,7 @@ def _copies(name: str, target: Tensor, index: Index, reader: Reader) -> Iterator
         end = target.shape[0] if target.ndim else 1
     if tuple(entry.shape) != shape:
         raise CheckpointError(
-            f"{reader.folder}: {name!r} has the shape {entry.shape} in this checkpoint, and {list(shape)} here"
+            f"{reader.place}: {name!r} has the shape {entry.shape} in this checkpoint, and {list(shape)} here"
         )
     rows = to.reshape(end - first, *shape[1:]) if not shape else to
     filled = 0
@@ -289,4 +299,4 @@ def _copies(name: str, target: Tensor, index: Index, reader: Reader) -> Iterator
             yield rows[low - first : high - first], saved[low - chunk.first : high - chunk.first]
             filled += high - low
     if filled < end - first:
-        raise CheckpointError(f"{reader.folder}: rows of {name!r} are missing in this checkpoint")
+        raise CheckpointError(f"{reader.place}: rows of {name!r} are missing in this checkpoint")

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from tt.distributed.engines.meeting import meet
 from tt.distributed.engines.pmi import PMIServer
-from tt.distributed.errors import DistBackendError, DistStoreError, DistTimeoutError
+from tt.distributed.errors import DistBackendError
 from tt.distributed.stores import PrefixStore, Store
 
 __all__ = ["MPIWorld", "mpi_module", "share"]
@@ -63,7 +64,7 @@ class MPIWorld:
         mpi = mpi_module()
         launched = mpi.Is_initialized() or any(variable in os.environ for variable in _LAUNCHED)
         # MPI would wait for ever for who does not come.
-        _meet(PrefixStore("before", store), rank, size, timeout)
+        meet(PrefixStore("before", store), rank, size, timeout, "mpi")
         if mpi.Is_initialized():
             name = "launched"
         elif launched:
@@ -82,7 +83,7 @@ class MPIWorld:
                     "PMI-1. Start the program with its mpiexec, or use MPICH: pip install mpich"
                 )
         mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
-        _meet(PrefixStore("after", store), rank, size, timeout)
+        meet(PrefixStore("after", store), rank, size, timeout, "mpi")
         if mpi.COMM_WORLD.Get_size() == size:
             _remove_shared_names()
         _started.append(cls(mpi, name))
@@ -164,16 +165,3 @@ def _remove_shared_names() -> None:
             _, _, path = line.partition("/dev/shm/")
             if path.startswith("mpich_shm"):
                 Path("/dev/shm", path.removesuffix(" (deleted)")).unlink(missing_ok=True)
-
-
-def _meet(store: Store, rank: int, size: int, timeout: timedelta) -> None:
-    """Wait until all ranks are here."""
-    store.set(str(rank), b"here")
-    try:
-        store.wait([str(other) for other in range(size)], timeout)
-    except DistStoreError as error:
-        missing = [str(other) for other in range(size) if not store.check([str(other)])]
-        raise DistTimeoutError(
-            f"mpi: rank {rank} waited {timeout.total_seconds():g} s for rank{'s' * (len(missing) > 1)} "
-            f"{', '.join(missing)} of {size} to start"
-        ) from error

@@ -18,7 +18,7 @@ _IN_TREE: Final = {
 }
 _ALIASES: Final = {"gloo": "mpi"}
 _REQUIRES: Final = {"mpi": ("mpi4py",), "nccl": ("nccl", "cupy")}
-_INSTALL: Final = {"mpi": "pip install tt-tensor[mpi]", "nccl": "pip install tt-tensor[cuda12]"}
+_INSTALL: Final = {"mpi": "pip install tt-tensor[mpi]", "nccl": "pip install tt-tensor[nccl12]"}
 _DEVICES: Final = ("cpu", "cuda")
 _registered: dict[str, type[Backend]] = {}
 

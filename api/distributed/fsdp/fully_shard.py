@@ -9,7 +9,7 @@ from typing import Any
 import tt
 from tt import Tensor
 from tt.distributed import collectives, world
-from tt.distributed.fsdp.policies import MixedPrecisionPolicy
+from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from tt.distributed.fsdp.shard_group import ShardGroup
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter
 from tt.nn import Module
@@ -92,7 +92,7 @@ def fully_shard(
     reshard_after_forward: bool | None = None,
     shard_placement_fn: Any = None,
     mp_policy: MixedPrecisionPolicy | None = None,
-    offload_policy: Any = None,
+    offload_policy: OffloadPolicy | None = None,
     ignored_params: set[Tensor] | None = None,
 ) -> Any:
     """Divide the parameters of a module, less those of inner modules that are sharded already, among ranks.
@@ -105,13 +105,17 @@ def fully_shard(
     module : Module
         The module; its class becomes a subclass of itself and `FSDPModule`.
     mesh : DeviceMesh, optional
-        A mesh of one dimension; by default all ranks.
+        A mesh of one dimension; by default all ranks.  With two, parameters are divided along the second, and the
+        ranks along the first have the same parts.
     reshard_after_forward : bool, optional
         Whether parameters are freed after forward and gathered again in backward; by default so.
-    shard_placement_fn, offload_policy : optional
+    shard_placement_fn : optional
         Not served.
     mp_policy : MixedPrecisionPolicy, optional
         The dtypes.
+    offload_policy : OffloadPolicy, optional
+        `CPUOffloadPolicy` keeps the parts in the memory of the CPU; whole parameters, and results, stay on the
+        module's device, for which and for the CPU the group has engines.
     ignored_params : set of Parameter, optional
         Those that stay whole; nothing averages their gradients.
 
@@ -140,24 +144,33 @@ def fully_shard(
     ----------
     Y. Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", 2023.
     """
-    for name, value in (("shard_placement_fn", shard_placement_fn), ("offload_policy", offload_policy)):
-        if value is not None:
-            raise NotImplementedError(f"fully_shard(): {name} is not served")
+    if shard_placement_fn is not None:
+        raise NotImplementedError("fully_shard(): shard_placement_fn is not served")
+    if offload_policy is not None and not isinstance(offload_policy, OffloadPolicy):
+        raise TypeError(f"fully_shard(): expected an OffloadPolicy, got {type(offload_policy).__name__}")
     if not isinstance(module, Module):
         raise ValueError(f"fully_shard(): expected a Module, got {type(module).__name__}")
     if isinstance(module, FSDPModule):
         raise ValueError("fully_shard(): the module has been sharded already")
     if isinstance(module, tt.nn.ModuleList | tt.nn.ModuleDict):
         raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
-    if mesh is not None and mesh.ndim != 1:
-        raise ValueError(f"fully_shard expects a 1D DeviceMesh but got {mesh}")
-    group = world.default_group() if mesh is None else mesh.get_group()
+    if mesh is not None and mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    replicas = None
+    if mesh is None:
+        group = world.default_group()
+    elif mesh.ndim == 1:
+        group = mesh.get_group()
+    else:
+        replicas, group = mesh.get_group(0), mesh.get_group(1)
     shards = ShardGroup(
         module,
         group,
         mp_policy or MixedPrecisionPolicy(),
         True if reshard_after_forward is None else bool(reshard_after_forward),
         set(ignored_params or ()),
+        replicas,
+        offload_policy if isinstance(offload_policy, CPUOffloadPolicy) else None,
     )
     kind = type(module)
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import tt
 from tt import Tensor
-from tt.distributed import collectives, world
+from tt.distributed import collectives, new_groups, world
 from tt.distributed.fsdp.fully_shard import FSDPModule, clip_grad_norm_, fully_shard
-from tt.distributed.fsdp.policies import MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
+from tt.distributed.fsdp.policies import (
+    CPUOffload,
+    CPUOffloadPolicy,
+    MixedPrecision,
+    MixedPrecisionPolicy,
+    ShardingStrategy,
+)
 from tt.nn import Module
 
 __all__ = ["FullyShardedDataParallel"]
+
+_HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 
 
 class FullyShardedDataParallel(Module):
@@ -25,12 +34,15 @@ class FullyShardedDataParallel(Module):
     ----------
     module : Module
         The module.
-    process_group : ProcessGroup, optional
-        The ranks; by default all.
+    process_group : ProcessGroup or tuple of two, optional
+        The ranks; by default all.  For hybrid strategies the ranks among which parameters are divided, and those that
+        have the same parts; by default the ranks of a machine (``LOCAL_WORLD_SIZE``) and those with one local rank.
     sharding_strategy : ShardingStrategy, optional
-        ``FULL_SHARD`` (the default) or ``SHARD_GRAD_OP``.
-    cpu_offload, backward_prefetch, param_init_fn : optional
-        `cpu_offload` and `param_init_fn` are not served; parameters are always gathered ahead.
+        By default ``FULL_SHARD``; ``NO_SHARD`` is not served.
+    cpu_offload : CPUOffload, optional
+        Whether parts are kept in the memory of the CPU.
+    backward_prefetch, param_init_fn : optional
+        `param_init_fn` is not served; parameters are always gathered ahead.
     auto_wrap_policy : callable or iterable of type, optional
         ``policy(module=, recurse=, nonwrapped_numel=)`` says whether an inner module is sharded by itself; or their
         classes.
@@ -47,7 +59,7 @@ class FullyShardedDataParallel(Module):
     ignored_states : iterable of Parameter or Module, optional
         What stays whole.
     device_mesh : DeviceMesh, optional
-        A mesh of one dimension, instead of `process_group`.
+        A mesh of one dimension, or of two for hybrid strategies, instead of `process_group`.
 
     Raises
     ------
@@ -88,22 +100,26 @@ class FullyShardedDataParallel(Module):
         device_mesh: Any = None,
     ) -> None:
         super().__init__()
-        for name, value in (("cpu_offload", cpu_offload), ("param_init_fn", param_init_fn)):
-            if value is not None and getattr(value, "offload_params", True):
-                raise NotImplementedError(f"FullyShardedDataParallel(): {name} is not served")
+        if param_init_fn is not None:
+            raise NotImplementedError("FullyShardedDataParallel(): param_init_fn is not served")
+        if cpu_offload is not None and not isinstance(cpu_offload, CPUOffload):
+            raise TypeError(
+                f"FullyShardedDataParallel(): cpu_offload must be a CPUOffload, got {type(cpu_offload).__name__}"
+            )
+        offload = CPUOffloadPolicy() if cpu_offload is not None and cpu_offload.offload_params else None
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
-        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+        if strategy is ShardingStrategy.NO_SHARD:
             raise NotImplementedError(f"FullyShardedDataParallel(): {strategy} is not served")
         if process_group is not None and device_mesh is not None:
             raise ValueError("Cannot pass both process_group and device_mesh at the same time.")
-        self.process_group = device_mesh.get_group() if device_mesh is not None else process_group
-        if self.process_group is None:
-            self.process_group = world.default_group()
+        mesh = _mesh(strategy in _HYBRID, process_group, device_mesh)
+        self.process_group = mesh.get_group(mesh.ndim - 1)
         if device_id is not None:
             module = module.to(tt.device("cuda", device_id) if isinstance(device_id, int) else device_id)
         if sync_module_states:
             for tensor in module.state_dict().values():
-                collectives.broadcast(tensor, group_src=0, group=self.process_group)
+                for dim in reversed(range(mesh.ndim)):
+                    collectives.broadcast(tensor, group_src=0, group=mesh.get_group(dim))
         precision = mixed_precision or MixedPrecision()
         if precision.buffer_dtype is not None:
             for inner in module.modules():
@@ -111,17 +127,18 @@ class FullyShardedDataParallel(Module):
                     if buffer is not None and buffer.is_floating_point():
                         inner._buffers[name] = buffer.to(precision.buffer_dtype)
         whole = _ignored(ignored_modules, ignored_states)
-        reshard = strategy is ShardingStrategy.FULL_SHARD
+        reshard = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
 
         def shard(chosen: Module, root: bool) -> None:
             casts = precision.cast_root_forward_inputs if root else precision.cast_forward_inputs
             fully_shard(
                 chosen,
-                mesh=_Line(self.process_group),
+                mesh=mesh,
                 reshard_after_forward=reshard,
                 mp_policy=MixedPrecisionPolicy(
                     precision.param_dtype, precision.reduce_dtype, cast_forward_inputs=casts
                 ),
+                offload_policy=offload,
                 ignored_params=whole,
             )
 
@@ -233,16 +250,43 @@ class FullyShardedDataParallel(Module):
         set_optimizer_state_dict(_inner(model), optim, optim_state_dict)
 
 
-class _Line:
-    """A mesh of one dimension over a group that is there already."""
+class _Groups:
+    """A mesh over groups that are there already."""
 
-    ndim = 1
+    def __init__(self, *groups: Any) -> None:
+        self._groups = groups
+        self.ndim = len(groups)
 
-    def __init__(self, group: Any) -> None:
-        self._group = group
+    def get_group(self, dim: int = 0) -> Any:
+        return self._groups[dim]
 
-    def get_group(self) -> Any:
-        return self._group
+
+def _mesh(hybrid: bool, group: Any, mesh: Any) -> Any:
+    """Return the groups among whose ranks parameters are divided, for hybrid strategies after the one of the copies."""
+    if mesh is not None:
+        if hybrid and mesh.ndim != 2:
+            raise ValueError(f"Expected device_mesh to have ndim=2 but got {mesh.ndim}")
+        return mesh
+    if not hybrid:
+        if isinstance(group, tuple):
+            raise ValueError("FullyShardedDataParallel(): a tuple of groups is for hybrid strategies")
+        return _Groups(world.default_group() if group is None else group)
+    if isinstance(group, tuple) and len(group) == 2:
+        return _Groups(group[1], group[0])
+    if group is not None:
+        raise ValueError(
+            "FullyShardedDataParallel(): hybrid strategies take a tuple of two groups, (sharded, replicated)"
+        )
+    count = world.default_group().size()
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", count))
+    if local < 1 or count % local:
+        raise ValueError(
+            f"FullyShardedDataParallel(): LOCAL_WORLD_SIZE={local} does not divide {count} ranks"
+        )
+    rows = [list(range(first, first + local)) for first in range(0, count, local)]
+    sharded, _ = new_groups.new_subgroups_by_enumeration(rows)
+    copies, _ = new_groups.new_subgroups_by_enumeration([list(row) for row in zip(*rows, strict=True)])
+    return _Groups(copies, sharded)
 
 
 def _inner(model: Any) -> Any:

@@ -1,4 +1,4 @@
-"""In which dtypes sharded modules compute and communicate."""
+"""How modules are sharded: what is divided, in which dtypes they compute and communicate, and where parts are kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-__all__ = ["MixedPrecision", "MixedPrecisionPolicy", "ShardingStrategy"]
+__all__ = [
+    "CPUOffload", "CPUOffloadPolicy", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,37 @@ class MixedPrecisionPolicy:
     reduce_dtype: Any = None
     output_dtype: Any = None
     cast_forward_inputs: bool = True
+
+
+@dataclass(frozen=True)
+class OffloadPolicy:
+    """Keeps the parts of `fully_shard` where the parameters were."""
+
+
+@dataclass(frozen=True)
+class CPUOffloadPolicy(OffloadPolicy):
+    """Keeps the parts of `fully_shard`, their gradients and so the optimizer's state in the memory of the CPU.
+
+    Attributes
+    ----------
+    pin_memory : bool
+        Whether the memory is pinned where modules compute on a GPU, which makes copies faster.
+    """
+
+    pin_memory: bool = True
+
+
+@dataclass
+class CPUOffload:
+    """Whether a `FullyShardedDataParallel` keeps its parts in the memory of the CPU.
+
+    Attributes
+    ----------
+    offload_params : bool
+        Parameters and their gradients.
+    """
+
+    offload_params: bool = False
 
 
 @dataclass
@@ -61,7 +94,8 @@ class ShardingStrategy(Enum):
     """What of a module is divided among ranks.
 
     ``FULL_SHARD`` frees parameters after forward and gathers them again in backward; ``SHARD_GRAD_OP`` keeps them until
-    backward has ended.  The others of PyTorch are not served.
+    backward has ended.  ``HYBRID_SHARD`` and ``_HYBRID_SHARD_ZERO2`` do the same within groups of ranks (by default the
+    ranks of a machine), and the groups have the same parameters.  ``NO_SHARD`` is not served.
     """
 
     FULL_SHARD = auto()

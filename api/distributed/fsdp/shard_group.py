@@ -10,8 +10,8 @@ import tt
 from tt import Tensor
 from tt.autograd import Function
 from tt.autograd.graph import saved_tensors_hooks
-from tt.distributed import exchanging, gathering, ranks
-from tt.distributed.fsdp.policies import MixedPrecisionPolicy
+from tt.distributed import collectives, exchanging, gathering, ranks
+from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
 from tt.nn import Module
 
@@ -81,14 +81,26 @@ class ShardGroup:
         Whether parameters are freed after forward.
     ignored : set of Parameter
         Those that stay whole.
+    replicas : ProcessGroup, optional
+        Ranks with the same parts, one from each group that shares a copy of the parameters.
+    offload : CPUOffloadPolicy, optional
+        Whether parts are kept in the memory of the CPU.
     """
 
     def __init__(
-        self, module: Module, group: Any, policy: MixedPrecisionPolicy, reshard: bool, ignored: set[Tensor]
+        self,
+        module: Module,
+        group: Any,
+        policy: MixedPrecisionPolicy,
+        reshard: bool,
+        ignored: set[Tensor],
+        replicas: Any = None,
+        offload: CPUOffloadPolicy | None = None,
     ) -> None:
-        self.group, self.policy, self.reshard = group, policy, reshard
+        self.group, self.policy, self.reshard, self.replicas = group, policy, reshard, replicas
         self.size = ranks.get_world_size(group)
-        self.divisor: float = self.size
+        self.divisor: float = self.size * (1 if replicas is None else ranks.get_world_size(replicas))
+        self._device: Any = None  # where the whole parameters are
         self.syncs = True
         self.run = Pass()
         self._places: list[list[_Place]] = []
@@ -100,7 +112,8 @@ class ShardGroup:
                     continue
                 if parameter not in made:
                     made[parameter] = len(self.parameters)
-                    self.parameters.append(ShardedParameter.of(parameter, group))
+                    self.parameters.append(ShardedParameter.of(parameter, group, replicas, offload))
+                    self._device = parameter.device
                     self._places.append([])
                 self._places[made[parameter]].append(_Place(inner, name))
                 inner._parameters[name] = self.parameters[made[parameter]]
@@ -118,6 +131,7 @@ class ShardGroup:
         if self._under_way is not None or self._gathered is not None or not self.parameters:
             return
         flat = tt.cat([padded(p.to_local(), p.placement).to(self._dtype(p)) for p in self.parameters])
+        flat = flat.to(self._device)
         found = flat.new_empty(self.size * flat.numel())
         work = gathering.all_gather_into_tensor(found, flat, group=self.group, async_op=True)
         self._under_way = found, work
@@ -175,8 +189,10 @@ class ShardGroup:
         given = tt.cat(rows, dim=1).div_(self.divisor)
         part = given.new_empty(given.shape[1])
         exchanging.reduce_scatter_tensor(part, given.reshape(-1), group=self.group)
+        if self.replicas is not None:
+            collectives.all_reduce(part, group=self.replicas)
         return [
-            piece[: parameter.numel()].reshape(parameter.shape).to(parameter.dtype)
+            piece[: parameter.numel()].reshape(parameter.shape).to(parameter.device, parameter.dtype)
             for parameter, piece in zip(self.parameters, part.split(self._lengths()), strict=True)
         ]
 

@@ -9,6 +9,7 @@ from typing import Any
 import tt
 from tt import Tensor
 from tt.distributed import gathering, ranks
+from tt.distributed.fsdp.policies import CPUOffloadPolicy
 from tt.nn import Parameter
 
 __all__ = ["Placement", "ShardedParameter", "ShardedTensor", "padded", "whole"]
@@ -24,10 +25,13 @@ class Placement:
         The ranks.
     shape : tuple of int
         The shape of the whole.
+    replicas : ProcessGroup, optional
+        The ranks that keep the same rows as this one.
     """
 
     group: Any
     shape: tuple[int, ...]
+    replicas: Any = None
 
     @property
     def rows(self) -> int:
@@ -48,6 +52,11 @@ class Placement:
     def rank(self) -> int:
         """The rank of this process in the group."""
         return ranks.get_rank(self.group)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this rank is the first of those that keep the same rows."""
+        return self.replicas is None or ranks.get_rank(self.replicas) == 0
 
     def part(self, tensor: Tensor) -> Tensor:
         """Return this rank's rows of the whole."""
@@ -101,10 +110,17 @@ class ShardedParameter(_Part, Parameter):
     """
 
     @classmethod
-    def of(cls, parameter: Tensor, group: Any) -> ShardedParameter:
+    def of(
+        cls, parameter: Tensor, group: Any, replicas: Any = None, offload: CPUOffloadPolicy | None = None
+    ) -> ShardedParameter:
         """Return this rank's part of a parameter that all ranks have whole."""
-        placement = Placement(group, tuple(parameter.shape))
-        made = cls(placement.part(parameter).clone(), requires_grad=parameter.requires_grad)
+        placement = Placement(group, tuple(parameter.shape), replicas)
+        part = placement.part(parameter).clone()
+        if offload is not None:
+            part = part.cpu()
+            if offload.pin_memory and parameter.device.type == "cuda":
+                part = part.pin_memory()
+        made = cls(part, requires_grad=parameter.requires_grad)
         made.placement = placement
         return made
 

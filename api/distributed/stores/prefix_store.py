@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import Self
 
@@ -58,6 +59,14 @@ class PrefixStore(Store):
     def set_timeout(self, timeout: timedelta) -> None:
         """Set how long `get` and `wait` wait by default, here and in the underlying store."""
         self._store.set_timeout(timeout)
+
+    def leave_behind(self, values: Mapping[str, str | bytes]) -> bool:
+        """Let keys be set when this process has ended, if the underlying store finds that out."""
+        return self._store.leave_behind({f"{self._prefix}/{key}": value for key, value in values.items()})
+
+    def promptly(self, seconds: float) -> AbstractContextManager[None]:
+        """Return a context in which requests fail soon, see `Store.promptly`."""
+        return self._store.promptly(seconds)
 
     def _key(self, key: str) -> str:
         key_bytes(key)

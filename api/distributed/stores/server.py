@@ -49,7 +49,7 @@ class Connection:
     It has one request at a time, so it holds one message and one answer at most.
     """
 
-    __slots__ = ("deadline", "greeted", "incoming", "outgoing", "socket", "waiting", "waits_until")
+    __slots__ = ("deadline", "greeted", "incoming", "outgoing", "socket", "waiting", "waits_until", "will")
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
@@ -59,6 +59,7 @@ class Connection:
         self.waiting: Waiting | None = None
         self.waits_until = 0.0
         self.deadline: float | None = time.monotonic() + PATIENCE
+        self.will: Sequence[bytes] = ()  # keys and values to be set when it ends
 
 
 class StoreServer:
@@ -179,6 +180,9 @@ class StoreServer:
         self._selector.unregister(connection.socket)
         connection.socket.close()
         self._listen(True)
+        if not self.closing:
+            for key, value in zip(connection.will[::2], connection.will[1::2], strict=True):
+                self._table.compare_set(key, b"", value)
 
     def _attend(self, connection: Connection, events: int) -> None:
         if connection not in self._connections:
@@ -357,6 +361,9 @@ class StoreServer:
                     lambda: pack(Status.OK, table.pop(key) or b""),
                     table.queues.__contains__,
                 )
+            case Op.WILL, *several if len(several) % 2 == 0:
+                connection.will = several
+                self._send(connection, pack(Status.OK))
             case _:
                 self._reply(connection, lambda: pack(Status.OK, *self._now(kind, fields)))
 

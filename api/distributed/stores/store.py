@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any, Self
 
@@ -149,6 +150,20 @@ class Store(ABC):
         if come == world_size:
             self.set(f"{key}/last_member", "1")
         self.wait([f"{key}/last_member"], self.timeout if timeout is None else timeout)
+
+    def leave_behind(self, values: Mapping[str, str | bytes]) -> bool:
+        """Let keys be set that are not there yet when this process has ended, however it ends, or cannot be reached.
+
+        Returns
+        -------
+        bool
+            Whether the store finds that out; a `TCPStore` does.
+        """
+        return False
+
+    def promptly(self, seconds: float) -> AbstractContextManager[None]:
+        """Return a context in which requests of this thread that need not wait fail after some seconds."""
+        return nullcontext()
 
     def queue_push(self, key: str, value: str | bytes) -> None:
         """Put a value at the end of a queue."""

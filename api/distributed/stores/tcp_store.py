@@ -8,9 +8,10 @@ import select
 import socket
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from threading import Lock, RLock
+from threading import Lock, RLock, local
 from typing import Final, Self
 
 from tt.distributed.errors import DistNetworkError, DistStoreError, QueueEmptyError
@@ -21,6 +22,8 @@ from tt.distributed.stores.wire import GREETING, SIZE, FrameError, Op, Status, f
 
 __all__ = ["TCPStore"]
 
+WAITING: Final = frozenset({Op.GET, Op.WAIT, Op.POP, Op.JOINED})
+"""Requests whose answers may come late."""
 GRACE: Final = 10.0
 """Seconds after a timeout in which the server must have said that it has passed."""
 COUNTING: Final = (Op.ADD, Op.JOIN, Op.NUM_KEYS, Op.QUEUE_LEN)
@@ -45,6 +48,8 @@ class Client:
         self._idle: list[socket.socket] = []
         self._lock = Lock()
         self._pid = os.getpid()
+        self._will: socket.socket | None = None  # a connection whose end says that this process has ended
+        self._thread = local()
 
     @property
     def name(self) -> str:
@@ -55,14 +60,47 @@ class Client:
         """Close what is idle."""
         with self._lock:
             idle, self._idle = self._idle, []
+            if self._will is not None:
+                idle.append(self._will)
+                self._will = None
         for sock in idle:
             sock.close()
+
+    @contextmanager
+    def promptly(self, seconds: float) -> Iterator[None]:
+        """Let requests of this thread that need not wait fail after some seconds."""
+        before = getattr(self._thread, "seconds", None)
+        self._thread.seconds = seconds
+        try:
+            yield
+        finally:
+            self._thread.seconds = before
+
+    def leave_behind(self, seconds: float, *fields: bytes) -> None:
+        """Make a connection at whose end the server sets keys that are not there."""
+        sock = self._connect(seconds)
+        try:
+            sock.sendall(pack(Op.WILL, *fields))
+            self._receive(sock, size_of(self._receive(sock, SIZE.size)))
+        except OSError as error:
+            sock.close()
+            raise DistNetworkError(
+                f"TCPStore: lost the connection to the server at {self.name}: {error}"
+            ) from error
+        with self._lock:
+            earlier, self._will = self._will, sock
+        if earlier is not None:
+            earlier.close()
 
     def request(self, seconds: float, kind: Op, *fields: bytes) -> tuple[int, Sequence[bytes]]:
         """Send a request, and return its answer; raise DistNetworkError where none comes in time."""
         message = pack(kind, *fields)
+        limit = seconds + GRACE
+        prompt = getattr(self._thread, "seconds", None)
+        if prompt is not None and kind not in WAITING:
+            seconds = limit = prompt
         sock = self._connection(seconds)
-        sock.settimeout(seconds + GRACE)
+        sock.settimeout(limit)
         try:
             sock.sendall(message)
             head = self._receive(sock, SIZE.size)
@@ -71,7 +109,7 @@ class Client:
         except TimeoutError:
             sock.close()
             raise DistNetworkError(
-                f"TCPStore: the server at {self.name} does not answer for {seconds + GRACE:g} s"
+                f"TCPStore: the server at {self.name} does not answer for {limit:g} s"
             ) from None
         except (OSError, FrameError) as error:
             sock.close()
@@ -280,7 +318,7 @@ class TCPStore(Store):
 
     def _ask(self, kind: Op, *fields: bytes, timeout: timedelta | None = None) -> Sequence[bytes]:
         seconds = seconds_of(self.timeout if timeout is None else timeout)
-        if kind in (Op.GET, Op.WAIT, Op.POP, Op.JOINED):
+        if kind in WAITING:
             fields = (b"%d" % round(1000 * seconds), *fields)
         status, answer = self._client.request(seconds, kind, *fields)
         if status == Status.TIMEOUT:
@@ -356,6 +394,16 @@ class TCPStore(Store):
     def queue_len(self, key: str) -> int:
         """Return how many values a queue has; 0 where it does not exist."""
         return int(self._ask(Op.QUEUE_LEN, name(key))[0])
+
+    def leave_behind(self, values: Mapping[str, str | bytes]) -> bool:
+        """Let keys be set that are not there yet when this process has ended, or its connection has."""
+        fields = [field for key, value in values.items() for field in (name(key), value_bytes(value))]
+        self._client.leave_behind(seconds_of(self.timeout), *fields)
+        return True
+
+    def promptly(self, seconds: float) -> AbstractContextManager[None]:
+        """Return a context in which requests of this thread that need not wait fail after some seconds."""
+        return self._client.promptly(seconds)
 
     def has_extended_api(self) -> bool:
         """Return True."""

@@ -52,6 +52,7 @@ class Op(IntEnum):
     LIST = 14
     JOIN = 15
     JOINED = 16
+    WILL = 17
 
 
 class Status(IntEnum):

@@ -323,7 +323,8 @@ class Registry(DefinitionTable, RegistrationScopes):
         """
         found = self.backends.get((device_type, layout))
         if found is None and device_type in _CORE_BACKENDS and layout == "strided":
-            self._add_backend(object_named(_CORE_BACKENDS[device_type])(), TT_SOURCE)
+            with suppress(DuplicateRegistrationError):  # another thread has been faster
+                self._add_backend(object_named(_CORE_BACKENDS[device_type])(), TT_SOURCE)
             found = self.backends.get((device_type, layout))
         if found is None:
             plugins().activate("device", device_type)
@@ -344,7 +345,8 @@ class Registry(DefinitionTable, RegistrationScopes):
         found = self.layers.get(name)
         if found is None:
             if name in _CORE_LAYERS:
-                self._add_layer(object_named(_CORE_LAYERS[name])(), TT_SOURCE)
+                with suppress(DuplicateRegistrationError):  # another thread has been faster
+                    self._add_layer(object_named(_CORE_LAYERS[name])(), TT_SOURCE)
             else:
                 plugins().activate("layer", name)
             found = self.layers.get(name)

@@ -16,7 +16,7 @@ import tt.distributed as dist
 from tt.distributed import ReduceOp
 from tt.distributed.fsdp import FullyShardedDataParallel
 from tt.distributed.optim import ZeroRedundancyOptimizer
-from tt.distributed.stores import FileStore
+from tt.distributed.stores import FileStore, TCPStore
 from tt.nn.parallel import DistributedDataParallel
 
 DTYPES = (
@@ -196,8 +196,10 @@ def fault(kind, rank):
 
 def start(file, rank, size, timeout):
     """Join the default group."""
+    kind, _, port = file.partition("tcp:")
+    store = FileStore(file, size) if kind else TCPStore("localhost", int(port))
     dist.init_process_group(
-        "mpi", store=FileStore(file, size), rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
+        "mpi", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=timeout)
     )
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tt.distributed.stores import TCPStore
+
 pytestmark = pytest.mark.mpi4py
 mpi4py = pytest.importorskip("mpi4py")
 
@@ -45,9 +47,9 @@ def environment():
     return {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
-def outcomes(program, folder, size, timeout=TIMEOUT, within=60.0):
+def outcomes(program, folder, size, timeout=TIMEOUT, within=60.0, file=None):
     """Run ranks without mpiexec; return the exit status and the output of each."""
-    file = folder / "store"
+    file = file or folder / "store"
     ranks = [
         subprocess.Popen(
             [sys.executable, str(PROGRAM), program, str(file), str(rank), str(size), str(timeout)],
@@ -132,6 +134,17 @@ def test_a_rank_that_fails_ends_all_within_the_timeout_and_is_named(kind, tmp_pa
     for status, text in found[:2]:
         assert status == 3, text
         assert_mentions(text, kind)
+
+
+def test_a_killed_rank_is_known_to_be_dead_long_before_the_timeout(tmp_path):
+    server = TCPStore("localhost", 0, is_master=True)
+    start = time.monotonic()
+    found = outcomes("killed", tmp_path, 3, timeout=40, file=f"tcp:{server.port}")
+    assert time.monotonic() - start < 20
+    assert found[2][0] == -signal.SIGKILL
+    for status, text in found[:2]:
+        assert status == 3, text
+        assert re.search("cannot end: rank 2 ended without a word: it was killed", text), text
 
 
 def assert_mentions(text, kind):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import json
+
 import numpy as np
 import pytest
 
 import tt
 import tt.distributed as dist
+from tests.backends.cuda.devices import fake_cuda
 from tt import nn
+from tt.distributed import checkpoint
+from tt.distributed.checkpoint.state_dict import get_model_state_dict
 from tt.distributed.engines.threads import run_threads
 from tt.distributed.fsdp import (
+    CPUOffloadPolicy,
     FSDPModule,
     MixedPrecisionPolicy,
     ShardedParameter,
@@ -92,6 +99,68 @@ def test_a_trajectory_is_that_of_one_process_on_the_whole_batch(size, reshard):
     expected = wholes(trained(made(), tt.from_numpy(DATA)))
     for found in run_threads(lambda: wholes(trained(sharded(reshard_after_forward=reshard), part())), size):
         assert_same(found, expected)
+
+
+@pytest.mark.parametrize("reshard", [True, False])
+def test_copies_on_a_mesh_of_two_dimensions_train_as_one_process(reshard, tmp_path):
+    expected = wholes(trained(made(), tt.from_numpy(DATA)))
+
+    def run():
+        mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+        model = trained(sharded(mesh=mesh, reshard_after_forward=reshard), part())
+        checkpoint.save({"model": get_model_state_dict(model)}, checkpoint_id=tmp_path / "step")
+        loaded = sharded(mesh=mesh)
+        state = {"model": get_model_state_dict(loaded)}
+        checkpoint.load(state, checkpoint_id=tmp_path / "step")
+        return tuple(model.head.weight.shape), wholes(model), wholes(loaded)
+
+    for shape, found, loaded in run_threads(run, 4):
+        assert shape == (4, 8)
+        assert_same(found, expected)
+        assert_same(loaded, expected)
+    index = json.loads((tmp_path / "step" / "index.json").read_text())
+    rows = index["tensors"]["model.head.weight"]["chunks"]
+    assert sorted(chunk[2:] for chunk in rows) == [[0, 4], [4, 8]]  # the copies write nothing
+
+
+def test_gradients_of_copies_are_averaged_over_all_ranks_and_clipped_once():
+    expected = wholes(trained(made(), tt.from_numpy(DATA), nn.utils.clip_grad_norm_))
+
+    def run():
+        mesh = dist.init_device_mesh("cpu", (2, 2))
+        return wholes(trained(sharded(mesh=mesh), part(), clip_grad_norm_))
+
+    for found in run_threads(run, 4):
+        assert_same(found, expected, 1e-7)
+
+
+def test_offloaded_parts_and_gradients_are_on_the_cpu_and_the_model_computes_on_its_device():
+    def train(model, device):
+        optimizer = tt.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(3):
+            optimizer.zero_grad()
+            x = tt.arange(6.0).reshape(2, 3).to(device) / (step + 1)
+            output = model(x)
+            output.square().sum().backward()
+            optimizer.step()
+        return output.device.type
+
+    alone = nn.Linear(3, 4)
+    start = copy.deepcopy(alone.state_dict())
+    train(alone, "cpu")
+
+    def run():
+        model = nn.Linear(3, 4)
+        model.load_state_dict(start)
+        fully_shard(model.to("cuda"), offload_policy=CPUOffloadPolicy())
+        device = train(model, "cuda")
+        return device, {(p.device.type, p.grad.device.type) for p in model.parameters()}, wholes(model)
+
+    with fake_cuda():
+        results = run_threads(run, 2)
+    for device, places, found in results:
+        assert device == "cuda" and places == {("cpu", "cpu")}
+        assert_same(found, [p.detach().numpy() for p in alone.parameters()], 1e-5)
 
 
 def test_gradients_are_clipped_by_the_norm_over_all_ranks():
@@ -188,8 +257,13 @@ def test_what_cannot_be_sharded_is_refused():
         model = fully_shard(nn.Linear(1, 1))
         with pytest.raises(ValueError, match="sharded already"):
             fully_shard(model)
-        with pytest.raises(NotImplementedError, match="offload_policy"):
-            fully_shard(nn.Linear(1, 1), offload_policy=object())
+        with pytest.raises(NotImplementedError, match="shard_placement_fn"):
+            fully_shard(nn.Linear(1, 1), shard_placement_fn=print)
+        with pytest.raises(TypeError, match="expected an OffloadPolicy, got bool"):
+            fully_shard(nn.Linear(1, 1), offload_policy=True)
+        mesh = dist.init_device_mesh("cpu", (1, 1, 1), mesh_dim_names=("a", "b", "c"))
+        with pytest.raises(ValueError, match="1D or 2D DeviceMesh"):
+            fully_shard(nn.Linear(1, 1), mesh=mesh)
         return True
 
     assert run_threads(refuse, 1) == [True]

@@ -12,7 +12,13 @@ import tt
 import tt.distributed as dist
 from tt import nn
 from tt.distributed.engines.threads import run_threads
-from tt.distributed.fsdp import FSDPModule, FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+from tt.distributed.fsdp import (
+    CPUOffload,
+    FSDPModule,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardingStrategy,
+)
 from tt.distributed.fsdp.wrap import (
     ModuleWrapPolicy,
     always_wrap_policy,
@@ -160,10 +166,47 @@ def test_fewer_bits_in_forward_and_whole_bits_in_the_parameters():
     assert run_threads(run, 2) == [(tt.bfloat16, tt.float32, tt.bfloat16)] * 2
 
 
+@pytest.mark.parametrize("strategy", [ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2])
+@pytest.mark.parametrize("given", ["local world size", "mesh", "groups"])
+def test_hybrid_strategies_divide_within_groups_and_copy_between_them(strategy, given, monkeypatch):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    alone = made()
+    train(alone, DATA)
+
+    def run():
+        options = {}
+        if given == "mesh":
+            options["device_mesh"] = dist.init_device_mesh("cpu", (2, 2))
+        elif given == "groups":
+            mesh = dist.init_device_mesh("cpu", (2, 2))
+            options["process_group"] = (mesh.get_group(1), mesh.get_group(0))
+        model = FullyShardedDataParallel(
+            made(seed=dist.get_rank()), sync_module_states=True, sharding_strategy=strategy,
+            cpu_offload=CPUOffload(offload_params=True), **options,
+        )  # fmt: skip
+        train(model, part())
+        return dist.get_process_group_ranks(model.process_group), arrays(model.state_dict())
+
+    for rank, (members, found) in enumerate(run_threads(run, 4)):
+        assert members == ([0, 1] if rank < 2 else [2, 3])
+        assert_same(found, arrays(alone.state_dict()))
+
+
 def test_what_is_not_served_is_refused():
     def run():
         with pytest.raises(NotImplementedError, match="NO_SHARD is not served"):
             FullyShardedDataParallel(nn.Linear(1, 1), sharding_strategy=ShardingStrategy.NO_SHARD)
+        hybrid = ShardingStrategy.HYBRID_SHARD
+        with pytest.raises(ValueError, match="ndim=2 but got 1"):
+            FullyShardedDataParallel(
+                nn.Linear(1, 1), sharding_strategy=hybrid, device_mesh=dist.init_device_mesh("cpu", (1,))
+            )
+        with pytest.raises(ValueError, match="tuple of two groups"):
+            FullyShardedDataParallel(nn.Linear(1, 1), dist.group.WORLD, hybrid)
+        with pytest.raises(ValueError, match="a tuple of groups is for hybrid strategies"):
+            FullyShardedDataParallel(nn.Linear(1, 1), (dist.group.WORLD, dist.group.WORLD))
+        with pytest.raises(TypeError, match="cpu_offload must be a CPUOffload, got bool"):
+            FullyShardedDataParallel(nn.Linear(1, 1), cpu_offload=True)
         with pytest.raises(NotImplementedError, match="param_init_fn is not served"):
             FullyShardedDataParallel(nn.Linear(1, 1), param_init_fn=print)
         with pytest.raises(TypeError, match="ignored_states expects parameters or modules, got int"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 import tt
+from tt.core.dispatch.registry import registry as registry_module
 
 
 def test_unregistering_restores_what_was_shadowed(probe: Any) -> None:
@@ -44,3 +47,18 @@ def test_a_kernel_whose_library_is_missing_is_passed_over_with_the_reason(probe:
     probe.kernel("exp", lambda self: self, priority=-1)  # registering resolves again
     assert tt.exp(x)._handle.tolist() == [2.0]
     assert tt.explain("exp", ["probe:float32"]).steps()[0]["reason"].endswith(", by libfast")
+
+
+def test_threads_that_need_a_layer_for_the_first_time_get_the_same_one(monkeypatch: Any) -> None:
+    registry = registry_module.Registry()
+    load, both = registry_module.object_named, threading.Barrier(2)
+
+    def loaded(name: str) -> Any:
+        both.wait(10)
+        return load(name)
+
+    monkeypatch.setattr(registry_module, "object_named", loaded)
+    for look_up in (lambda: registry.layer("placement"), lambda: registry.backend("meta")):
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(lambda _, look_up=look_up: look_up(), range(2))
+        assert first is second
