@@ -15,6 +15,7 @@ from tt.distributed.backend import Backend
 from tt.distributed.call import Call
 from tt.distributed.checks import group_rank, member
 from tt.distributed.point_to_point import recv, send
+from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
 
 __all__ = [
@@ -32,7 +33,14 @@ def _unpacked(data: Tensor) -> Any:
 
 
 def _padded(data: Tensor, length: int) -> Tensor:
-    return tt.cat([data, tt.zeros(length - data.numel(), dtype=tt.uint8)]) if length > data.numel() else data
+    return tt.cat([data, data.new_zeros(length - data.numel())]) if length > data.numel() else data
+
+
+def _place(group: ProcessGroup) -> Any:
+    """Return the device on which objects travel: the CPU where the group has an engine for it, else the engine's."""
+    if "cpu" in group.engine_names:
+        return tt.device("cpu")
+    return tt.device(group.bound_device_id or group.first_device)
 
 
 def _list(value: Any, name: str) -> list[Any]:
@@ -80,19 +88,19 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         raise RuntimeError(
             f"`object_list` must have {found.size()} elements, one for each rank, got {len(object_list)}"
         )
-    own = _packed(obj)
+    own, place = _packed(obj), _place(found)
     rows: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        sizes = tt.empty(engine.size, dtype=tt.int64)
-        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()]))
+        sizes = tt.empty(engine.size, dtype=tt.int64, device=place)
+        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=place))
         lengths = sizes.tolist()
-        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8)
-        yield from derived.all_gather(engine, parts, _padded(own, max(lengths)))
+        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8, device=place)
+        yield from derived.all_gather(engine, parts, _padded(own.to(place), max(lengths)))
         rows.extend(part[:length] for part, length in zip(parts, lengths, strict=True))
         return None
 
-    found.collective(Call("all_gather_object"), "cpu", body, False)
+    found.collective(Call("all_gather_object"), place.type, body, False)
     object_list[:] = [_unpacked(row) for row in rows]
 
 
@@ -144,20 +152,20 @@ def gather_object(
         raise ValueError("Argument ``object_gather_list`` must NOT be specified on non-destination ranks.")
     if here and len(_list(object_gather_list, "object_gather_list")) != found.size():
         raise RuntimeError(f"`object_gather_list` must have {found.size()} elements, one for each rank")
-    own = _packed(obj)
+    own, place = _packed(obj), _place(found)
     rows: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        sizes = tt.empty(engine.size, dtype=tt.int64)
-        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()]))
+        sizes = tt.empty(engine.size, dtype=tt.int64, device=place)
+        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=place))
         lengths = sizes.tolist()
-        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8) if here else None
-        yield from derived.gather(engine, parts, _padded(own, max(lengths)), root)
+        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8, device=place) if here else None
+        yield from derived.gather(engine, parts, _padded(own.to(place), max(lengths)), root)
         if parts is not None:
             rows.extend(part[:length] for part, length in zip(parts, lengths, strict=True))
         return None
 
-    found.collective(Call("gather_object", root=root), "cpu", body, False)
+    found.collective(Call("gather_object", root=root), place.type, body, False)
     if object_gather_list:
         object_gather_list[:] = [_unpacked(row) for row in rows]
 
@@ -200,13 +208,15 @@ def broadcast_object_list(
         return
     root = group_rank(found, src, group_src, "broadcast_object_list", default=0)
     here = found.rank() == root
-    given = _packed(object_list) if here else None
+    given, place = _packed(object_list) if here else None, _place(found)
     received: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        length = tt.tensor([0 if given is None else given.numel()])
+        length = tt.tensor([0 if given is None else given.numel()], device=place)
         yield from derived.broadcast(engine, length, root)
-        data = tt.empty(int(length.item()), dtype=tt.uint8) if given is None else given
+        data = (
+            tt.empty(int(length.item()), dtype=tt.uint8, device=place) if given is None else given.to(place)
+        )
         yield from derived.broadcast(engine, data, root)
         received.append(data)
         return None
@@ -214,7 +224,7 @@ def broadcast_object_list(
     call = Call(
         "broadcast_object_list", root=root, agree=[len(object_list)], detail=f"of {len(object_list)} objects"
     )
-    found.collective(call, "cpu", body, False)
+    found.collective(call, place.type, body, False)
     if not here:
         object_list[:] = _unpacked(received[0])
 
@@ -262,7 +272,7 @@ def scatter_object_list(
     if not _list(scatter_object_output_list, "scatter_object_output_list"):
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     root = group_rank(found, src, group_src, "scatter_object_list", default=0)
-    packed: list[Tensor] = []
+    packed, place = list[Tensor](), _place(found)
     if found.rank() == root:
         if not isinstance(scatter_object_input_list, list) or len(scatter_object_input_list) != found.size():
             raise ValueError(f"scatter_object_input_list must have {found.size()} objects, one for each rank")
@@ -270,16 +280,16 @@ def scatter_object_list(
     received: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        sizes = tt.tensor([each.numel() for each in packed] or [0] * engine.size)
+        sizes = tt.tensor([each.numel() for each in packed] or [0] * engine.size, device=place)
         yield from derived.broadcast(engine, sizes, root)
         lengths = sizes.tolist()
-        parts = tt.cat([_padded(each, max(lengths)) for each in packed]) if packed else None
-        data = tt.empty(max(lengths), dtype=tt.uint8)
+        parts = tt.cat([_padded(each, max(lengths)) for each in packed]).to(place) if packed else None
+        data = tt.empty(max(lengths), dtype=tt.uint8, device=place)
         yield from derived.scatter(engine, data, parts, root)
         received.append(data[: lengths[engine.rank]])
         return None
 
-    found.collective(Call("scatter_object_list", root=root), "cpu", body, False)
+    found.collective(Call("scatter_object_list", root=root), place.type, body, False)
     scatter_object_output_list[0] = _unpacked(received[0])
 
 
@@ -322,8 +332,9 @@ def send_object_list(
     if found is None:
         return
     to = group_rank(found, dst, group_dst, "send_object_list")
-    data = _packed(object_list)
-    send(tt.tensor([data.numel(), len(object_list)]), group=found, group_dst=to)
+    place = _place(found)
+    data = _packed(object_list).to(place)
+    send(tt.tensor([data.numel(), len(object_list)], device=place), group=found, group_dst=to)
     send(data, group=found, group_dst=to)
 
 
@@ -364,9 +375,10 @@ def recv_object_list(
     found = member(group, "recv_object_list")
     if found is None:
         return -1
-    header = tt.zeros(2, dtype=tt.int64)
+    place = _place(found)
+    header = tt.zeros(2, dtype=tt.int64, device=place)
     source = recv(header, src, found, group_src=group_src)
-    data = tt.empty(int(header[0].item()), dtype=tt.uint8)
+    data = tt.empty(int(header[0].item()), dtype=tt.uint8, device=place)
     recv(data, source, found)
     if int(header[1].item()) != len(object_list):
         raise RuntimeError(

@@ -27,6 +27,8 @@ from tests.backends.cuda.devices import fake_cuda
 from tt.distributed.engines import nccl as engine_module
 from tt.distributed.engines import nccl_libraries
 from tt.distributed.engines.nccl_libraries import CupyLibrary, Nccl4pyLibrary
+from tt.distributed.fsdp import fully_shard
+from tt.nn.parallel import DistributedDataParallel
 
 NATIVE = {"float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "uint32", "uint64"}
 
@@ -387,3 +389,56 @@ def test_one_rank_on_a_gpu():
         return y.tolist()
 
     assert ranks(program, 1) == [[1.0] * 4]
+
+
+def test_objects_travel_by_the_device_where_the_group_has_no_engine_for_the_cpu(nccl):
+    def program():
+        rank, found = dist.get_rank(), [None] * 2
+        dist.all_gather_object(found, {"rank": rank})
+        gathered = [None] * 2 if rank == 0 else None
+        dist.gather_object("x" * (rank + 1), gathered, 0)
+        shared = ["text", {5}] if rank == 1 else [None, None]
+        dist.broadcast_object_list(shared, 1)
+        own = [None]
+        dist.scatter_object_list(own, [[1], [2, 3]] if rank == 0 else None, 0)
+        sent = [None]
+        if rank == 0:
+            dist.send_object_list(["message"], 1)
+        else:
+            dist.recv_object_list(sent, 0)
+        return found, gathered, shared, own, sent
+
+    every = [{"rank": 0}, {"rank": 1}], ["text", {5}]
+    assert ranks(program, 2) == [
+        (every[0], ["x", "xx"], every[1], [[1]], [None]),
+        (every[0], None, every[1], [[2, 3]], ["message"]),
+    ]
+
+
+@pytest.mark.parametrize("form", ["parallel", "sharded"])
+def test_training_is_that_of_one_process(nccl, form):
+    def steps(model, batches):
+        optimizer = tt.optim.SGD(model.parameters(), lr=0.1)
+        for batch in batches:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+
+    data = tt.arange(24.0).reshape(2, 4, 3) / 24
+    alone = tt.nn.Linear(3, 4)
+    start = {name: value.clone() for name, value in alone.state_dict().items()}
+    steps(alone, data)
+
+    def program():
+        model = tt.nn.Linear(3, 4)
+        model.load_state_dict(start)
+        model = (DistributedDataParallel if form == "parallel" else fully_shard)(model.to("cuda"))
+        rank = dist.get_rank()
+        steps(model, data[:, 2 * rank : 2 * rank + 2].to("cuda"))
+        weight = model.module.weight if form == "parallel" else model.weight.full_tensor()
+        return weight.detach().cpu().numpy()
+
+    for found in ranks(program, 2):
+        np.testing.assert_allclose(found, alone.weight.detach().numpy(), rtol=1e-5)
+    expected = {"parallel": "all_reduce", "sharded": "reduce_scatter"}[form]
+    assert {call[1] for call in nccl.named(expected)} == {16 if form == "parallel" else 8}
