@@ -144,7 +144,11 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     """
     if dtype is dt.bool_:
         return bool(value)
-    if (dtype is dt.float32 or dtype is dt.float64) and type(value) in (int, float) and -_PLAIN <= value <= _PLAIN:
+    if (
+        (dtype is dt.float32 or dtype is dt.float64)
+        and type(value) in (int, float)
+        and -_PLAIN <= value <= _PLAIN
+    ):
         return float(np.float32(value)) if dtype is dt.float32 else float(value)
     if isinstance(value, complex) and not dtype.is_complex:
         if value.imag:
