@@ -22,6 +22,8 @@ cpu: Final = KernelTable(device="cpu")
 
 def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = None) -> Array:
     """Return a new array in a memory format; by default its dimensions have the order of another array's."""
+    if memory_format is None and type(like) is np.ndarray and like.flags.c_contiguous:
+        return new_array(tuple(shape), np.dtype(dtype))
     name = str(memory_format).rpartition(".")[2]
     order = ORDERS.get(name)
     if order is not None:
@@ -133,7 +135,12 @@ def zeros_like(self: Any, dtype: Any) -> Array:
 
 @cpu.kernel("ones_like")
 def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
-    return full_like(self, 1, dtype, memory_format)
+    new = laid_out(self.shape, dtype, memory_format, self)
+    if new.dtype.kind in "fiu":  # every backward pass begins with a one
+        new.fill(1)
+    else:
+        fill(new, 1)
+    return new
 
 
 @cpu.kernel("full_like")

@@ -155,7 +155,9 @@ class OwnKernels:
         self.launch("attention_keys", call, width, (*handles, *results[1:]), strides, call.k.shape[2])
 
     def width(self, call: AttentionCall) -> int | None:
-        """Return the width of the kernels for a call, or None if it is wider than all."""
+        """Return the width of the kernels for a call, or None if it is wider than all or its mask holds numbers."""
+        if call.mask is not None and call.mask.dtype != np.bool_:
+            return None
         wanted = max(call.q.shape[3], call.v.shape[3])
         return next((width for width in WIDTHS if width >= wanted), None)
 
@@ -175,7 +177,7 @@ class OwnKernels:
         args = (*handles, *strides, *sizes, call.causal, call.scale)
         kernel(self.backend, (call.items, -(-count // rows)), (4 * rows,), args)
 
-    # --- rows that are too wide for the registers: the weights in memory ------------------------------------------
+    # --- rows too wide for the registers, masks of numbers: the weights in memory --------------------------------
 
     def wide(self, handle: StridedHandle) -> Any:
         """Return an array in float32 at least, which arrays of bfloat16 could not be."""
@@ -187,6 +189,8 @@ class OwnKernels:
         xp = self.backend.namespace
         scores = xp.matmul(self.wide(call.q) * call.scale, self.wide(call.k).swapaxes(-1, -2))
         part = None if call.mask is None else call.mask.array
+        if call.mask is not None and call.mask.dtype != np.bool_:
+            scores, part = scores + self.wide(call.mask), None
         if call.causal:
             rows, columns = (xp.arange(size) for size in scores.shape[-2:])
             lower = rows[:, None] >= columns[None, :]

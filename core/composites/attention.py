@@ -68,34 +68,33 @@ def scaled_dot_product_attention(
     check_attention(query, key, value, attn_mask, op="scaled_dot_product_attention")
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale
     scale = 1.0 if scale is None else scale
-    if not _fused(query, attn_mask, dropout_p):
+    if not _fused(query, dropout_p):
         weights = _weights(widened(query), widened(key), attn_mask, is_causal, scale)
         if dropout_p:
             weights = ops.dropout(weights, dropout_p, True)
         return as_type(ops.matmul(weights, widened(value)), query.dtype)
-    masks = () if attn_mask is None else (attn_mask,)
-    qkv = (query, key, value)
-    batch = broadcast("scaled_dot_product_attention", *(t.shape[:-2] for t in (*qkv, *masks)))
-    q, k, v = (ops.expand(t, (*batch, *t.shape[-2:])) for t in qkv)
+    batches = {query.shape[:-2], key.shape[:-2], value.shape[:-2]}
     if attn_mask is not None:
-        attn_mask = ops.expand(attn_mask, (*batch, q.shape[-2], k.shape[-2]))
-    return ops._attention(q, k, v, attn_mask, is_causal, scale)[0]
+        batches.add(attn_mask.shape[:-2])
+    if len(batches) > 1:
+        batch = broadcast("scaled_dot_product_attention", *batches)
+        query, key, value = (ops.expand(t, (*batch, *t.shape[-2:])) for t in (query, key, value))
+    if attn_mask is not None:
+        attn_mask = ops.expand(attn_mask, (*query.shape[:-1], key.shape[-2]))
+    return ops._attention(query, key, value, attn_mask, is_causal, scale)[0]
 
 
-def _fused(query: Any, mask: Any, dropout_p: float) -> bool:
+def _fused(query: Any, dropout_p: float) -> bool:
     """Return whether the kernel that never holds all weights serves a call, or products and a softmax."""
     enabled = ATTENTION.fused(query.device.type)
-    reason = (
-        "dropout" if dropout_p else "masks of numbers" if mask is not None and mask.dtype is not bool_ else ""
-    )
-    if enabled and not reason:
+    if enabled and not dropout_p:
         return True
     if ATTENTION.math:
         return False
     hint = "enable another one: tt.nn.attention.sdpa_kernel([..., SDPBackend.MATH])"
     if enabled:
         raise UnsupportedError(
-            f"scaled_dot_product_attention(): No available kernel: no enabled one supports {reason}\n  try: {hint}"
+            f"scaled_dot_product_attention(): No available kernel: no enabled one supports dropout\n  try: {hint}"
         )
     raise UnsupportedError(
         f"scaled_dot_product_attention(): No viable backend was found for {query.device.type}: math and "
@@ -141,14 +140,20 @@ def attention_backward(
 
 
 def _scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, bool]:
-    """Return the scaled products of queries and keys, -inf where a pair takes no part, and whether any may not."""
+    """Return the scaled products of queries and keys, -inf where a pair takes no part, and whether any may not.
+
+    A mask of bools selects the pairs that take part; one of numbers is added, and may hold infinities.
+    """
     scores = ops.matmul(ops.mul(q, scale), ops.transpose(k, -2, -1))
+    added = mask is not None and mask.dtype is not bool_
+    if added:
+        scores, mask = ops.add(scores, widened(mask)), None
     if is_causal:
         rows, columns = scores.shape[-2:]
         lower = ops.tril(ops.ones((rows, columns), dtype=bool_, device=q.device))
         mask = lower if mask is None else ops.logical_and(mask, lower)
     if mask is None:
-        return scores, False
+        return scores, added
     return ops.where(mask, scores, number(-math.inf, scores)), True
 
 
@@ -167,11 +172,8 @@ def _softened(scores: Any, masked: bool) -> tuple[Any, Any]:
 
 
 def _weights(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> Any:
-    """Return the share of each key in the result of each query; a mask of numbers is added to the scores."""
-    added = None if mask is None or mask.dtype is bool_ else mask
-    scores, masked = _scores(q, k, None if added is not None else mask, is_causal, scale)
-    if added is not None:
-        scores, masked = ops.add(scores, widened(added)), True
+    """Return the share of each key in the result of each query."""
+    scores, masked = _scores(q, k, mask, is_causal, scale)
     return _masked_softmax(scores) if masked else ops.softmax.default(scores, -1)
 
 

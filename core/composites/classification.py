@@ -59,9 +59,10 @@ def cross_entropy(
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueRangeError(f"cross_entropy(): label_smoothing is between 0 and 1, not {label_smoothing}")
-    if not input.ndim:
+    ndim = input.ndim
+    if not ndim:
         raise ShapeError("cross_entropy(): expected an input of at least 1 dimension, got 0")
-    if tuple(input.shape) == tuple(target.shape):
+    if ndim == target.ndim and tuple(input.shape) == tuple(target.shape):
         dim = 0 if input.ndim == 1 else 1
         if not target.dtype.is_floating_point:
             raise DtypeError(
@@ -72,7 +73,7 @@ def cross_entropy(
             raise ValueRangeError("cross_entropy(): ignore_index has no meaning for class probabilities")
         log_probability = ops.log_softmax(input, dim)
         return _probability_loss(log_probability, target, weight, reduction, label_smoothing, dim)
-    target = single_class(input, target)
+    target = target if ndim > 1 else single_class(input, target)
     return ops._cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)[0]
 
 

@@ -169,7 +169,7 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
 def plain_attention(
     query: Described, key: Described, value: Described, mask: Any = None, *, op: str
 ) -> tuple[Shape, Shape]:
-    """As `attention`, for batches of one shape and a mask of bools of the shape of the scores; and a number a query."""
+    """As `attention`, for batches of one shape and a mask of the shape of the scores; and a number for each query."""
     batch = tuple(query.shape[:-2])
     for name, tensor in (("key", key), ("value", value), ("mask", mask)):
         if tensor is not None and tuple(tensor.shape[:-2]) != batch:
@@ -178,9 +178,11 @@ def plain_attention(
             )
     shape = attention(query, key, value, mask, op=op)
     scores = (query.shape[-2], key.shape[-2])
-    if mask is not None and (tuple(mask.shape[-2:]) != scores or mask.dtype is not bool_):
+    fits = mask is None or mask.dtype is bool_ or mask.dtype is query.dtype
+    if mask is not None and (tuple(mask.shape[-2:]) != scores or not fits):
         raise ShapeError(
-            f"{op}(): the mask holds bools of shape {[*batch, *scores]}, and not {mask.dtype} of {list(mask.shape)}"
+            f"{op}(): the mask holds bools, or numbers of the query's dtype, of shape {[*batch, *scores]}, and not "
+            f"{mask.dtype} of {list(mask.shape)}"
         )
     return shape, shape[:-1]
 

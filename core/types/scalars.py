@@ -123,6 +123,10 @@ def _from_doubles(doubles: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any
     return doubles.astype(dtype.numpy)
 
 
+_PLAIN: Final = 1e38
+"""Numbers up to this size fit into float32 and float64, so that only their rounding is left."""
+
+
 def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     """Return a Python number as a tensor of a dtype holds it: 2.7 as 2 among integers.
 
@@ -140,6 +144,12 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
     """
     if dtype is dt.bool_:
         return bool(value)
+    if (
+        (dtype is dt.float32 or dtype is dt.float64)
+        and type(value) in (int, float)
+        and -_PLAIN <= value <= _PLAIN
+    ):
+        return float(np.float32(value)) if dtype is dt.float32 else float(value)
     if isinstance(value, complex) and not dtype.is_complex:
         if value.imag:
             raise _refuse(value, dtype)

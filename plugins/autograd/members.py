@@ -129,7 +129,14 @@ def _get_grad(self: Any) -> Tensor | None:
 
 
 def _set_grad(self: Any, value: Any) -> None:
-    if value is not None:
+    if value is None:
+        record = self._record
+        # Training loops do this for each parameter and step; a view's record may be out of date.
+        if record is not None and record.leaf and record.view is None and not self._keys & WRAPPED:
+            if record.node is not None:
+                record.node.gradient = None
+            return
+    else:
         if not isinstance(value, TensorBase):
             raise TypeError(f".grad is a tensor or None, not {type(value).__name__}")
         if value is self:

@@ -220,6 +220,10 @@ def _plain_attention(make: Inputs, tensor: Callable[..., Tensor]) -> Iterator[Sa
         yield Sample((*inputs, None, True, 0.5), name=f"batch {batch}, causal")
         yield Sample((*inputs, make.mask(*batch, 3, 5), False, 0.5), name=f"batch {batch}, mask")
         yield Sample((*inputs, make.mask(*batch, 3, 5), True, 0.5), name=f"batch {batch}, mask, causal")
+        yield Sample((*inputs, tensor(*batch, 3, 5), False, 0.5), name=f"batch {batch}, mask of numbers")
+        yield Sample(
+            (*inputs, tensor(*batch, 3, 5), True, 0.5), name=f"batch {batch}, mask of numbers, causal"
+        )
     q, k, v = tensor(2, 3, 4), tensor(2, 0, 4), tensor(2, 0, 2)
     yield Sample((q, k, v, None, False, 1.0), name="no keys")
     yield Sample((q[:0], q[:0], q[:0], None, False, 1.0), name="empty batch")

@@ -30,5 +30,6 @@ cdef class Pass:
                    held_number=int)
     cpdef step(self, Node node, list gradients)
 
+@cython.locals(found=TensorBase)
 cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)
 cpdef bint alone(TensorBase tensor) except -1

@@ -233,7 +233,12 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
         if create_graph:
             node.gradient = fitting.copy(gradients[0])
         elif references(gradients) == ALONE and alone(gradients[0]):
-            node.gradient = fitting.adopt(gradients.pop())
+            found = gradients.pop()
+            if found._keys & STATE.bit:
+                found = fitting.adopt(found)
+            else:
+                found._record = None
+            node.gradient = found
         else:
             node.gradient = fitting.copy(fitting.adopt(gradients[0]))
     elif create_graph:

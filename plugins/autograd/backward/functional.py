@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tt.core.library import Tensor, TensorBase, errors, ops, unseen
 from tt.plugins.autograd.backward import engine
@@ -17,8 +18,11 @@ __all__ = ["backward", "grad"]
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
+_SINGLE: Final = (TensorBase, GradientEdge)
+
+
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, TensorBase | GradientEdge) or value is None else tuple(value)
+    return (value,) if value is None or isinstance(value, _SINGLE) else tuple(value)
 
 
 def _requires_grad(tensor: Any) -> bool:
@@ -52,12 +56,12 @@ def _initial(
                 f"tensor {place} has no history to differentiate: nothing that it came from requires a gradient"
             )
         if gradient is None:
-            if output.shape.numel() != 1:
+            if math.prod(output._handle.shape) != 1:
                 raise errors.GradientError(
                     f"an output of shape {list(output.shape)} needs a gradient to start from; only one of one element "
                     "starts with 1"
                 )
-            if output.dtype.is_complex:
+            if output._spec.dtype.is_complex:
                 raise errors.GradientError(
                     f"an output of {output.dtype} needs a gradient to start from; only a real one starts with 1"
                 )
@@ -128,7 +132,11 @@ def backward(
 
 def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
     outputs = _as_tuple(tensors)
-    if are_wrapped((*outputs, *_as_tuple(grad_tensors), *_as_tuple(inputs))):
+    if (
+        are_wrapped(outputs)
+        or (grad_tensors is not None and are_wrapped(_as_tuple(grad_tensors)))
+        or (inputs is not None and are_wrapped(_as_tuple(inputs)))
+    ):
         # Tangents are not part of .grad.
         outputs = tuple(primals(outputs))
         grad_tensors = None if grad_tensors is None else primals(_as_tuple(grad_tensors))

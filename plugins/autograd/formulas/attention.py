@@ -6,6 +6,7 @@ these besides the inputs and the result.  Second derivatives go through its comp
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from tt.core.library import ops
@@ -14,17 +15,34 @@ from tt.plugins.autograd.formulas.table import Formulas
 d = Formulas()
 
 
-def attention(
-    gs: Any, query: Any, key: Any, value: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool,
+def to_added(
+    g: Any, to_sums: Any, query: Any, key: Any, value: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool,
     scale: float,
+) -> Any:  # fmt: skip
+    """Return the gradient of a mask of numbers, which has a number for each pair: by the matrix of all weights."""
+    g, query, key, value, output = (t.to(logsumexp.dtype) for t in (g, query, key, value, output))
+    scores = ops.matmul(query * scale, ops.transpose(key, -2, -1)) + mask
+    total = ops.unsqueeze(logsumexp, -1)
+    weights = ops.exp(scores - ops.where.default(ops.ne(total, -inf), total, inf))
+    slopes = ops.matmul(g, ops.transpose(value, -2, -1)) - ops.sum.dim(g * output, (-1,), True)
+    slopes = weights * (slopes if to_sums is None else slopes + ops.unsqueeze(to_sums, -1))
+    return ops.tril(slopes) if is_causal else slopes
+
+
+def attention(
+    gs: Any, query: Any, key: Any, value: Any, mask: Any, mask_requires_grad: bool | None, output: Any,
+    logsumexp: Any, is_causal: bool, scale: float,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Through the softmax: g less its mean by the weights; a mask has no gradient."""
+    """Through the softmax: g less its mean by the weights."""
     g, to_sums = gs
     if g is None:
         g = ops.zeros_like(output)
+    to_mask = None
+    if mask_requires_grad:
+        to_mask = to_added(g, to_sums, query, key, value, mask, output, logsumexp, is_causal, scale)
     if to_sums is None:
         return (
-            *ops._attention_backward(g, query, key, value, mask, output, logsumexp, is_causal, scale), None,
+            *ops._attention_backward(g, query, key, value, mask, output, logsumexp, is_causal, scale), to_mask,
         )  # fmt: skip
     # The sum changes by the weights, as the result would in a column in which all values are one, but for its mean.
     column = ops.unsqueeze(to_sums, -1).to(g.dtype)
@@ -33,7 +51,7 @@ def attention(
         ops.cat((g, column), -1), query, key, ops.cat((value, ones), -1), mask,
         ops.cat((output, ops.zeros_like(column)), -1), logsumexp, is_causal, scale,
     )  # fmt: skip
-    return *found, ops.narrow(to_value, -1, 0, value.shape[-1]), None
+    return *found, ops.narrow(to_value, -1, 0, value.shape[-1]), to_mask
 
 
 d.joint("_attention", attention)

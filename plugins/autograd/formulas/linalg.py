@@ -53,7 +53,7 @@ def linear_input(g: Any, weight: Any) -> Any:
 
 def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
     """g^T input, conjugate, with all rows of the batch as one matrix."""
-    if len(input.shape) == len(weight_shape) == 2:
+    if len(weight_shape) == 2 == input.ndim:
         return ops.mm(ops.t(g), conj(input))
     rows = ops.reshape(input, (prod(input.shape[:-1]), input.shape[-1]))
     if len(weight_shape) == 1:
@@ -64,7 +64,9 @@ def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
 
 def linear_bias(g: Any) -> Any:
     """The sum of all rows of g."""
-    return g if g.ndim <= 1 else ops.sum(g, tuple(range(g.ndim - 1)), False)
+    if g.ndim == 2:
+        return ops.sum.dim(g, (0,), False)
+    return g if g.ndim <= 1 else ops.sum.dim(g, tuple(range(g.ndim - 1)), False)
 
 
 def times(g: Any, factor: Any) -> Any:

@@ -10,6 +10,7 @@ from tt.core.library import OpDefinition, Operator, TensorBase, errors
 from tt.plugins.autograd.backward.validate_grads import refuse_unwanted
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.codes import FACT, PLAIN, RESULT, TENSOR, TENSORS
+from tt.plugins.autograd.record.grad_state import STATE
 from tt.plugins.autograd.record.inplace import InplaceRule
 from tt.plugins.autograd.record.op_node import SavePlan
 from tt.plugins.autograd.record.rules import GradientRule
@@ -42,6 +43,7 @@ FACTS: dict[str, Callable[[Any], Any]] = {
     "device": _of_each(lambda t: t.device),
     "strides": _of_each(lambda t: tuple(t.stride())),
     "offset": _of_each(lambda t: t.storage_offset()),
+    "requires_grad": _of_each(lambda t: bool(t._keys & STATE.bit)),
 }
 """Facts that can be saved instead of a tensor."""
 

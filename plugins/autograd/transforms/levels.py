@@ -123,7 +123,8 @@ def refuse_in_transforms(function: str, instead: str) -> None:
     instead : str
         What to do.
     """
-    if _STACK.grads or any(not isinstance(level, DualLevel) or level.transform for level in _STACK.levels):
+    levels = _STACK.levels
+    if _STACK.grads or (levels and any(not isinstance(f, DualLevel) or f.transform for f in levels)):
         raise errors.UnsupportedError(
             f"{function}() is called inside of a function that tt.func transforms: {instead}, or call it outside"
         )

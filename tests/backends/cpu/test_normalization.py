@@ -125,6 +125,62 @@ def test_a_row_without_keys_gives_zeros():
     assert F.scaled_dot_product_attention(q, k, k, infinite).detach().equal(found.detach())
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("with_sums", [False, True])
+def test_the_gradient_of_a_mask_of_numbers(is_causal, with_sums):
+    q, k, v, mask = (
+        tt.tensor(sample(2, 3, n, dtype="float64", seed=seed).numpy(), requires_grad=True)
+        for seed, n in enumerate((4, 4, 2, 3))
+    )
+
+    def attend(*arguments):
+        found = tt.ops._attention(*arguments, is_causal, 0.3)
+        return tuple(found) if with_sums else found[0]
+
+    assert tt.autograd.gradcheck(attend, (q, k, v, mask))
+    assert tt.autograd.gradgradcheck(attend, (q, k, v, mask))
+
+
+def test_a_mask_that_hooks_pack_has_a_gradient():
+    q, mask = tt.tensor(sample(3, 4).numpy()), tt.zeros(3, 3, requires_grad=True)
+    with tt.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        F.scaled_dot_product_attention(q, q, q, mask).pow(2).sum().backward()
+    packed, mask.grad = mask.grad, None
+    F.scaled_dot_product_attention(q, q, q, mask).pow(2).sum().backward()
+    assert mask.grad.abs().sum() > 0
+    tt.testing.assert_close(packed, mask.grad)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("mask", ["none", "causal", "bools", "numbers", "broadcast numbers"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_attention_of_long_sequences(dtype, mask, grouped):
+    arrays = [
+        sample(2, n, length, 16, seed=i)
+        for i, (n, length) in enumerate(((4, 270), (2 if grouped else 4, 310)))
+    ]
+    added = {
+        "none": None, "causal": None, "bools": sample(270, 310, seed=5) > 0, "numbers": sample(2, 4, 270, 310, seed=5),
+        "broadcast numbers": sample(1, 4, 1, 310, seed=5),
+    }[mask]  # fmt: skip
+    found = []
+    for m, kind in ((tt, dtype), (torch, "float64")):
+        q, k = (m.from_numpy(t.numpy()).to(getattr(m, dtype)).to(getattr(m, kind)) for t in arrays)
+        # Strided, as layers give them.
+        q, k = (t.transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for t in (q, k))
+        part = None if added is None else m.from_numpy(added.numpy())
+        if part is not None and mask != "bools":
+            part = part.to(getattr(m, dtype)).to(getattr(m, kind))
+        result = m.nn.functional.scaled_dot_product_attention(
+            q, k, k * 0.5, part, is_causal=mask == "causal", enable_gqa=grouped
+        )
+        result.sin().sum().backward()
+        found.append([t.detach().to(m.float64) for t in (result, q.grad, k.grad)])
+    atol = 2e-5 if dtype == "float32" else 0.1
+    for one, other in zip(*found, strict=True):
+        tt.testing.assert_close(one, tt.from_numpy(other.numpy()), rtol=0, atol=atol)
+
+
 def test_dropout_of_attention():
     q = tt.ones(1, 2, 3, 4)
     tt.manual_seed(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,11 @@ def reference(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float, g: 
     """Return the result, the logarithms of its sums, and the gradients of q, k and v."""
     q, k, v, g = (t.astype(np.float64) for t in (q, k, v, g))
     scores = q @ k.swapaxes(-1, -2) * scale
-    seen = np.ones(scores.shape, bool) if mask is None else mask.copy()
+    seen = np.ones(scores.shape, bool)
+    if mask is not None and mask.dtype == bool:
+        seen &= mask
+    elif mask is not None:
+        scores = scores + mask.astype(np.float64)
     if causal:
         seen &= np.tril(np.ones(scores.shape[-2:], bool))
     scores = np.where(seen, scores, -np.inf)
@@ -42,13 +47,26 @@ def close(found: Any, expected: Any, dtype: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=scale * (2e-5 if dtype is np.float32 else 1e-12))
 
 
+def mask_of(masked: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return a mask of bools or numbers, or None."""
+    rng = np.random.default_rng(1)
+    selected = rng.random(shape) < 0.7
+    if masked in ("rows without any", "infinite numbers"):
+        selected[..., 0, :] = False
+    if masked == "numbers":
+        return rng.standard_normal(shape).astype(dtype)
+    if masked == "infinite numbers":
+        return np.where(selected, rng.standard_normal(shape), -np.inf).astype(dtype)
+    return None if masked == "none" else selected
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from([(), (1,), (3,), (2, 3)]),
     st.tuples(*(st.sampled_from([1, 2, 5, 17, 65, 130]),) * 2, *(st.sampled_from([1, 3, 16, 20]),) * 2),
     st.sampled_from([np.float32, np.float64]),
     st.booleans(),
-    st.sampled_from(["none", "some", "rows without any"]),
+    st.sampled_from(["none", "some", "rows without any", "numbers", "infinite numbers"]),
     st.booleans(),
 )
 def test_values_and_gradients(
@@ -60,16 +78,56 @@ def test_values_and_gradients(
     q, k, v, g = (rng.standard_normal((*batch, *shape)).astype(dtype) for shape in shapes)
     if transposed:
         q, k, v, g = (np.ascontiguousarray(t.swapaxes(-1, -2)).swapaxes(-1, -2) for t in (q, k, v, g))
-    mask: Any = None
-    if masked != "none":
-        mask = rng.random((*batch, queries, keys)) < 0.7
-    if masked == "rows without any":
-        mask[..., 0, :] = False
+    mask = mask_of(masked, (*batch, queries, keys), dtype)
     expected = reference(q, k, v, mask, causal, 0.3, g)
     result = NATIVE._attention(q, k, v, mask, causal, 0.3)
     gradients = NATIVE._attention_backward(g, q, k, v, mask, *result, causal, 0.3)
     for found, right in zip((*result, *gradients), expected, strict=True):
         close(found, right, dtype)
+
+
+@pytest.mark.parametrize("masked", ["none", "some", "rows without any", "numbers", "infinite numbers"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_queries_and_keys_than_a_tile_has(dtype: Any, causal: bool, masked: str) -> None:
+    q, k, v, g = (
+        np.random.default_rng(i).standard_normal((9, n, 8)).astype(dtype)
+        for i, n in enumerate((300, 500, 500, 300))
+    )
+    q[0, :, 0], k[:, :300, 0] = 8, np.linspace(-8, 0, 300)  # the greatest score grows from tile to tile
+    mask = mask_of(masked, (9, 300, 500), dtype)
+    if mask is not None and masked != "numbers":
+        mask[1, 7, :300] = 0 if mask.dtype == bool else -np.inf  # a first tile without any key
+    expected = reference(q, k, v, mask, causal, 0.3, g)
+    result = NATIVE._attention(q, k, v, mask, causal, 0.3)
+    for found, right in zip(
+        (*result, *NATIVE._attention_backward(g, q, k, v, mask, *result, causal, 0.3)), expected, strict=True
+    ):
+        close(found, right, dtype)
+
+
+@pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
+def test_masks_of_half_precision(half: Any) -> None:
+    q, g = np.random.default_rng(0).standard_normal((2, 2, 30, 8)).astype(np.float32)
+    mask = np.random.default_rng(1).standard_normal((2, 30, 30)).astype(half)
+    expected = reference(q, q, q, mask, False, 0.3, g)
+    result = NATIVE._attention(q, q, q, mask, False, 0.3)
+    for found, right in zip(
+        (*result, *NATIVE._attention_backward(g, q, q, q, mask, *result, False, 0.3)), expected, strict=True
+    ):
+        close(found, right, np.float32)
+
+
+def test_rows_of_infinite_scores() -> None:
+    q, k = np.ones((1, 2, 1)), np.ones((1, 300, 1))
+    k[:, :250] = -np.inf
+    found, sums = NATIVE._attention(q, k, np.abs(np.nan_to_num(k, neginf=5.0)), None, False, 1.0)
+    np.testing.assert_allclose(found, 1)  # the first tile counts for nothing
+    np.testing.assert_allclose(sums, 1 + np.log(50))
+    found, sums = NATIVE._attention(q, k[:, :2], np.ones((1, 2, 1)), None, False, 1.0)
+    assert np.isnan(found).all()
+    k[:, 3] = np.nan
+    assert np.isnan(NATIVE._attention(q, k, np.ones((1, 300, 1)), None, False, 1.0)[0]).all()
 
 
 def test_what_the_forward_pass_returned_may_have_gaps() -> None:
@@ -107,15 +165,17 @@ def test_no_keys_and_special_values() -> None:
     np.testing.assert_allclose(NATIVE._attention(huge, huge, np.ones((1, 2, 4)), None, False, 1.0)[0], 1)
 
 
-def test_threads_do_not_change_results() -> None:
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("length", [100, 300])
+def test_threads_do_not_change_results(length: int, causal: bool) -> None:
     threads = load("threads")
-    q = np.random.default_rng(0).standard_normal((4, 100, 32)).astype(np.float32)
+    q = np.random.default_rng(0).standard_normal((4, length, 32)).astype(np.float32)
     before, found = threads.get_num_threads(), []
     try:
         for count in (1, 3):
             threads.set_num_threads(count)
-            result = NATIVE._attention(q, q, q, None, True, 0.2)
-            found.append((*result, *NATIVE._attention_backward(q, q, q, q, None, *result, True, 0.2)))
+            result = NATIVE._attention(q, q, q, None, causal, 0.2)
+            found.append((*result, *NATIVE._attention_backward(q, q, q, q, None, *result, causal, 0.2)))
     finally:
         threads.set_num_threads(before)
     for one, other in zip(*found, strict=True):
@@ -130,7 +190,8 @@ def test_what_does_not_fit_is_refused() -> None:
         (q, q, q[:, :2], None),
         (q, q, q, np.ones((2, 3, 2), bool)),
         (q, q.astype(np.float32), q, None),
-        (q, q, q, np.ones((2, 3, 3))),
+        (q, q, q, np.ones((2, 3, 3), np.float32)),
+        (q, q, q, np.ones((2, 3, 3), np.int64)),
     ]
     for arrays in wrong:
         with pytest.raises(ValueError):
