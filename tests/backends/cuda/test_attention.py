@@ -25,7 +25,10 @@ def expected_of(q, k, v, g, mask, causal, scale):
     """Return the result, the logarithms of its sums and its gradients by PyTorch; rows without any key give zeros."""
     wide = [torch.from_numpy(a.astype(np.float64)).requires_grad_() for a in (q, k, v)]
     scores = wide[0] @ wide[1].transpose(-1, -2) * scale
-    part = torch.ones(scores.shape, dtype=bool) if mask is None else torch.from_numpy(mask.copy())
+    selects = mask is not None and mask.dtype == bool
+    if mask is not None and not selects:
+        scores = scores + torch.from_numpy(mask.astype(np.float64))
+    part = torch.from_numpy(mask.copy()) if selects else torch.ones(scores.shape, dtype=bool)
     part = part.tril() if causal else part
     shifted = scores.masked_fill(~part, -torch.inf)
     greatest = shifted.amax(-1, True).clamp(min=-1e300) if scores.shape[-1] else shifted.sum(-1, True)
@@ -106,6 +109,16 @@ def test_rows_wider_than_the_kernels_take_the_weights_to_memory(own):
     before = len(backend.engine.launches)
     check(own, q, k, v, mask=mask, causal=True, scale=0.05)
     assert not any(name.startswith("attention_") for name, *_ in backend.engine.launches[before:])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_masks_of_numbers_take_the_weights_to_memory(own, name, causal):
+    q, k, v = (values(i, (2, 6, 8), name) for i in range(3))
+    mask = np.broadcast_to(values(4, (1, 6, 6), name), (2, 6, 6))
+    before = len(own[0].engine.launches)
+    check(own, q, k, v, mask=mask, causal=causal, tolerance=TOLERANCE.get(name, 2e-5))
+    assert not any(launch.startswith("attention_") for launch, *_ in own[0].engine.launches[before:])
 
 
 def test_numbers_that_are_none_stay_so_in_their_row_only(own):
