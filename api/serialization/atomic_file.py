@@ -136,7 +136,10 @@ class AtomicFile:
         if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
             with suppress(OSError):  # of a file system that cannot; what else is wrong shows below
                 return os.open(self._folder, _FLAGS | os.O_TMPFILE, 0o666)
-        descriptor = os.open(self._temporary, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            descriptor = os.open(self._temporary, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
+        except OSError as error:  # the temporary file is not the caller's affair
+            raise type(error)(error.errno, error.strerror, self._target) from None
         self._named = True
         return descriptor
 

@@ -56,8 +56,11 @@ def add_kernels(builder: KernelBuilder) -> None:
 
     def spaced(start: Any, end: Any, steps: int) -> Any:
         """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
-        dtype = xp.complex128 if isinstance(start, complex) or isinstance(end, complex) else xp.float64
-        place = xp.astype(builder.arange(steps), dtype)
+        if isinstance(start, complex) or isinstance(end, complex):
+            # Part by part: a product of complex numbers would carry a NaN or infinity of one part into the other.
+            real, imag = spaced(start.real, end.real, steps), spaced(start.imag, end.imag, steps)
+            return complex_(real, imag)
+        place = xp.astype(builder.arange(steps), xp.float64)
         step = (end - start) / (steps - 1) if steps > 1 else 0.0
         first = max(steps // 2, min(steps, 1))
         return xp.concat([start + place[:first] * step, end - (steps - 1 - place[first:]) * step])

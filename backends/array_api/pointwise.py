@@ -328,7 +328,7 @@ def _test(builder: KernelBuilder, function: Any, self: Any, otherwise: bool) -> 
 
 
 def _selection(builder: KernelBuilder) -> None:
-    xp, operand = builder.xp, builder.operand
+    xp = builder.xp
 
     @builder.kernel("where", half="native")
     def where(condition: Any, self: Any, other: Any) -> Any:
@@ -350,5 +350,12 @@ def _selection(builder: KernelBuilder) -> None:
     def clamp(self: Any, min: Any, max: Any) -> Any:
         if min is None and max is None:
             raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
-        result = self if min is None else xp.maximum(self, operand(min, self))
-        return result if max is None else xp.minimum(result, operand(max, self))
+        # Negative integers wrap into unsigned dtypes, as in PyTorch.
+        low, high = (
+            x
+            if x is None or builder.is_array(x)
+            else builder.number(fitting(builder, x, self.dtype), self.dtype)
+            for x in (min, max)
+        )
+        result = self if low is None else xp.maximum(self, low)
+        return result if high is None else xp.minimum(result, high)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.pointwise import refuse_zero
+from tt.backends.cpu.pointwise import refuse_zero, wrapped
 from tt.core.library import KernelTable, decode_complex32, errors
 
 __all__ = ["cpu"]
@@ -15,8 +15,8 @@ cpu: Final = KernelTable(device="cpu")
 
 # --- choosing --------------------------------------------------------------------------------------------------
 
-cpu.kernel("clamp_min", lambda self, min: np.maximum(self, min), dtypes="real")
-cpu.kernel("clamp_max", lambda self, max: np.minimum(self, max), dtypes="real")
+cpu.kernel("clamp_min", lambda self, min: np.maximum(self, wrapped(min, self)), dtypes="real")
+cpu.kernel("clamp_max", lambda self, max: np.minimum(self, wrapped(max, self)), dtypes="real")
 cpu.kernel("fmax", np.fmax, dtypes="real")
 cpu.kernel("fmin", np.fmin, dtypes="real")
 cpu.kernel(
@@ -80,7 +80,8 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     if isinstance(value, complex) and self.dtype.kind != "c":
         raise errors.DtypeError(f"addcmul(): the value {value} cannot be converted to {self.dtype}")
     if value != 1:
-        tensor1 = np.multiply(tensor1, self.dtype.type(value))
+        factor = wrapped(value, self)
+        tensor1 = np.multiply(tensor1, factor if isinstance(factor, np.ndarray) else self.dtype.type(value))
     return np.add(self, np.multiply(tensor1, tensor2))
 
 

@@ -96,14 +96,17 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
         raise ValueError("a number of steps is not negative")
     if steps >= 2**60:  # NumPy counts to none where the number passes 63 bits
         raise errors.SizeLimitError("linspace", (steps,), str(dtype))
-    wide: type[Any] = np.float64
     if isinstance(start, complex) or isinstance(end, complex):
         if dtype.kind != "c":
             raise errors.DtypeError(
                 f"linspace(): complex bounds give complex numbers, which {dtype} cannot hold"
             )
-        wide = np.complex128
-    elif dtype.kind in "iu":
+        # Part by part: a product of complex numbers would carry a NaN or infinity of one part into the other.
+        both = np.empty(steps, np.complex128)
+        both.real = _spaced(start.real, end.real, steps)
+        both.imag = _spaced(start.imag, end.imag, steps)
+        return both.astype(dtype, copy=False)
+    if dtype.kind in "iu":
         if dtype == np.uint64 and min(start, end) < 0:
             raise errors.NumberRangeError(
                 "linspace(): doubles cannot hold negative numbers wrapped into uint64"
@@ -111,15 +114,19 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
         start, end = (fitted_number(int(bound), from_numpy_dtype(dtype)) for bound in (start, end))
     elif dtype.itemsize < 8:
         start, end = (float(dtype.type(bound)) for bound in (start, end))
+    return _spaced(start, end, steps).astype(dtype, copy=False)
+
+
+def _spaced(start: float, end: float, steps: int) -> Array:
+    """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
-    # From both ends, so that the last number is exact.
-    found = np.arange(steps, dtype=wide)
+    found = np.arange(steps, dtype=np.float64)
     first = max(steps // 2, min(steps, 1))
     found[first:] -= steps - 1
     found *= step
     found[:first] += start
     found[first:] += end
-    return found.astype(dtype, copy=False)
+    return found
 
 
 # --- matrices --------------------------------------------------------------------------------------------------

@@ -217,5 +217,10 @@ def clamp(self: Any, min: Any, max: Any) -> Any:
     if max is None:
         if min is None:
             raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
-        return np.maximum(self, min)
-    return np.minimum(self if min is None else np.maximum(self, min), max)
+        return np.maximum(self, wrapped(min, self))
+    return np.minimum(self if min is None else np.maximum(self, wrapped(min, self)), wrapped(max, self))
+
+
+def wrapped(number: Any, like: Any) -> Any:
+    """Return a number as an operand: a negative one wraps into an unsigned dtype, for which NumPy refuses it."""
+    return number if like.dtype.kind != "u" or isinstance(number, np.ndarray) else _choice(number, like.dtype)

@@ -19,7 +19,7 @@ import numpy as np
 
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, held, in_range, places_of
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32
 
 __all__ = ["cpu"]
 
@@ -216,6 +216,8 @@ def index_fill(self: Array, dim: int, index: Array, value: Any) -> None:
     base, index = self if self.ndim else self.reshape(1), held(index)
     if index.ndim > 1 or index.dtype != np.int64 or not -base.ndim <= dim < base.ndim:
         raise ValueError("an index of another kind, which the shape rule refuses")
+    if np.iscomplexobj(value) and self.dtype.kind != "c" and not is_complex32(self.dtype):
+        raise ValueError("a complex number, which the shape rule refuses")
     place: Any = (slice(None),) * (dim % base.ndim) + (index.reshape(-1),)
     number = filling(self, value)
     try:

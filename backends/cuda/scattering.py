@@ -262,6 +262,9 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
         axis = axis_of(dim, self.ndim)
         if index.dtype != np.int64:
             raise ValueError("an index of another kind, which the shape rule refuses")
+        given = value.dtype.kind == "c" if isinstance(value, StridedHandle) else isinstance(value, complex)
+        if given and self.dtype.kind != "c":
+            raise ValueError("a complex number, which the shape rule refuses")
         sizes, base, chosen = slices_of(self, axis, index)
         filling = one_value(mover, self, value)
         mover.put(self, filling, sizes, base, (0,) * len(sizes), [(index, chosen)], "index_fill", wraps=True)

@@ -108,6 +108,10 @@ class CustomOp(DescribedOverload, Additions):
         override : bool
             Replace an earlier kernel of the same place and dtypes, which is otherwise an error.
         """
+        if not isinstance(device_types, str | Iterable):
+            raise ArgumentError(
+                self.name, "kernel: the first argument is a device type", hint="@op.kernel('cpu')"
+            )
         wanted = [device_types] if isinstance(device_types, str) else list(device_types)
         if not wanted:
             raise ArgumentError(self.name, "kernel: no device type is given")
@@ -219,7 +223,7 @@ class CustomOp(DescribedOverload, Additions):
         Raises
         ------
         ArgumentError
-            When the operator changes its arguments, or a name is nothing of the operator.
+            When the operator changes its arguments, or a name is neither an argument nor a result.
 
         Examples
         --------

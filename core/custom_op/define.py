@@ -26,6 +26,8 @@ __all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
 
 POINTWISE: Final = "pointwise"
 """A kind of operators, which custom ones declare by a tag, as in PyTorch."""
+PROMOTING: Final = frozenset({"default", "int_to_float", "int_to_int64", "bool_to_int64"})
+"""Rules for the dtype of a result that speak of the promoted dtype, in which the kernel then computes."""
 
 
 def only_declares(function: Callable[..., Any]) -> bool:
@@ -103,7 +105,8 @@ def custom_op(
         alone and broadcasts its tensors, which then takes jagged tensors, and batches of `vmap`.
     result : str or sequence of str
         The dtype of the results of kernels: "same" (the first tensor's), "bool", "int64", another dtype's name;
-        several for several results.
+        several for several results.  "default" and "int_to_float" mean the dtype to which the tensors promote, the
+        second with the default dtype for bools and integers; the kernel gets its tensors in that dtype.
 
     Returns
     -------
@@ -140,6 +143,12 @@ def custom_op(
     tensor([2., 4.])
     >>> twice.remove()
     """
+    if not isinstance(name, str):
+        raise ArgumentError(
+            "custom_op",
+            f"the first argument is the name of the operator, not {name!r}",
+            hint="@custom_op('namespace::name')",
+        )
     changed = mutates if mutates_args is None else mutates_args
 
     def define(function: Callable[..., Any]) -> CustomOp:
@@ -266,12 +275,18 @@ def definition_of(
         )
     tags = [tag for tag in tags if tag != POINTWISE]
     tensors = tuple(a.name for a in signature.tensor_arguments)
+    # These rules give the dtype to which the arguments promote; an argument that is changed keeps its own.
+    promoted = tuple(
+        a.name
+        for a in signature.arguments
+        if a.type.is_tensor and not (a.alias and a.alias.write) and {*_words(rules)} & PROMOTING
+    )
     without = "nondifferentiable" in tags or (
         not any(a.alias and a.alias.write for a in signature.arguments)
         and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
     )
     grad = () if without else tensors
-    return OpDefinition(signature, kind, result=rules, grad=grad, tags=tuple(tags), doc=doc)
+    return OpDefinition(signature, kind, promote=promoted, result=rules, grad=grad, tags=tuple(tags), doc=doc)
 
 
 def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) -> Callable[..., Any]:

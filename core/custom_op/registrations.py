@@ -18,6 +18,7 @@ from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.call.overloads import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
+from tt.core.dispatch.resolve.kernels import wrong_parameters
 from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
 from tt.core.schema.model import Signature
 from tt.core.shapes import ShapeRule, find_rule
@@ -204,6 +205,14 @@ def add_kernel(
         half="native",
         override=override,
     )
+    try:
+        problem = wrong_parameters(operator, table.kernels[0])
+    except (TypeError, ValueError):  # a builtin without a signature: its calls will show
+        problem = ""
+    if problem:
+        raise ArgumentError(
+            operator.name, f"the kernel {problem}", signatures=[str(operator.definition.signature)]
+        )
     handle = named(REGISTRY.add(table), f"kernel of {operator.name} for {device}")
     try:
         _check_device(operator, device)

@@ -286,6 +286,8 @@ def _value(target: Tensor, value: Any) -> Any:
             f"can't assign a {type(value).__name__} to a tensor of dtype {target.dtype}\n  try: tt.as_tensor(value)"
         )
     number = value.item() if isinstance(value, np.generic) else value
+    if target.dtype.kind == "bool":
+        return bool(number)
     if isinstance(number, complex) and not target.dtype.is_complex:
         if number.imag:
             raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")

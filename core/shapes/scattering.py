@@ -117,6 +117,9 @@ def index_fill(self: Described, dim: int, index: Described, value: Any = None, *
         raise IndexValueError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
     if getattr(value, "ndim", 0):
         raise ShapeError(f"{op}(): value must be a number or a tensor of 0 dimensions, but has {value.ndim}")
+    filling = value.dtype.is_complex if hasattr(value, "dtype") else isinstance(value, complex)
+    if filling and not self.dtype.is_complex:
+        raise DtypeError(f"{op}(): a complex number does not fill a tensor of {self.dtype.name}")
     return Result(self.shape, like_strides(self))
 
 

@@ -82,8 +82,9 @@ def _verify_dtype(cached: KernelCall, choice: BoundKernel, handle: Any, spec: An
         definition = cached.operator.definition
         hint = ""
         if "::" in definition.name and not definition.location[0]:  # defined by custom_op
+            rule = str(found).removeprefix("tt.")
             hint = (
-                f"\n  try: result={str(found)!r} where the operator is defined, if it returns that, or let the kernel "
+                f"\n  try: result={rule!r} where the operator is defined, if it returns that, or let the kernel "
                 f"return {spec.dtype.name}"
             )
         raise KernelContractError(

@@ -14,6 +14,7 @@ from tt.core.dispatch.resolve.mixed_devices import Operand, plan
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import ArgumentError, DataDependentError, DispatchError, TTError, UnknownNameError
 from tt.core.schema.model import MISSING
+from tt.core.schema.operator_texts import result_dtype
 from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
@@ -73,6 +74,8 @@ class Explanation:
         The resolution; None if it fails.
     error : TTError or None
         The error that the call would raise.
+    composed_dtype : str
+        The dtype of the result in words, where the operators decide it of which this one is composed.
     """
 
     operator: str
@@ -81,6 +84,7 @@ class Explanation:
     arguments: list[tuple[str, str]]
     resolution: Resolution | None = None
     error: TTError | None = None
+    composed_dtype: str = ""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -115,11 +119,26 @@ class Explanation:
             "arguments": [{"name": name, "spec": text} for name, text in self.arguments],
             "call": found.call if found else "",
             "compute": found.compute.name if found and found.compute else None,
-            "results": [d.name if d else None for d in found.results] if found else [],
+            "results": [d.name if d else None for d in found.results]
+            if found and not self.composed_dtype
+            else [],
+            "result": self.result,
             "casts": found.casts if found else "",
             "candidates": self.steps(),
             "error": {"kind": type(self.error).__name__, "message": str(self.error)} if self.error else None,
         }
+
+    @property
+    def result(self) -> str:
+        """The dtypes of the results in words; empty where there are none, or no call would be made."""
+        found = self.resolution
+        if found is None:
+            return ""
+        if self.composed_dtype:
+            return self.composed_dtype
+        while found.below is not None:
+            found = found.below
+        return ", ".join(d.name if d else "no tensor" for d in found.results) if any(found.results) else ""
 
     def text(self) -> str:
         """Return the explanation in words."""
@@ -138,8 +157,8 @@ class Explanation:
                 inner = inner.below
             if inner.casts:
                 lines.append(f"  {inner.casts}")
-            if any(inner.results):
-                lines.append(f"  result: {', '.join(d.name if d else 'no tensor' for d in inner.results)}")
+            if self.result:
+                lines.append(f"  result: {self.result}")
         lines += [f"  {note}" for note in self.notes]
         if self.error is not None:
             lines.append(f"{type(self.error).__name__}: {self.error}")
@@ -159,6 +178,7 @@ class Explanation:
         lines.append("</table>")
         found = self.resolution
         notes = [found.casts] if found is not None and found.casts else []
+        notes += [f"result: {self.result}"] if self.result else []
         lines += [f"<p>{escape(note)}</p>" for note in (*notes, *self.notes)]
         if self.error is not None:
             lines.append(f"<pre>{escape(f'{type(self.error).__name__}: {self.error}')}</pre>")
@@ -245,6 +265,8 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
         return Explanation(operator.name, form, str(operator.signature(form)), [], error=missing)
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
     found = Explanation(operator.name, form, str(operator.signature(form)), named)
+    if operator.definition.kind == "composite" and not operator.definition.promote and form == "functional":
+        found.composed_dtype = result_dtype(operator.definition)
     try:
         found.resolution = operator.overload(form).cached_call_of(keys, bits, ()).resolution
         if len(KEYS.names("device", keys)) > 1:

@@ -31,9 +31,10 @@ from tt.core.types.dtype import complex64
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.registry.sources import Registration
+    from tt.core.dispatch.registry.tables import Kernel
     from tt.core.tensor.backend import Backend
 
-__all__ = ["kernel_call", "out_call", "taken_positions"]
+__all__ = ["kernel_call", "out_call", "taken_positions", "wrong_parameters"]
 
 
 def kernel_call(
@@ -208,20 +209,26 @@ def taken_positions(operator: Operator, registration: Registration) -> tuple[int
     KernelContractError
         When the kernel has parameters that the schema does not know, or lacks one without a default.
     """
+    problem = wrong_parameters(operator, registration.kernel)
+    if problem:
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {registration} {problem}\n  schema: {operator.definition.signature}"
+        )
     names = taken_names(registration.kernel, operator.definition.signature)
+    return tuple(operator.positions[name] for name in names)
+
+
+def wrong_parameters(operator: Operator, kernel: Kernel) -> str:
+    """Return why a kernel cannot get the arguments of an operator, or an empty text."""
+    names = taken_names(kernel, operator.definition.signature)
     unknown = [name for name in names if name not in operator.positions]
+    if unknown:
+        return f"has parameters that the schema lacks: {', '.join(unknown)}"
     missing = [
         a.name for i, a in enumerate(operator.arguments) if a.default is MISSING and a.name not in names
         and i not in (operator.dtype_at, operator.device_at, operator.layout_at)
     ]  # fmt: skip
-    if unknown or missing:
-        problem = f"has parameters that the schema lacks: {', '.join(unknown)}" if unknown else (
-            f"does not take {', '.join(missing)}, which have no default"
-        )  # fmt: skip
-        raise KernelContractError(
-            f"the kernel of {operator.name} by {registration} {problem}\n  schema: {operator.definition.signature}"
-        )
-    return tuple(operator.positions[name] for name in names)
+    return f"does not take {', '.join(missing)}, which have no default" if missing else ""
 
 
 def _functional_of_inplace(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:

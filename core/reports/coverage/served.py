@@ -103,7 +103,7 @@ class Coverage:
 
 
 def definitions_of(name: str) -> list[OpDefinition]:
-    """Return the overloads that a user's name means: `add`, `max.dim`, `add_`, `linalg.svd`, `acme::twice`.
+    """Return the overloads that a user's name means: `add`, `max.dim`, `add_`, `tt.Tensor.add_`, `linalg.svd`.
 
     Raises
     ------
@@ -114,6 +114,8 @@ def definitions_of(name: str) -> list[OpDefinition]:
     if "::" in name:
         host.activate("namespace", name.partition("::")[0])
     public = name.removeprefix("tt.")
+    if public.startswith("Tensor."):  # a method, as pages of operators that are no functions are called
+        name = public = public.removeprefix("Tensor.")
     found = public_names().get(public) or public_names().get(public.rpartition(".")[0])
     if found is not None and not REGISTRY.overloads(name):
         overload = "" if public in public_names() else "." + public.rpartition(".")[2]

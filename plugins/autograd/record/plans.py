@@ -85,7 +85,8 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
     names = {a.name: a for a in definition.signature.arguments}
     if formula.joint is not None:
         return [
-            f"{definition.name}: backward saves {name!r}, which is nothing of {definition.signature}"
+            f"{definition.name}: backward saves {name!r}, "
+            f"which is neither an argument nor a result of {definition.signature}"
             for name in formula.saves
             if find_slot(definition, name) is None
         ]
@@ -100,7 +101,8 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
                 f"{definition.name}: the formula of {argument!r} must take g or gs first, not {first!r}"
             )
         found += [
-            f"{definition.name}: the formula of {argument!r} takes {name!r}, which is nothing of {definition.signature}"
+            f"{definition.name}: the formula of {argument!r} takes {name!r}, "
+            f"which is neither an argument nor a result of {definition.signature}"
             for name in rest
             if find_slot(definition, name) is None
         ]
@@ -118,7 +120,8 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
     definition = operator.definition
     wrong = problems(definition, formula)
     if wrong:
-        raise errors.ArgumentError(operator.name, wrong[0], signatures=[str(definition.signature)])
+        problem = wrong[0].removeprefix(f"{definition.name}: ")
+        raise errors.ArgumentError(operator.name, problem, signatures=[str(definition.signature)])
     if formula.joint is not None:
         return _make_joint(operator, formula, form)
     names = [a.name for a in definition.signature.arguments]

@@ -206,3 +206,10 @@ def test_a_file_that_takes_only_a_part_gets_the_rest_too(form):
     file = Partial()
     tt.save(tt.arange(10_000), file, _use_new_zipfile_serialization=form)
     assert tt.equal(tt.load(io.BytesIO(file.contents)), tt.arange(10_000))
+
+
+def test_a_missing_folder_is_reported_with_the_name_that_was_given(way, tmp_path):
+    wanted = tmp_path / "missing" / "model.pt"
+    with pytest.raises(FileNotFoundError) as caught:
+        tt.save(tt.ones(2), wanted)
+    assert caught.value.filename == str(wanted) and ".tmp" not in str(caught.value)

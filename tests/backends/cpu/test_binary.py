@@ -324,3 +324,30 @@ def test_reflected_operators() -> None:
     same(x.__rsub__(tt.tensor([1])), [0, -1, -3])
     same(x.__rpow__(tt.tensor([2])), [2, 4, 16])
     same(tt.bitwise_or(8, x), [9, 10, 12])
+
+
+# --- numbers that wrap -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("number", [-1, -129, -255])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x, number: t.clamp(x, number),
+        lambda t, x, number: t.clamp(x, max=number),
+        lambda t, x, number: t.clamp(x, number, 50),
+        lambda t, x, number: t.clamp_min(x, number),
+        lambda t, x, number: t.clamp_max(x, number),
+        lambda t, x, number: t.addcmul(x, x, x, value=number),
+    ],
+    ids=["min", "max", "both", "clamp_min", "clamp_max", "addcmul"],
+)
+def test_negative_numbers_wrap_into_unsigned_bytes(
+    both_ways: None, call: Callable[..., Any], number: int
+) -> None:
+    torch = pytest.importorskip("torch")
+    values = [1, 100, 200]
+    expected = call(torch, torch.tensor(values, dtype=torch.uint8), number)
+    found = call(tt, tt.tensor(values, dtype=tt.uint8), number)
+    assert (found.dtype, found.tolist()) == (tt.uint8, expected.tolist())

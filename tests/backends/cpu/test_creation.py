@@ -222,3 +222,16 @@ def test_numbers_without_dimensions(same, dtype):
     for number in (3, -1, True):
         same(lambda m, n=number: m.scalar_tensor(n, dtype=getattr(m, dtype)))
         same(lambda m, n=number: m.full((2,), n, dtype=getattr(m, dtype)))
+
+
+PARTS = [complex(0, math.nan), complex(math.nan, 0), complex(0, math.inf), complex(math.inf, 1), 1 + 1j]
+
+
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("bound", PARTS, ids=str)
+def test_a_part_of_complex_bounds_does_not_reach_the_other(bound, steps):
+    for bounds in ((bound, 1), (1, bound)):
+        expected = torch.linspace(*bounds, steps)
+        found = tt.view_as_real(tt.linspace(*bounds, steps))
+        # PyTorch takes the steps in single precision.
+        tt.testing.assert_close(found, tt.from_numpy(torch.view_as_real(expected).numpy()), equal_nan=True)

@@ -239,3 +239,16 @@ def test_a_tensor_is_the_source_of_its_own_masked_scatter():
     for dtype in (tt.int32, tt.bfloat16, tt.float64):
         x = tt.tensor([-1, 5, 1, 4, -1, -2], dtype=dtype)
         assert x.masked_scatter_(x > 0, x).tolist() == [-1, -1, 5, 1, -1, -2]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32", "bfloat16"])
+@pytest.mark.parametrize("value", [1 + 0j, 1j])
+def test_complex_numbers_fill_complex_tensors_only(dtype, value):
+    for t in (torch, tt):
+        for name in ("index_fill", "index_fill_"):
+            x, index = t.zeros(3, dtype=getattr(t, dtype)), t.tensor([0])
+            for given in (value, t.tensor(value)):
+                with pytest.raises(RuntimeError):
+                    getattr(x, name)(0, index, given)
+            assert not x.any()
+    assert tt.zeros(2, dtype=tt.complex64).index_fill(0, tt.tensor([1]), value).tolist() == [0, value]

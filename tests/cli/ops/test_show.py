@@ -102,6 +102,12 @@ def test_who_serves_add_where(run: Run) -> None:
     assert found["example"].startswith(">>> ")
 
 
+@pytest.mark.parametrize("name", ["tt.Tensor.add_", "Tensor.add_", "tt.Tensor.add", "Tensor.fill_"])
+def test_the_name_of_a_method_leads_to_the_operator(run: Run, name: str) -> None:
+    operator = name.rpartition(".")[2].removesuffix("_")
+    assert run("ops", "show", name).out.startswith(f"{operator}(Tensor self")
+
+
 def test_an_in_place_name_of_an_operator_without_that_form_is_unknown(run: Run) -> None:
     ran = run("ops", "show", "matmul_")
     assert ran.code == 2

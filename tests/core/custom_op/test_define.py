@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tt
@@ -176,3 +177,48 @@ def test_a_gradient_of_what_takes_no_tensor_is_refused_of_a_backward_with_a_cont
 def test_a_gradient_too_many_is_refused(count: int) -> None:
     with pytest.raises(GradientError, match=f"must return 1 gradients, of x, and it returned {count}"):
         backward_of(lambda g: (g,) * count)
+
+
+# --- what is forgotten -------------------------------------------------------------------------------------------
+
+
+def test_a_definition_without_a_name_says_so() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"(?s)is the name of the operator.*@custom_op\('namespace::name'\)"
+    ):
+        custom_op(docstring_only)  # type: ignore[call-overload]
+
+
+def test_a_kernel_that_cannot_get_the_arguments_is_refused_where_it_is_added() -> None:
+    op = custom_op("test::refused")(docstring_only)
+    with pytest.raises(ArgumentError, match="the kernel has parameters that the schema lacks: y"):
+        op.kernel("cpu", lambda x, y: x)
+    with pytest.raises(ArgumentError, match="the kernel does not take x"):
+        op.kernel("cpu", lambda: None)
+    with pytest.raises(ArgumentError, match=r"(?s)is a device type.*@op.kernel\('cpu'\)"):
+        op.kernel(lambda x: x)  # type: ignore[call-overload]
+    op.kernel("cpu", lambda x: x + x)  # nothing of the refused ones is left
+    assert op(tt.ones(1)).tolist() == [2]
+
+
+# --- dtypes of results -------------------------------------------------------------------------------------------
+
+
+def test_int_to_float_computes_integers_in_the_default_dtype() -> None:
+    op = custom_op("test::rooted", result="int_to_float")(docstring_only)
+    op.kernel("cpu", np.sqrt)
+    op.fake(tt.empty_like)
+    found = op(tt.tensor([4, 9]))
+    assert (found.dtype, found.tolist()) == (tt.float32, [2, 3])
+    assert op(tt.empty(3, dtype=tt.int64, device="meta")).dtype is tt.float32
+    assert op(tt.tensor([4.0], dtype=tt.float64)).dtype is tt.float64
+    assert tt.explain("test::rooted", ["cpu:int64"]).result == "float32"
+    library.opcheck(op, (tt.tensor([4, 9]),))
+    library.opcheck(op, (tt.tensor([4.0, 9.0]),), test_utils=("test_schema", "test_faketensor"))
+
+
+def test_the_advice_for_another_dtype_is_one_that_custom_op_takes() -> None:
+    op = custom_op("test::advised")(docstring_only)
+    op.fake(lambda x: tt.empty_like(x, dtype=tt.float32))
+    with pytest.raises(tt.errors.KernelContractError, match="try: result='float32'"):
+        op(tt.empty(2, dtype=tt.int64, device="meta"))

@@ -510,3 +510,13 @@ def test_an_empty_mask_has_to_fit_too(mask):
     with pytest.raises(IndexError, match="mask"):
         x[mask] = 1.0
     assert tt.zeros(0, 4)[tt.zeros(0, dtype=tt.bool)].shape == (0, 4)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("value", ["1j", "0j", "float('nan')", "0.5", "-1", "0"])
+def test_a_bool_tensor_takes_whether_any_number_is_not_zero(value):
+    torch = pytest.importorskip("torch")
+    found, expected = tt.zeros(2, dtype=tt.bool), torch.zeros(2, dtype=torch.bool)
+    write(found, "0", value)
+    write(expected, "0", value)
+    assert found.tolist() == expected.tolist()

@@ -79,3 +79,12 @@ def test_a_notebook_shows_text_of_others_as_text() -> None:
 
 def test_a_tensor_has_no_rich_representation_so_notebooks_show_its_text() -> None:
     assert not [name for name in dir(tt.ones(1)) if name.startswith("_repr_")]
+
+
+def test_the_dtype_of_what_is_composed_of_other_operators_is_that_of_its_results() -> None:
+    found = tt.explain("float_power", ["cpu:int64", "2"])
+    assert tt.float_power(tt.tensor([2]), 2).dtype is tt.float64
+    assert found.text().endswith("result: float64, or complex128 for complex numbers")
+    assert "result: float64" in found._repr_html_()
+    assert tt.explain("isclose", ["cpu:float32", "cpu:float32"]).result == "bool"
+    assert tt.explain("add", ["cpu:int64", "cpu:float32"]).to_dict()["result"] == "float32"

@@ -305,12 +305,15 @@ def test_keyword_only_arguments_come_apart_where_setup_context_names_them():
 @pytest.mark.parametrize(
     ("register", "message"),
     [
-        (lambda op: op.backward(lambda g, z: g), "backward saves 'z', which is nothing of forms::product"),
+        (
+            lambda op: op.backward(lambda g, z: g),
+            "backward saves 'z', which is neither an argument nor a result of forms::product",
+        ),
         (lambda op: op.backward(lambda g: g, saves="z"), "backward saves 'z'"),
         (lambda op: op.backward(z=lambda g: g), "backward: 'z' is not a tensor argument"),
         (lambda op: op.backward(scale=lambda g: g), "backward: 'scale' is not a tensor argument"),
         (lambda op: op.backward(x=lambda grad: grad), "must take g or gs first"),
-        (lambda op: op.backward(x=lambda g, z: g), "takes 'z', which is nothing of"),
+        (lambda op: op.backward(x=lambda g, z: g), "takes 'z', which is neither an argument nor a result of"),
         (
             lambda op: op.backward(lambda g: g, x=lambda g: g),
             "give a function, or a formula for each argument",

@@ -27,7 +27,7 @@ def test_mistakes_in_formulas_are_found() -> None:
     for gradients, message in [
         ({"left": lambda g: g}, "names an argument 'left' that there is not"),
         ({"self": lambda other: other}, "must take g or gs first, not 'other'"),
-        ({"self": lambda g, rhs: g * rhs}, "takes 'rhs', which is nothing of"),
+        ({"self": lambda g, rhs: g * rhs}, "takes 'rhs', which is neither an argument nor a result of"),
     ]:
         (found,) = problems(definition, Formula("mul", gradients))
         assert message in found
