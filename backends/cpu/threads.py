@@ -45,8 +45,8 @@ def positive(function: str, count: Any) -> int:
 def get_num_threads() -> int:
     """Return how many threads a kernel of the CPU may use.
 
-    At first the value of OMP_NUM_THREADS, or the number of cores that the process may use: those of its affinity, as far
-    as the limits of its control groups (containers) pay for them.
+    At first the value of OMP_NUM_THREADS, or the number of cores that the process may use: those of its affinity, as
+    far as the limits of its control groups (containers) pay for them.
 
     Examples
     --------

@@ -73,10 +73,10 @@ threads.set_num_threads(2)
 def helped(seconds):
     found, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end:
-        found.append(threads.sum_below(5_000_000, 1000)[1] > 1)
+        found.append(threads.sum_below(500_000, 1000)[1] > 1)
     return found
 
-helped(0.5)
+helped(1)
 print(sum(found := helped(1)) < len(found) / 4)
 for task in os.listdir("/proc/self/task"):
     os.sched_setaffinity(int(task), cores)
