@@ -129,7 +129,8 @@ def same_values(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], toleran
     """Return whether values differ by no more than the tolerance, in units of the largest, or in 10,000 of each."""
     if left.dtype.kind in "biu":
         return bool((left == right).all())
-    left, right = left.astype(np.float64), right.astype(np.float64)
+    wide = np.complex128 if np.iscomplexobj(left) or np.iscomplexobj(right) else np.float64
+    left, right = left.astype(wide), right.astype(wide)
     size = max(1.0, float(np.abs(right).max(initial=0)))
     return bool(np.allclose(left, right, rtol=1e-4, atol=tolerance * size))
 

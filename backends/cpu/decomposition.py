@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any, Final, Literal
 
@@ -60,6 +61,8 @@ def raise_unconverged(op: str, A: Array, error: Exception) -> None:
 def expect_finite(op: str, A: Array, part: str = "all") -> None:
     """Raise for infinite elements and NaN in the part that is read: with these, LAPACK's iterations may never end."""
     finite = np.isfinite(A)
+    if finite.all():
+        return
     if part != "all":
         finite = (np.tril if part == "L" else np.triu)(~finite) == 0
     if not finite.all():
@@ -70,6 +73,47 @@ def expect_finite(op: str, A: Array, part: str = "all") -> None:
 
 
 # --- singular values, eigenvalues ------------------------------------------------------------------------------
+
+
+@cache
+def single_precision() -> dict[str, Any]:
+    """Return NumPy's loops over batches of matrices, by name; none where this NumPy has others.
+
+    The public functions convert float32 to double precision, which takes half as long again, and the loops do not.
+    """
+    try:
+        from numpy.linalg import _umath_linalg  # private, hence the test
+
+        loops = {name: getattr(_umath_linalg, name) for name in _RESULTS}
+        one = np.ones((1, 1), np.float32)
+        found = {name: loops[name](one, signature="f->" + "f" * count) for name, count in _RESULTS.items()}
+        known = all(
+            len(found[name] if count > 1 else (found[name],)) == count
+            and all(np.array_equal(np.abs(part).ravel(), [1]) for part in found[name])
+            for name, count in _RESULTS.items()
+        )
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return {}
+    return loops if known else {}
+
+
+_RESULTS: Final = {
+    "svd_f": 3, "svd_s": 3, "svd": 1, "eigh_lo": 2, "eigh_up": 2, "eigvalsh_lo": 1, "eigvalsh_up": 1, "cholesky_lo": 1,
+    "cholesky_up": 1,
+}  # fmt: skip
+"""How many arrays each loop returns."""
+
+
+def in_single_precision(loop: str, A: Array) -> Any:
+    """Return what a loop returns for matrices of float32, or None where it does not serve."""
+    run = single_precision().get(loop) if A.dtype == np.float32 else None
+    if run is None:
+        return None
+    found = run(A, signature="f->" + "f" * _RESULTS[loop])
+    numbers = found if _RESULTS[loop] == 1 else found[1 if loop.startswith("svd") else 0]
+    if np.isnan(numbers).any():  # LAPACK gives up so
+        raise np.linalg.LinAlgError("LAPACK reports a failure")
+    return found
 
 
 def expect_no_driver(driver: str | None) -> None:
@@ -86,7 +130,8 @@ def svd(A: Array, full_matrices: bool, driver: str | None) -> Any:
     expect(A.ndim >= 2, "linalg.svd() takes matrices")
     expect_finite("linalg.svd", A)
     try:
-        return tuple(np.linalg.svd(A, full_matrices=full_matrices))
+        found = in_single_precision("svd_f" if full_matrices else "svd_s", A)
+        return tuple(np.linalg.svd(A, full_matrices=full_matrices)) if found is None else found
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.svd", A, error)
 
@@ -97,7 +142,8 @@ def svdvals(A: Array, driver: str | None) -> Any:
     expect(A.ndim >= 2, "linalg.svdvals() takes matrices")
     expect_finite("linalg.svdvals", A)
     try:
-        return np.linalg.svd(A, compute_uv=False)
+        found = in_single_precision("svd", A)
+        return np.linalg.svd(A, compute_uv=False) if found is None else found
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.svdvals", A, error)
 
@@ -113,7 +159,8 @@ def eigh(A: Array, UPLO: str) -> Any:
     part = _triangle(UPLO)
     expect_finite("linalg.eigh", A, part)
     try:
-        return tuple(np.linalg.eigh(A, part))
+        found = in_single_precision("eigh_lo" if part == "L" else "eigh_up", A)
+        return tuple(np.linalg.eigh(A, part)) if found is None else found
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.eigh", A, error)
 
@@ -124,7 +171,8 @@ def eigvalsh(A: Array, UPLO: str) -> Any:
     part = _triangle(UPLO)
     expect_finite("linalg.eigvalsh", A, part)
     try:
-        return np.linalg.eigvalsh(A, part)
+        found = in_single_precision("eigvalsh_lo" if part == "L" else "eigvalsh_up", A)
+        return np.linalg.eigvalsh(A, part) if found is None else found
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.eigvalsh", A, error)
 
@@ -171,7 +219,8 @@ def cholesky_ex(A: Array, upper: bool, check_errors: bool) -> Any:
     expect(is_square(A), "linalg.cholesky_ex() takes square matrices")
     batch = A.shape[:-2]
     try:
-        return np.linalg.cholesky(A, upper=upper), np.zeros(batch, np.int32)
+        found = in_single_precision("cholesky_up" if upper else "cholesky_lo", A)
+        return np.linalg.cholesky(A, upper=upper) if found is None else found, np.zeros(batch, np.int32)
     except np.linalg.LinAlgError:
         pass
     # Some matrix of the batch is not positive-definite: LAPACK reports which, and where.

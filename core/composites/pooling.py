@@ -168,6 +168,24 @@ def with_or_without_indices(op: str) -> Callable[..., Any]:
     return pool
 
 
+def max_pool(op: str) -> Callable[..., Any]:
+    """Return the composite of a maximum whose last argument requests the indices: without them half is written."""
+
+    def pool(*args: Any) -> Any:
+        return getattr(ops, f"{op}_with_indices" if args[-1] else f"_{op}")(*args[:-1])
+
+    return pool
+
+
+def only_values(op: str) -> Callable[..., Any]:
+    """Return the composite of a maximum without indices."""
+
+    def pool(*args: Any) -> Any:
+        return getattr(ops, f"{op}_with_indices")(*args)[0]
+
+    return pool
+
+
 @composite("_unpool")
 def unpool(values: Any, indices: Any, size: Sizes, dims: int) -> Any:
     check_shapes("_unpool", values, indices, size, dims)
@@ -325,7 +343,8 @@ def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
 
 
 for dims in (1, 2, 3):
-    composite(f"max_pool{dims}d", with_or_without_indices(f"max_pool{dims}d"))
+    composite(f"max_pool{dims}d", max_pool(f"max_pool{dims}d"))
+    composite(f"_max_pool{dims}d", only_values(f"max_pool{dims}d"))
     composite(f"max_pool{dims}d_with_indices", max_pool_with_indices(f"max_pool{dims}d_with_indices", dims))
     if dims > 1:
         composite(f"avg_pool{dims}d", avg_pool(f"avg_pool{dims}d", dims))

@@ -104,6 +104,23 @@ def max_pool_with_indices(
     return Result(shape), Result(shape, dtype=int64)
 
 
+@rule("max_pool_values")
+def max_pool_values(
+    input: Described,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    *,
+    op: str,
+) -> Shape:
+    """The largest value in each window."""
+    op = op.removeprefix("_")
+    lead, sizes = channels_of(op, input, dims_of(op))
+    return (*lead, *pooled(op, sizes, kernel_size, stride, padding, dilation, ceil_mode))
+
+
 @rule("adaptive_pool")
 def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
     """Windows chosen so that the output has a size; None keeps a dimension."""

@@ -15,14 +15,15 @@ NATIVE: Final = load("pooling")
 
 DTYPES: Final = ("float32", "float64")
 WINDOWS: Final = ("kernel_size", "stride", "padding")
-LARGEST: Final = ("input", *WINDOWS, "dilation", "ceil_mode", "return_indices")
+LARGEST: Final = ("input", *WINDOWS, "dilation", "ceil_mode")
 MEAN: Final = ("input", *WINDOWS, "ceil_mode", "count_include_pad")
 SHARED: Final = ("grad", "size", *WINDOWS, "ceil_mode", "count_include_pad", "divisor_override")
 
 if NATIVE is not None:
     for _dims in (1, 2, 3):
         _takes = {
-            f"max_pool{_dims}d_with_indices": LARGEST,
+            f"max_pool{_dims}d_with_indices": (*LARGEST, "return_indices"),
+            f"_max_pool{_dims}d": LARGEST,
             f"avg_pool{_dims}d": MEAN if _dims == 1 else (*MEAN, "divisor_override"),
             f"adaptive_max_pool{_dims}d_with_indices": ("input", "output_size", "return_indices"),
             f"adaptive_avg_pool{_dims}d": ("input", "output_size"),

@@ -68,6 +68,31 @@ def max_pool_with_indices(make: Inputs) -> Iterator[Sample]:
     yield from _wrong(x)
 
 
+@family("max_pool_values")
+def max_pool_values(make: Inputs) -> Iterator[Sample]:
+    n = _spatial(make)
+    x = _distinct(make, 2, 2, *(5, 4, 3)[:n])
+    for width, *others in (
+        (2, None, 0, 1),
+        (3, 2, 1, 1),
+        (2, 1, 1, 2),
+        (3, 1, 1, 1),
+        (2, 2, 0, 1),
+        (3, 3, 0, 1),
+    ):
+        for ceil_mode in (False, True):
+            yield Sample((x, width, *others, ceil_mode), name=f"{width}, {others}, {ceil_mode}")
+    yield Sample((x[0], 2, None, 0, 1, False), name="no batch")
+    yield Sample((x[:0], 2, None, 0, 1, False), name="empty batch")
+    yield Sample((x.transpose(1, -1), 2, 1, 0, 1, False), name="transposed")
+    if make.dtype.is_floating_point:
+        line = make.of([[1.0, float("nan"), 0.0, float("nan"), 2.0, float("-inf")]])
+        yield Sample((line.reshape(1, *(1,) * (n - 1), 6), (1,) * (n - 1) + (2,), 1, 0, 1, False), name="NaN")
+    yield Sample((x, 2, 1, 0, 0, False), name="error: dilation", error=RuntimeError)
+    yield Sample((x, 2, 1, 2, 1, False), name="error: padding", error=RuntimeError)
+    yield Sample((x, 9, 1, 0, 1, False), name="error: no window", error=RuntimeError)
+
+
 @family("max_pool")
 def max_pool(make: Inputs) -> Iterator[Sample]:
     n = _spatial(make)

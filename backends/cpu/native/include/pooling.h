@@ -9,7 +9,7 @@ typedef struct {
     bool apart;                   /* windows are looked at one by one: few of their elements lie inside of the input */
     const void *x;
     void *y;
-    int64_t *index;
+    int64_t *index;               /* of the largest elements; NULL where only these are wanted */
     _Atomic int failed;
 } pool;
 

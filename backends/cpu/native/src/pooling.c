@@ -170,34 +170,42 @@ static bool run(pool *job, tt_body body, npy_intp cost)
     return !job->failed;
 }
 
-static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, bool adaptive)
+enum { LARGEST, ADAPTIVE, VALUES };
+
+static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, int what)
 {
     pool job = {0};
     tt_dtype dtype;
     PyArrayObject *x = NULL, *y = NULL, *index = NULL;
     PyObject *result = NULL;
-    if (adaptive ? !tt_expect_count("adaptive_max_pool", count, 3, 3) : !tt_expect_count("max_pool", count, 7, 7)) return NULL;
+    if (what == ADAPTIVE ? !tt_expect_count("adaptive_max_pool", count, 3, 3)
+        : what == LARGEST ? !tt_expect_count("max_pool", count, 7, 7) : !tt_expect_count("_max_pool", count, 6, 6)) return NULL;
     if ((x = take(args[0], &dtype)) == NULL || !split(x, dims, &job)) goto end;
-    if (adaptive) {
+    if (what == ADAPTIVE) {
         if (!tt_sizes_or_none(args[1], dims, job.in, job.out)) goto end;
     } else if (!parse_windows(&job, dims, args[1], args[2], args[3], args[4]) || !count_windows(&job, PyObject_IsTrue(args[5]))) goto end;
-    if (volume(job.in) > INT32_MAX && dtype == TT_F32 && !adaptive) {
+    if (volume(job.in) > INT32_MAX && dtype == TT_F32 && what == LARGEST) {
         refuse("the channels are too large");
         goto end;
     }
-    if ((y = result_of(x, dims, job.out, dtype)) == NULL || (index = result_of(x, dims, job.out, TT_I64)) == NULL) goto end;
-    if (PyArray_SIZE(y) == 0) {
-        result = PyTuple_Pack(2, y, index);
-        goto end;
+    if ((y = result_of(x, dims, job.out, dtype)) == NULL) goto end;
+    if (what != VALUES && (index = result_of(x, dims, job.out, TT_I64)) == NULL) goto end;
+    bool done = PyArray_SIZE(y) == 0;
+    if (!done) {
+        if (!reserve(&job)) goto end;
+        if (what == ADAPTIVE) place_adaptive(&job);
+        else place_windows(&job, true);
+        job.x = PyArray_DATA(x), job.y = PyArray_DATA(y), job.index = index == NULL ? NULL : PyArray_DATA(index);
+        tt_body body = job.apart ? (dtype == TT_F32 ? adaptive_largest_float : adaptive_largest_double)
+            : what == VALUES ? (dtype == TT_F32 ? largest_values_float : largest_values_double)
+                             : (dtype == TT_F32 ? largest_float : largest_double);
+        done = run(&job, body, cost_of(&job));
     }
-    if (!reserve(&job)) goto end;
-    if (adaptive) place_adaptive(&job);
-    else place_windows(&job, true);
-    job.x = PyArray_DATA(x), job.y = PyArray_DATA(y), job.index = PyArray_DATA(index);
-    tt_body body = job.apart ? (dtype == TT_F32 ? adaptive_largest_float : adaptive_largest_double)
-                            : (dtype == TT_F32 ? largest_float : largest_double);
-    if (run(&job, body, cost_of(&job))) {
+    if (done && index != NULL) {
         result = PyTuple_Pack(2, y, index);
+    } else if (done) {
+        result = (PyObject *)y;
+        Py_INCREF(result);
     }
 end:
     release(&job);
@@ -320,6 +328,7 @@ static PyObject *_adaptive_avg_unpool(PyObject *module, PyObject *const *args, P
 #define METHODS(N) \
     TT_METHOD_AS("max_pool" #N "d_with_indices", max_pool##N##d, \
                  "max_pool" #N "d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)"), \
+    TT_METHOD(_max_pool##N##d, "_max_pool" #N "d(input, kernel_size, stride, padding, dilation, ceil_mode)"), \
     TT_METHOD_AS("adaptive_max_pool" #N "d_with_indices", adaptive_max_pool##N##d, \
                  "adaptive_max_pool" #N "d_with_indices(input, output_size, return_indices)"), \
     TT_METHOD(adaptive_avg_pool##N##d, "adaptive_avg_pool" #N "d(input, output_size)"), \

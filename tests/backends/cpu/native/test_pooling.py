@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import tt
 from tt.backends.cpu.native.loading import load, status
 
 NATIVE = load("pooling")
@@ -196,3 +197,36 @@ def test_windows_that_do_not_fit_are_refused(wrong: Any) -> None:
         NATIVE.max_pool1d_with_indices(np.zeros((1, 5)), *wrong, 1, False, False)
     with pytest.raises(ValueError):
         NATIVE.avg_pool1d(np.zeros((1, 5)), *wrong, False, True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_the_largest_elements_alone_are_those_that_come_with_places(dims: int, dtype: Any) -> None:
+    rng = np.random.default_rng(dims)
+    x: Any = rng.integers(-3, 4, (2, 3, *(8, 9, 40)[-dims:])).astype(dtype)
+    for special in (np.nan, -np.nan, np.inf, -np.inf, -0.0):
+        x[rng.random(x.shape) < 0.02] = special
+    for array in (x, x[..., ::-1], x.swapaxes(0, 1), x[:0], np.full_like(x, -np.inf)):
+        for kernel, step, pad, gap in product((1, 2, 3, 4), (1, 2, 3), (0, 1), (1, 2)):
+            if 2 * pad > gap * (kernel - 1) + 1:
+                continue
+            for ceil_mode in (False, True):
+                window = ((kernel,) * dims, (step,) * dims, (pad,) * dims, (gap,) * dims, ceil_mode)
+                expected = getattr(NATIVE, f"max_pool{dims}d_with_indices")(array, *window, False)[0]
+                found = getattr(NATIVE, f"_max_pool{dims}d")(array, *window)
+                np.testing.assert_array_equal(found, expected)
+                numbers = ~np.isnan(expected)
+                np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
+def test_windows_with_few_elements_inside_of_the_input_have_no_places() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(1, 6)
+    found = NATIVE._max_pool1d(x, (80,), (1,), (40,), (1,), False)
+    np.testing.assert_array_equal(
+        found, NATIVE.max_pool1d_with_indices(x, (80,), (1,), (40,), (1,), False, False)[0]
+    )
+
+
+def test_wrong_windows_are_refused_by_the_name_of_the_public_operator() -> None:
+    with pytest.raises(tt.errors.ShapeError, match=r"^max_pool1d\(\): padding=2 is more than half"):
+        tt.nn.functional.max_pool1d(tt.ones(1, 1, 4), 2, 1, 2)

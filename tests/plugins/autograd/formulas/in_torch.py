@@ -264,6 +264,7 @@ TRANSLATED: Final[dict[str, Callable[..., Any]]] = {
         _addmm(self, a, b, beta, alpha)
     ),
     "lp_pool1d": _lp_pool1d,
+    **{f"_max_pool{dims}d": _of(f"max_pool{dims}d") for dims in (1, 2, 3)},
     "relu.inplace": lambda self, inplace: _of("relu")(self),
     "softmax.implicit": lambda self, dim, level, dtype: _implicit("softmax", self, dim, dtype),
     "log_softmax.implicit": lambda self, dim, level, dtype: _implicit("log_softmax", self, dim, dtype),
