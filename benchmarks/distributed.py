@@ -257,9 +257,7 @@ def measure_schemes(rounds: int, sizes: Sequence[int] = (1, 2, 4)) -> dict[int, 
         for size in sizes:
             for case, seconds in _turn("tt", size, ("1 KB", "25 MB", COPYING, COMPUTING, *SCHEMES)).items():
                 found[size].setdefault(case, []).append(seconds)
-    return {
-        size: {case: min(times) for case, times in row.items()} for size, row in found.items()
-    }
+    return {size: {case: min(times) for case, times in row.items()} for size, row in found.items()}
 
 
 def schemes_text(found: dict[int, dict[str, float]]) -> str:
