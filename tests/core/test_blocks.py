@@ -233,12 +233,15 @@ IN_PYTHON = {
     "api/autograd/grad_mode.py": 1,  # does nothing: the switch is set when it is made
     "api/distributed/algorithms/join.py": 1,  # communicates at its end
     "api/distributed/collectives.py": 1,  # a generator
+    "api/distributed/engines/nccl.py": 1,  # blocks of a device and a stream, in the thread of operations
+    "api/distributed/engines/nccl_libraries.py": 2,  # NCCL's own begin and end
     "api/distributed/engines/pmi.py": 1,  # of a process's start
     "api/distributed/fsdp/fully_shard.py": 1,  # a generator
     "api/distributed/fsdp/fully_sharded_data_parallel.py": 2,  # generators
     "api/distributed/fsdp/shard_group.py": 2,  # generators
     "api/distributed/recorder.py": 1,  # of named operations, which is for looking at a run
     "api/distributed/stores/file_store.py": 1,  # a generator
+    "api/distributed/stores/tcp_store.py": 1,  # in the thread of operations, which no signal interrupts
     "api/hub/models.py": 1,  # a generator
     "api/multiprocessing/segments.py": 1,  # a generator
     "api/nn/attention/__init__.py": 1,  # a generator

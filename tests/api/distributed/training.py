@@ -38,7 +38,8 @@ def gpt(torch: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.before, self.after = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+            # A bias of the keys had no gradient but rounding errors: all scores of a query would grow alike.
+            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH, bias=False), nn.Linear(WIDTH, WIDTH)
             self.up, self.down = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
 
         def forward(self, x: Any) -> Any:
