@@ -129,25 +129,23 @@ def _turn(library: str, ranks: int, cases: Sequence[str]) -> dict[str, float]:
 
 def _be_rank(library: str, rank: int, size: int, folder: Path, cases: Sequence[str]) -> None:
     find, meet, leave = (_of_mpi if library == "mpi4py" else _of_framework)(library, rank, size, folder)
-    found = {}
-    for case in cases:
-        run = find(case)
-        if run is not None:
-            found[case] = _median(run, meet)
+    runs = {case: run for case in cases if (run := find(case)) is not None}
+    found = _medians(runs, meet)
     if rank == 0:
         Path(folder, "found").write_text(json.dumps(found), encoding="utf-8")
     leave()
 
 
-def _median(run: Callable[[], object], meet: Callable[[], object]) -> float:
-    """Return the median seconds of a call that starts together on all ranks."""
-    times = []
+def _medians(runs: dict[str, Callable[[], object]], meet: Callable[[], object]) -> dict[str, float]:
+    """Return the median seconds of calls that start together on all ranks; they take turns, as noise comes and goes."""
+    times: dict[str, list[float]] = {case: [] for case in runs}
     for _ in range(CALLS):
-        meet()
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times[CALLS // 5 :])
+        for case, run in runs.items():
+            meet()
+            begin = time.perf_counter()
+            run()
+            times[case].append(time.perf_counter() - begin)
+    return {case: statistics.median(found[CALLS // 5 :]) for case, found in times.items()}
 
 
 def _of_framework(library: str, rank: int, size: int, folder: Path) -> Any:
