@@ -65,12 +65,16 @@ def program(
 
 def run(steps: Sequence[tuple[Any, ...]]) -> None:
     """Run collectives in two threads; raise AssertionError for a wrong result."""
-    dist.run_threads(_ranks, SIZE, steps, timeout=PATIENCE)
+    dist.run_threads(_ranks, SIZE, steps, [set() for _ in steps], timeout=PATIENCE)
 
 
-def _ranks(steps: Sequence[tuple[Any, ...]]) -> None:
-    for step in steps:
-        _one(*step)
+def _ranks(steps: Sequence[tuple[Any, ...]], refused: Sequence[set[int]]) -> None:
+    """Do the steps of a rank; `refused` holds the ranks that have refused each of them.
+
+    What one rank alone refuses, the other meets with the next step, if that is alike: numbers tell nothing after.
+    """
+    for number, step in enumerate(steps):
+        _one(*step, refused[: number + 1])
 
 
 def tensor(kind: str, dtype: str, rank: int, seed: int, copies: int = 1) -> Any:
@@ -138,6 +142,7 @@ def _one(
     root: int,
     later: bool,
     seed: int,
+    refused: Sequence[set[int]],
 ) -> None:
     """Do one operation, and compare; an error of tt's is a refusal, after which targets are as they were."""
     rank = dist.get_rank()
@@ -149,6 +154,7 @@ def _one(
         outs = [tensor(target, dtype, 7 + number, seed, SIZE if operation in GATHERED else 1)
                 for number in range(SIZE if operation in LISTED else 1)]  # fmt: skip
     if step.refused[-1]:
+        refused[-1].add(rank)
         return
     parts = None
     if not isinstance(own, tt.Tensor) and operation not in ("all_gather_object", "broadcast_object_list"):
@@ -158,6 +164,7 @@ def _one(
             list(own.reshape(SIZE, -1)) if operation in ("scatter", "reduce_scatter", "all_to_all") else None
         )
     if step.refused[-1]:
+        refused[-1].add(rank)
         return
     before = [_values(x) for x in (own, *outs)]
     work = found = None
@@ -203,6 +210,9 @@ def _one(
         if found is not None and operation.startswith("nn_"):
             _differentiate(own, found)
     if step.refused[-1]:
+        refused[-1].add(rank)
+        return
+    if any(len(ranks) % SIZE for ranks in refused):
         return
     if dtype != of_other or "float8" in dtype or before[0] is None or "windowed" in (kind, target):
         return

@@ -143,5 +143,6 @@ d.of("lerp.Scalar", self=lambda g, weight: g * (1 - conj(weight)), end=lambda g,
 # --- complex numbers -------------------------------------------------------------------------------------------
 
 d.of("conj_physical", self=lambda g: conj(g))
-d.of("view_as_real", self=lambda g: ops.view_as_complex(g.contiguous()))
+# A gradient that is contiguous may still begin at an odd place, or have odd strides where a size is 1: a copy has not.
+d.of("view_as_real", self=lambda g: ops.view_as_complex(ops.clone(g, memory_format="contiguous_format")))
 d.of("view_as_complex", self=lambda g: ops.view_as_real(g))

@@ -131,3 +131,14 @@ def test_the_result_of_abs_may_be_changed(dtype: str) -> None:
     y.add_(1)
     y.sum().backward()
     assert x.grad.tolist() == [1, -1]
+
+
+def test_gradients_of_real_parts_lie_anywhere() -> None:
+    x = tt.tensor([[[1 + 2j, 3 - 1j]]], requires_grad=True)
+    expected = 2 * x.detach()
+    tt.view_as_real(x).movedim(-3, -1).square().sum().backward()  # a size of 1 has an odd stride
+    assert x.grad.equal(expected)
+    odd = tt.stack([expected.real, expected.imag], -1).reshape(-1)
+    odd = tt.cat([odd[:1], odd])[1:].view(1, 1, 2, 2)
+    (found,) = tt.autograd.grad(tt.view_as_real(x), x, odd)
+    assert odd.storage_offset() == 1 and found.equal(expected)
