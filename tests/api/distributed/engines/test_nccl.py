@@ -24,13 +24,19 @@ from tests.api.distributed.engines.fake_nccl import (
 from tests.api.distributed.programs import DTYPES as ALL
 from tests.api.distributed.programs import LAYOUTS, run, values
 from tests.backends.cuda.devices import fake_cuda
+from tt.distributed.engines import names, nccl_libraries
 from tt.distributed.engines import nccl as engine_module
-from tt.distributed.engines import nccl_libraries
 from tt.distributed.engines.nccl_libraries import CupyLibrary, Nccl4pyLibrary
 from tt.distributed.fsdp import fully_shard
 from tt.nn.parallel import DistributedDataParallel
 
 NATIVE = {"float32", "float64", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "uint32", "uint64"}
+
+
+@pytest.fixture(autouse=True)
+def binding(monkeypatch):
+    """No binding need be installed where doubles serve."""
+    monkeypatch.setitem(names._REQUIRES, "nccl", ())
 
 
 @pytest.fixture
