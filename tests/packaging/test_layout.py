@@ -155,6 +155,7 @@ def test_a_wheel_declares_the_command_and_the_plugins(site):
         ("tt.plugins", "cuda"): "tt.backends.cuda.plugin",
         ("tt.plugins", "sparse"): "tt.plugins.sparse.plugin",
         ("tt.plugins", "nested"): "tt.plugins.nested.plugin",
+        ("tt.plugins", "quantized"): "tt.plugins.quantized.plugin",
         ("tt.plugins", "autograd"): "tt.plugins.autograd.plugin",
     }
     assert metadata.metadata["License-Expression"] == "Apache-2.0"
