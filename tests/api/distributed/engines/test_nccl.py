@@ -77,7 +77,7 @@ def same(tensor, expected):
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in ALL if d is not tt.complex32], ids=str)  # the CPU's alone
 def test_every_collective_gives_what_threads_give(nccl, dtype):
     def program(device):
         rank, found = dist.get_rank(), []
