@@ -30,6 +30,7 @@ typedef struct {
     npy_intp first;     /* the first result in its channel */
     npy_intp step[3];   /* between results */
     void *packed;       /* the filters, by blocks of rows */
+    int in_order;       /* whether element j of a window meets element j of a filter */
     int flat;
 } tt_phase;
 
@@ -48,12 +49,16 @@ typedef struct {
     npy_intp row_stride, group_stride; /* of the filters */
     void *result;                 /* of the chunk */
     npy_intp channel_size;        /* of the result */
-    tt_phase *phase;
-    npy_intp tiles, tiles_of_image;
+    tt_phase *phase, *phases;
+    npy_intp phase_count;
+    npy_intp tiles, tiles_of_image, tiles_of_slice; /* blocks of places; the last two where they are read in place, */
+    npy_intp span;                /* over as many places of an image or slice */
+    int single, own_planes;       /* one filter for a channel; whose planes are filled as it is computed */
     /* the gradient of the filters */
     const void *grad;
     void *pitched;                /* grad with the places of the planes, zeros between them */
     npy_intp places;              /* of an image, as places of the planes, in whole vectors */
+    int many;                     /* filters: grad is packed place by place */
     int rows_of_block, taps_of_block;
     npy_intp tap_blocks, row_blocks;
     void *sums;
@@ -61,11 +66,17 @@ typedef struct {
     int failed; /* no memory for a block */
 } tt_convolution;
 
+/* Places that follow each other in the planes. */
+typedef struct { npy_intp source, length; } tt_stretch;
+
+#define TT_STRETCHES 512
+
 typedef struct {
     int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
-    tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of rows for one filter */
+    tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of channels with one filter */
     tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
-    tt_body pack_grad, weights_packed;   /* the same for many filters */
+    tt_body pack_grad, weights_of_many;  /* the same for many filters */
+    tt_body single_weights;              /* the same for channels with one filter */
     void (*choose_block)(tt_convolution *job);
 } tt_convolution_code;
 
