@@ -4,7 +4,8 @@ A convolution is a product of filters (M x K) and windows (K x places).  The win
 an input lies in `planes`, with its padding around it and, where windows are further apart than one element, split into
 one plane for each remainder, so that element k of the windows in a row of places is a run of memory at a fixed offset.
 A block of places is copied just before it is multiplied (`packed`), or read in place where only few filters use it
-(`flat`).  The gradient of the input is the same product with other offsets; see Note [Transposed convolutions].
+(`flat`).  The gradient of the input is the same product with other offsets; see Note [Transposed convolutions].  That of the
+filters is a product over the places, of which the windows' part is read in place, too (`many`).
 */
 #ifndef TT_CONVOLUTION_H
 #define TT_CONVOLUTION_H
@@ -66,11 +67,6 @@ typedef struct {
     int failed; /* no memory for a block */
 } tt_convolution;
 
-/* Places that follow each other in the planes. */
-typedef struct { npy_intp source, length; } tt_stretch;
-
-#define TT_STRETCHES 512
-
 typedef struct {
     int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
     tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of channels with one filter */
@@ -78,6 +74,7 @@ typedef struct {
     tt_body pack_grad, weights_of_many;  /* the same for many filters */
     tt_body single_weights;              /* the same for channels with one filter */
     void (*choose_block)(tt_convolution *job);
+    int (*all_finite)(const void *w, npy_intp count);
 } tt_convolution_code;
 
 #define TT_BLOCK_BYTES 24576 /* of packed windows: three quarters of the smallest first-level cache */

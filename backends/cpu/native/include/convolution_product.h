@@ -234,14 +234,19 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
     return !job->failed;
 }
 
-static PyObject *run(const geometry *g, tt_convolution *job, tt_phase *phases, npy_intp count, PyArrayObject *input,
-                     PyArrayObject *weight, PyArrayObject *bias, int dims, const npy_intp *sizes)
+static PyArrayObject *result_of(const geometry *g, PyArrayObject *input, int dims, const npy_intp *sizes)
 {
     npy_intp shape[5], at = 0;
     if (PyArray_NDIM(input) == dims + 2) shape[at++] = g->n;
     shape[at++] = g->groups * g->m;
     for (int d = 3 - dims; d < 3; d++) shape[at++] = sizes[d];
-    PyArrayObject *result = tt_empty_of((int)at, shape, input);
+    return tt_empty_of((int)at, shape, input);
+}
+
+static PyObject *run(const geometry *g, tt_convolution *job, tt_phase *phases, npy_intp count, PyArrayObject *input,
+                     PyArrayObject *weight, PyArrayObject *bias, int dims, const npy_intp *sizes)
+{
+    PyArrayObject *result = result_of(g, input, dims, sizes);
     if (result == NULL) return NULL;
     const tt_convolution_code *code = code_of(tt_dtype_of(input));
     job->weight = PyArray_DATA(weight);

@@ -72,13 +72,10 @@ static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_con
     code->choose_block(job);
     job->places = job->many && !single ? volume(g->out) : (span + code->lanes - 1) / code->lanes * code->lanes;
     bool done = single ? weigh_single(code, job, g->n, x, y) : weigh_groups(code, g, job, x, y, size);
-    npy_intp filters = g->groups * g->m;
     /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
-    if (done && size == 4 && !all_finite_float(w, filters * g->c * volume(g->kernel))) {
-        exact_float(g, (const float *)x, (const float *)y, w);
-    }
-    if (done && size == 8 && !all_finite_double(w, filters * g->c * volume(g->kernel))) {
-        exact_double(g, (const double *)x, (const double *)y, w);
+    if (done && !code->all_finite(w, g->groups * g->m * phase->k)) {
+        if (size == 4) exact_float(g, (const float *)x, (const float *)y, w);
+        else exact_double(g, (const double *)x, (const double *)y, w);
     }
     return done;
 }
