@@ -37,3 +37,4 @@ if NATIVE is not None:
     # --- elements moved around -------------------------------------------------------------------------------------
 
     add("roll", "roll", "self shifts dims", half="native")
+    add("constant_pad_nd", "constant_pad_nd", "self pad value", half="native")
