@@ -58,7 +58,7 @@ if NATIVE is not None:
     @cpu.kernel("prelu", dtypes=FLOATING, native=True)
     def prelu(self: Any, weight: Any) -> Any:
         channels = self.shape[1] if self.ndim > 1 else 1
-        if weight.ndim > 1 or weight.size != 1 and (weight.size != channels or not self.ndim):
+        if weight.ndim > 1 or (weight.size != 1 and (weight.size != channels or not self.ndim)):
             raise ValueError("a weight that the shape rule refuses")
         if weight.size == 1:
             return NATIVE.leaky_relu(self, weight.item())

@@ -29,7 +29,7 @@ TT_INLINE npy_intp padding_source(padding_mode mode, npy_intp at, npy_intp size)
     switch (mode) {
     case PAD_REFLECT: return at < 0 ? -at : 2 * (size - 1) - at;
     case PAD_REPLICATE: return at < 0 ? 0 : size - 1;
-    case PAD_CIRCULAR: return at < 0 ? at + size : at - size;
+    case PAD_CIRCULAR: return at < 0 ? size - 1 - (-1 - at) % size : at % size;
     default: return -1;
     }
 }
@@ -164,6 +164,22 @@ static padding_fit padding_sizes(padding *p, PyArrayObject *self, PyObject *pad,
     for (int d = last + 1; d < ndim; d++) p->item *= (size_t)p->sizes[d];
     if (!tt_product_below(shape, ndim, (npy_intp)1 << 56)) return PADDING_WRONG;
     return grows ? PADDING_FITS : PADDING_LEFT;
+}
+
+static PyObject *padding_refused(void)
+{
+    PyErr_SetString(PyExc_ValueError, "counts or a mode that the shape rule refuses");
+    return NULL;
+}
+
+static bool padding_mode_of(PyObject *name, padding_mode *mode)
+{
+    static const char *const names[] = {"", "reflect", "replicate", "circular"};
+    for (int i = PAD_REFLECT; i <= PAD_CIRCULAR && PyUnicode_Check(name); i++) {
+        *mode = (padding_mode)i;
+        if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0) return true;
+    }
+    return false;
 }
 
 static PyObject *padded(padding *p, PyArrayObject *self, const npy_intp *shape)
