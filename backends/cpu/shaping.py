@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -272,6 +272,23 @@ def constant_pad_nd(self: Array, pad: Sequence[int], value: Any) -> Array:
     result[...] = fitted_number(value, from_numpy_dtype(self.dtype))
     result[tuple(slice(max(b, 0), max(b, 0) + n) for b, n in zip(before, inner.shape, strict=True))] = inner
     return result
+
+
+PLACES: Final[dict[str, Callable[[Array, int], Array]]] = {
+    "reflect": lambda at, n: n - 1 - np.abs(n - 1 - np.abs(at)),
+    "replicate": lambda at, n: np.clip(at, 0, n - 1),
+    "circular": lambda at, n: at % n,
+}
+"""Mode -> which of n elements stands at places that count from the first of them."""
+
+
+@cpu.kernel("_pad_places", half="native", check=True)
+def pad_places(self: Array, pad: Sequence[int], mode: str) -> Array:
+    for place in range(len(pad) // 2):
+        axis = self.ndim - 1 - place
+        n, before, after = self.shape[axis], pad[2 * place], pad[2 * place + 1]
+        self = self.take(PLACES[mode](np.arange(-before, n + after), n), axis) if before or after else self
+    return self.copy(order="C")
 
 
 @cpu.kernel("tril", half="native")

@@ -283,14 +283,17 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
         )
     for place in range(len(pad) // 2):
         _check_padding(mode, self, self.ndim - 1 - place, pad[2 * place], pad[2 * place + 1])
+    if mode == "circular" and min(pad) < 0:  # the remaining part wraps around, not the removed one
+        self = ops.constant_pad_nd(self, [min(count, 0) for count in pad], 0)
+        pad = [max(count, 0) for count in pad]
+    return ops._pad_places(self, pad, mode)
+
+
+@composite("_pad_places")
+def pad_places(self: Any, pad: Sequence[int], mode: str) -> Any:
     for place in range(len(pad) // 2):
         before, after = pad[2 * place], pad[2 * place + 1]
         dim = self.ndim - 1 - place
-        if (
-            mode == "circular" and min(before, after) < 0
-        ):  # the remaining part wraps around, not the removed one
-            self = ops.slice(self, dim, max(-before, 0), self.shape[dim] - max(-after, 0), 1)
-            before, after = max(before, 0), max(after, 0)
         if before or after:
             at = ops.arange.start(-before, self.shape[dim] + after, device=self.device)
             places = _PLACES[mode](at, self.shape[dim])

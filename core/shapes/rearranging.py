@@ -91,6 +91,20 @@ def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
     return tuple(shape)
 
 
+@rule("pad_places")
+def pad_places(self: Described, pad: Sequence[int], mode: str, *, op: str) -> Shape:
+    """Elements of the tensor itself added before and after the last dimensions."""
+    shape = constant_pad_nd(self, pad, op=op)
+    modes = ("reflect", "replicate", "circular")
+    if mode not in modes:
+        raise ShapeError(f"{op}(): unknown mode {mode!r}\n  there are: {', '.join(modes)}")
+    for place, count in enumerate(pad):
+        size = self.shape[self.ndim - 1 - place // 2]
+        if count > 0 and (count >= size if mode == "reflect" else size == 0):
+            raise ShapeError(f"{op}(): mode {mode!r} cannot add {count} elements to a dimension of {size}")
+    return shape
+
+
 @rule("repeat_interleave_counts")
 def repeat_interleave_counts(repeats: Described, output_size: int | None = None, *, op: str) -> Shape:
     """Each index of a vector of counts, repeated by its count."""

@@ -55,15 +55,19 @@ if NATIVE is not None:
         for _op, _rest in _table.items():
             both_forms(cpu, _op, getattr(NATIVE, _op), (_first, *_rest))
 
-    @cpu.kernel("prelu", dtypes=FLOATING, check=True, native=True)
+    @cpu.kernel("prelu", dtypes=FLOATING, native=True)
     def prelu(self: Any, weight: Any) -> Any:
+        channels = self.shape[1] if self.ndim > 1 else 1
+        if weight.ndim > 1 or (weight.size != 1 and (weight.size != channels or not self.ndim)):
+            raise ValueError("a weight that the shape rule refuses")
         if weight.size == 1:
             return NATIVE.leaky_relu(self, weight.item())
-        shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
-        return NATIVE.prelu(self, weight.reshape(shape))
+        return NATIVE.prelu(self, weight.reshape((1, -1, *(1,) * (self.ndim - 2))))
 
-    @cpu.kernel("glu", dtypes=FLOATING, check=True, half="same", native=True)
+    @cpu.kernel("glu", dtypes=FLOATING, half="same", native=True)
     def glu(self: Any, dim: int) -> Any:
+        if not -self.ndim <= dim < self.ndim or self.shape[dim] % 2:
+            raise ValueError("a dimension that the shape rule refuses")
         half = self.shape[dim] // 2
         before = (slice(None),) * (dim % self.ndim)
         return NATIVE.glu(self[(*before, slice(half))], self[(*before, slice(half, None))])

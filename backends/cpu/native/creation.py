@@ -37,3 +37,5 @@ if NATIVE is not None:
     # --- elements moved around -------------------------------------------------------------------------------------
 
     add("roll", "roll", "self shifts dims", half="native")
+    add("constant_pad_nd", "constant_pad_nd", "self pad value", half="native")
+    add("_pad_places", "pad_places", "self pad mode", half="native")

@@ -189,6 +189,20 @@ def constant_pad_nd(make: Inputs) -> Iterator[Sample]:
     yield from layouts(make, (1, 1))
 
 
+@family("pad_places")
+def pad_places(make: Inputs) -> Iterator[Sample]:
+    for mode in ("reflect", "replicate", "circular"):
+        for shape, counts in (
+            ((4,), (1, 2)), ((2, 4), (3, -1)), ((3, 2, 3), (1, 2, 0, 1)), ((2, 3), (0, 0, 1, 1)), ((0, 3), (1, 1)),
+        ):  # fmt: skip
+            yield Sample((make.tensor(*shape), counts, mode), name=f"{mode} {shape}, {counts}")
+        yield Sample((make.tensor(2, 3, layout="transposed"), (1, 1), mode), name=f"{mode}, transposed")
+        yield Sample((make.tensor(2, 0), (1, 0), mode), name=f"error: {mode} of nothing", error=RuntimeError)
+    yield Sample((make.tensor(3), (3, 0), "reflect"), name="error: reflect too far", error=RuntimeError)
+    yield Sample((make.tensor(3), (4, 7), "circular"), name="around twice")
+    yield Sample((make.tensor(3), (1, 0), "mirror"), name="error: mode", error=RuntimeError)
+
+
 @family("pad")
 def pad(make: Inputs) -> Iterator[Sample]:
     for added in ((1, 2), (0, 0, 1, 0), (-1, 2)):

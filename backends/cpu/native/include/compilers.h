@@ -26,4 +26,12 @@
 #define TT_TEXT(name) TT_TEXT_OF(name)
 #define TT_TEXT_OF(name) #name
 
+/* Keeps a vector in a register: gcc would read it again for each row, and the loads would take longer than the products; of a
+ * loop that copies by vectors it would make a string instruction, which takes longer to begin than a short row. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define TT_KEEP(X) __asm__("" : "+v"(X))
+#else
+#define TT_KEEP(X) ((void)0)
+#endif
+
 #endif

@@ -4,7 +4,8 @@ A convolution is a product of filters (M x K) and windows (K x places).  The win
 an input lies in `planes`, with its padding around it and, where windows are further apart than one element, split into
 one plane for each remainder, so that element k of the windows in a row of places is a run of memory at a fixed offset.
 A block of places is copied just before it is multiplied (`packed`), or read in place where only few filters use it
-(`flat`).  The gradient of the input is the same product with other offsets; see Note [Transposed convolutions].
+(`flat`).  The gradient of the input is the same product with other offsets; see Note [Transposed convolutions].  That of the
+filters is a product over the places, of which the windows' part is read in place, too (`many`).
 */
 #ifndef TT_CONVOLUTION_H
 #define TT_CONVOLUTION_H
@@ -30,6 +31,7 @@ typedef struct {
     npy_intp first;     /* the first result in its channel */
     npy_intp step[3];   /* between results */
     void *packed;       /* the filters, by blocks of rows */
+    int in_order;       /* whether element j of a window meets element j of a filter */
     int flat;
 } tt_phase;
 
@@ -48,12 +50,16 @@ typedef struct {
     npy_intp row_stride, group_stride; /* of the filters */
     void *result;                 /* of the chunk */
     npy_intp channel_size;        /* of the result */
-    tt_phase *phase;
-    npy_intp tiles, tiles_of_image;
+    tt_phase *phase, *phases;
+    npy_intp phase_count;
+    npy_intp tiles, tiles_of_image, tiles_of_slice; /* blocks of places; the last two where they are read in place, */
+    npy_intp span;                /* over as many places of an image or slice */
+    int single, own_planes;       /* one filter for a channel; whose planes are filled as it is computed */
     /* the gradient of the filters */
     const void *grad;
     void *pitched;                /* grad with the places of the planes, zeros between them */
     npy_intp places;              /* of an image, as places of the planes, in whole vectors */
+    int many;                     /* filters: grad is packed place by place */
     int rows_of_block, taps_of_block;
     npy_intp tap_blocks, row_blocks;
     void *sums;
@@ -63,10 +69,12 @@ typedef struct {
 
 typedef struct {
     int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
-    tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of rows for one filter */
+    tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of channels with one filter */
     tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
-    tt_body pack_grad, weights_packed;   /* the same for many filters */
+    tt_body pack_grad, weights_of_many;  /* the same for many filters */
+    tt_body single_weights;              /* the same for channels with one filter */
     void (*choose_block)(tt_convolution *job);
+    int (*all_finite)(const void *w, npy_intp count);
 } tt_convolution_code;
 
 #define TT_BLOCK_BYTES 24576 /* of packed windows: three quarters of the smallest first-level cache */

@@ -149,34 +149,57 @@ static bool prefers_flat(npy_intp filters, npy_intp span, npy_intp places)
     return filters <= 32 && 8 * span <= 9 * places;
 }
 
+/* Decides how the places of a phase are divided into blocks, for one image: in place, all together or slice by slice, or copied. */
+static void divide(const tt_convolution_code *code, tt_convolution *job, tt_phase *phase)
+{
+    npy_intp width = code->width, span = (phase->out[1] - 1) * job->pitch[1] + phase->out[2], whole = span, slices = phase->out[0];
+    npy_intp places = volume(phase->out);
+    if (slices > 1) {
+        whole += (slices - 1) * job->pitch[0];
+        if (slices * ((span + width - 1) / width) >= (whole + width - 1) / width) slices = 1;
+    }
+    job->span = slices > 1 ? span : whole;
+    job->tiles_of_slice = (job->span + width - 1) / width;
+    job->tiles_of_image = slices * job->tiles_of_slice;
+    phase->flat = prefers_flat(job->m, job->tiles_of_image * width, places);
+    /* The rows of an input as it is often lie at distances that share places of the cache: each is read once only. */
+    if (job->direct) phase->flat = phase->flat && job->m <= code->rows && job->span >= width;
+}
+
+/* Rows that follow each other are one row. */
+static void join_rows(const tt_convolution *job, tt_phase *phase)
+{
+    for (int d = 1; d >= 0; d--) {
+        if (phase->out[2] != job->pitch[d] || phase->step[d] != phase->out[2] * phase->step[2]) break;
+        phase->out[2] *= phase->out[d];
+        phase->out[d] = 1;
+    }
+}
+
 /* Computes all phases for all images; false without memory.  Runs without the GIL. */
 static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, tt_phase *phases, npy_intp count,
                          npy_intp images, const char *input, char *result, npy_intp size)
 {
     npy_intp channels = job->groups * job->m, in = job->axis[0].size * job->axis[1].size * job->axis[2].size;
-    npy_intp step = images, most = 0;
+    npy_intp step = images, panels = job->groups * ((job->m + code->rows - 1) / code->rows), places = 0;
     void *planes = NULL;
-    bool fits = true;
+    job->phases = phases, job->phase_count = count;
+    job->single = job->m == 1;
     for (npy_intp i = 0; i < count; i++) {
-        tt_phase *phase = &phases[i];
-        npy_intp places = volume(phase->out);
-        npy_intp span = places ? (phase->out[0] - 1) * job->pitch[0] + (phase->out[1] - 1) * job->pitch[1] + phase->out[2] : 0;
-        phase->flat = prefers_flat(job->m, (span + code->width - 1) / code->width * code->width, places);
-        bool single = job->m == 1 && phase->k <= TT_SINGLE;
-        phase->flat |= single;
-        job->direct &= !phase->flat;
-        for (int d = 1; d >= 0 && !phase->flat; d--) { /* rows that follow each other are one row */
-            if (phase->out[2] != job->pitch[d] || phase->step[d] != phase->out[2] * phase->step[2]) break;
-            phase->out[2] *= phase->out[d];
-            phase->out[d] = 1;
-        }
-        most = places > most ? places : most;
-        fits &= posix_memalign(&phase->packed, 64, (size_t)(channels * phase->k * size + 1)) == 0;
-        if (!fits) return false;
-        job->phase = phase;
-        tt_parallel_for(0, job->groups * ((job->m + code->rows - 1) / code->rows), 1 + 20000 / (4 * phase->k + 1), code->pack, job);
+        job->single = job->single && phases[i].k <= TT_SINGLE;
+        places += volume(phases[i].out);
     }
-    if (!job->direct) {
+    job->own_planes = job->single && job->c == 1;
+    job->direct = job->direct && !job->single;
+    for (npy_intp i = 0; i < count; i++) {
+        tt_phase *phase = job->phase = &phases[i];
+        npy_intp packed = (job->single ? channels : panels * code->rows) * phase->k;
+        phase->in_order = 1;
+        for (npy_intp k = 0; k < phase->k; k++) phase->in_order &= phase->tap[k] == k;
+        if (posix_memalign(&phase->packed, 64, (size_t)(packed * size + 1)) != 0) return false;
+        tt_parallel_for(0, panels, 1 + 20000 / (4 * phase->k + 1), code->pack, job);
+    }
+    if (!job->direct && !job->own_planes) {
         step = images_at_once(images, job->image_size * size);
         /* Blocks read whole vectors, beyond the last plane. */
         planes = scratch_take((size_t)((step * job->image_size + 4 * code->width) * size));
@@ -188,22 +211,21 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
         job->input = input + n * job->groups * job->c * in * size;
         job->result = result + n * channels * job->channel_size * size;
         job->source = job->direct ? (void *)job->input : planes;
-        if (!job->direct) {
+        if (planes != NULL) {
             tt_parallel_for(0, job->images * job->groups * job->c, 1 + 16384 / (job->planes * job->plane + 1), code->fill, job);
+        }
+        if (job->single) {
+            npy_intp cost = places * (phases[0].k + 4) + job->planes * job->plane;
+            tt_parallel_for(0, job->images * job->groups, 1 + 100000 / cost, code->single, job);
+            continue;
         }
         for (npy_intp i = 0; i < count; i++) {
             tt_phase *phase = job->phase = &phases[i];
-            npy_intp places = volume(phase->out);
-            if (places == 0) continue;
-            npy_intp span = (phase->out[0] - 1) * job->pitch[0] + (phase->out[1] - 1) * job->pitch[1] + phase->out[2];
-            job->tiles_of_image = (span + code->width - 1) / code->width;
+            if (volume(phase->out) == 0) continue;
+            divide(code, job, phase);
+            if (!phase->flat) join_rows(job, phase);
             job->tiles = phase->flat ? job->images * job->tiles_of_image
-                                     : (job->images * places + code->width - 1) / code->width;
-            if (job->m == 1 && phase->k <= TT_SINGLE) {
-                npy_intp cost = places * (phase->k + 4);
-                tt_parallel_for(0, job->images * job->groups, 1 + 100000 / cost, code->single, job);
-                continue;
-            }
+                                     : (job->images * volume(phase->out) + code->width - 1) / code->width;
             npy_intp grain = 1 + 300000 / (job->m * (phase->k + 1) * code->width);
             tt_parallel_for(0, job->groups * job->tiles, grain, code->multiply, job);
         }
@@ -212,14 +234,19 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
     return !job->failed;
 }
 
-static PyObject *run(const geometry *g, tt_convolution *job, tt_phase *phases, npy_intp count, PyArrayObject *input,
-                     PyArrayObject *weight, PyArrayObject *bias, int dims, const npy_intp *sizes)
+static PyArrayObject *result_of(const geometry *g, PyArrayObject *input, int dims, const npy_intp *sizes)
 {
     npy_intp shape[5], at = 0;
     if (PyArray_NDIM(input) == dims + 2) shape[at++] = g->n;
     shape[at++] = g->groups * g->m;
     for (int d = 3 - dims; d < 3; d++) shape[at++] = sizes[d];
-    PyArrayObject *result = tt_empty_of((int)at, shape, input);
+    return tt_empty_of((int)at, shape, input);
+}
+
+static PyObject *run(const geometry *g, tt_convolution *job, tt_phase *phases, npy_intp count, PyArrayObject *input,
+                     PyArrayObject *weight, PyArrayObject *bias, int dims, const npy_intp *sizes)
+{
+    PyArrayObject *result = result_of(g, input, dims, sizes);
     if (result == NULL) return NULL;
     const tt_convolution_code *code = code_of(tt_dtype_of(input));
     job->weight = PyArray_DATA(weight);

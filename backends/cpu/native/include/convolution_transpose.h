@@ -51,6 +51,47 @@ static bool place_phase(const geometry *g, tt_convolution *job, tt_phase *phase,
     return true;
 }
 
+/* Where the input is a single place that meets each element of the filters once, the filters are columns of a matrix. */
+static bool is_product(const geometry *g)
+{
+    bool alone = volume(g->in) == 1;
+    for (int d = 0; d < 3; d++) alone = alone && g->out[d] == g->kernel[d] && g->padding[d] == 0;
+    return alone;
+}
+
+static bool multiply_matrices(const geometry *g, const operands *o, char *result)
+{
+    npy_intp size = PyArray_ITEMSIZE(o->input), columns = g->m * volume(g->kernel);
+    char *bias = o->bias != NULL ? malloc((size_t)(columns * size)) : NULL;
+    bool done = o->bias == NULL || bias != NULL;
+    for (npy_intp group = 0; group < g->groups && done; group++) {
+        const char *own = o->bias != NULL ? PyArray_BYTES(o->bias) + group * g->m * size : NULL;
+        for (npy_intp i = 0; i < columns && own != NULL; i++) memcpy(bias + i * size, own + i / volume(g->kernel) * size, (size_t)size);
+        tt_gemm product = {
+            .m = g->n, .n = columns, .k = g->c, .ars = g->groups * g->c, .acs = 1, .brs = columns, .bcs = 1, .bias = bias,
+            .a = PyArray_BYTES(o->input) + group * g->c * size, .b = PyArray_BYTES(o->weight) + group * g->c * columns * size,
+            .c = result + group * columns * size, .ldc = g->groups * columns,
+        };
+        done = tt_gemm_run(tt_dtype_of(o->input), &product) == 0;
+    }
+    free(bias);
+    return done;
+}
+
+static PyObject *run_matrices(const geometry *g, const operands *o, int dims)
+{
+    PyArrayObject *result = result_of(g, o->input, dims, g->out);
+    bool done = result != NULL;
+    if (done && PyArray_SIZE(result) > 0) {
+        TT_BEGIN_WORK(effort(g, g->in))
+        done = multiply_matrices(g, o, PyArray_DATA(result));
+        TT_END_WORK
+        if (!done) PyErr_NoMemory();
+    }
+    if (!done) Py_CLEAR(result);
+    return (PyObject *)result;
+}
+
 static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
 {
     if (!tt_expect_count("conv_transpose", count, 8, 8)) return NULL;
@@ -86,6 +127,10 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
     npy_intp sizes[5] = {g.n, g.m * g.groups, g.out[0], g.out[1], g.out[2]};
     if (!fits || !tt_product_below(sizes, 5, LARGEST_PLANES)) {
         refuse("the shapes do not fit");
+        goto end;
+    }
+    if (is_product(&g)) {
+        result = run_matrices(&g, &o, dims);
         goto end;
     }
     job.groups = g.groups, job.m = g.m, job.c = g.c;

@@ -1,63 +1,83 @@
 /* The gradient of the filters of a convolution. */
 
-#define TT_MANY_FILTERS 128 /* from here on copying windows costs little beside the product */
-
 #define T float
 #include "convolution_exact.inc"
 
 #define T double
 #include "convolution_exact.inc"
 
-/* Computes the gradient of all filters; false without memory.  Runs without the GIL. */
-static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_convolution *job, tt_phase *phase, const char *x,
-                      const char *y, void *w, npy_intp size)
+/* Computes the gradient of all filters, of channels with one each; false without memory. */
+static bool weigh_single(const tt_convolution_code *code, tt_convolution *job, npy_intp images, const char *x, const char *y)
 {
-    npy_intp in = volume(g->in), out = volume(g->out), channels = g->groups * g->c, filters = g->groups * g->m;
-    npy_intp span = (g->out[0] - 1) * job->pitch[0] + (g->out[1] - 1) * job->pitch[1] + g->out[2];
-    bool many = g->m >= TT_MANY_FILTERS && phase->k >= 4 * TT_MANY_FILTERS;
-    job->places = many ? out : (span + code->lanes - 1) / code->lanes * code->lanes;
-    job->phase = phase;
-    code->choose_block(job);
-    if (many) job->tap_blocks = (phase->k + code->width - 1) / code->width;
-    npy_intp step = images_at_once(g->n, (job->image_size + filters * job->places) * size);
-    npy_intp sums = many ? 1 : g->groups * job->tap_blocks * job->row_blocks * job->rows_of_block * job->taps_of_block * code->lanes;
+    job->images = images;
+    job->input = x;
+    job->grad = y;
+    npy_intp cost = images * (job->places * (job->phase->k + 4) + job->planes * job->plane);
+    tt_parallel_for(0, job->groups, 1 + 100000 / (cost + 1), code->single_weights, job);
+    return !job->failed;
+}
+
+/* The same for any number of filters and channels. */
+static bool weigh_groups(const tt_convolution_code *code, const geometry *g, tt_convolution *job, const char *x, const char *y,
+                         npy_intp size)
+{
+    npy_intp in = volume(g->in), out = volume(g->out), channels = g->groups * g->c, filters = g->groups * g->m, places = job->places;
+    npy_intp sums = job->many ? 0 : g->groups * job->tap_blocks * job->row_blocks * job->rows_of_block * job->taps_of_block * code->lanes;
+    npy_intp pitched = job->many ? g->groups * job->row_blocks * code->width : filters + 8;
+    npy_intp step = images_at_once(g->n, (job->image_size + pitched * places) * size), space = step * job->image_size + 4 * code->width;
     void *planes = NULL;
-    npy_intp space = step * job->image_size + 4 * code->width;
-    planes = scratch_take((size_t)(space * size));
-    bool done = planes != NULL &&
-                posix_memalign(&job->pitched, 64, (size_t)((step * filters + 8) * job->places * size)) == 0 &&
-                posix_memalign(&job->sums, 64, (size_t)(sums * size)) == 0;
-    job->source = planes;
-    job->result = w;
-    if (done) memset((char *)planes + (space - 4 * code->width) * size, 0, (size_t)(4 * code->width * size));
+    bool direct = job->direct && job->many; /* vectors of places would reach beyond the input */
+    bool done = posix_memalign(&job->pitched, 64, (size_t)(step * pitched * places * size + 1)) == 0 &&
+                posix_memalign(&job->sums, 64, (size_t)(sums * size + 1)) == 0;
+    if (done && !direct) {
+        planes = scratch_take((size_t)(space * size));
+        done = planes != NULL;
+        if (done) memset((char *)planes + (space - 4 * code->width) * size, 0, (size_t)(4 * code->width * size));
+    }
     for (npy_intp n = 0; n < g->n && done; n += step) {
         job->images = g->n - n < step ? g->n - n : step;
         job->first_chunk = n == 0;
         job->last_chunk = n + step >= g->n;
         job->input = x + n * channels * in * size;
         job->grad = y + n * filters * out * size;
-        tt_parallel_for(0, job->images * channels, 1 + 16384 / (job->planes * job->plane + 1), code->fill, job);
-        npy_intp cost = job->images * job->places * g->m * (many ? code->width : job->taps_of_block);
-        if (many) {
-            npy_intp panels = g->groups * ((g->m + code->rows - 1) / code->rows);
-            tt_parallel_for(0, panels, 1 + 2048 / (job->images * job->places), code->pack_grad, job);
-            tt_parallel_for(0, g->groups * job->tap_blocks, 1 + 300000 / (cost + 1), code->weights_packed, job);
+        job->source = direct ? (void *)job->input : planes;
+        if (!direct) {
+            tt_parallel_for(0, job->images * channels, 1 + 16384 / (job->planes * job->plane + 1), code->fill, job);
+        }
+        npy_intp blocks = g->groups * job->tap_blocks;
+        if (job->many) {
+            npy_intp cost = job->images * places * code->width * (job->phase->k / job->tap_blocks + 1);
+            tt_parallel_for(0, g->groups * job->row_blocks * job->images, 1 + 2048 / places, code->pack_grad, job);
+            tt_parallel_for(0, blocks * job->row_blocks, 1 + 300000 / (cost + 1), code->weights_of_many, job);
         } else {
-            tt_parallel_for(0, job->images * filters, 1 + 16384 / job->places, code->pitch, job);
-            tt_parallel_for(0, g->groups * job->tap_blocks, 1 + 300000 / (cost + 1), code->weights, job);
+            npy_intp cost = job->images * places * g->m * job->taps_of_block;
+            tt_parallel_for(0, job->images * filters, 1 + 16384 / places, code->pitch, job);
+            tt_parallel_for(0, blocks, 1 + 300000 / (cost + 1), code->weights, job);
         }
     }
     scratch_give(planes);
     free(job->pitched);
     free(job->sums);
-    /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
-    if (done && size == 4 && !all_finite_float(w, filters * g->c * volume(g->kernel))) {
-        exact_float(g, (const float *)x, (const float *)y, w);
-    }
-    if (done && size == 8 && !all_finite_double(w, filters * g->c * volume(g->kernel))) {
-        exact_double(g, (const double *)x, (const double *)y, w);
-    }
     return done && !job->failed;
+}
+
+/* Computes the gradient of all filters; false without memory.  Runs without the GIL. */
+static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_convolution *job, tt_phase *phase, const char *x,
+                      const char *y, void *w, npy_intp size)
+{
+    npy_intp span = (g->out[0] - 1) * job->pitch[0] + (g->out[1] - 1) * job->pitch[1] + g->out[2];
+    bool single = g->m == 1 && g->c == 1;
+    job->phase = phase;
+    job->result = w;
+    code->choose_block(job);
+    job->places = job->many && !single ? volume(g->out) : (span + code->lanes - 1) / code->lanes * code->lanes;
+    bool done = single ? weigh_single(code, job, g->n, x, y) : weigh_groups(code, g, job, x, y, size);
+    /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
+    if (done && !code->all_finite(w, g->groups * g->m * phase->k)) {
+        if (size == 4) exact_float(g, (const float *)x, (const float *)y, w);
+        else exact_double(g, (const double *)x, (const double *)y, w);
+    }
+    return done;
 }
 
 static PyObject *_conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)

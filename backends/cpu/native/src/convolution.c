@@ -1,6 +1,7 @@
 /* Convolutions over one, two and three dimensions, their transposes, and the gradients of their filters. */
 #include "convolution.h"
 #include "arguments.h"
+#include "gemm.h"
 #include "sizes.h"
 
 /* --- code for each dtype and instruction set --- */
@@ -11,7 +12,9 @@
 #define TT_SOURCE "convolution.inc"
 #include "instances.h"
 
-static const tt_convolution_code *code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
+static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
+
+static const tt_convolution_code *code_of(tt_dtype dtype) { return dtype == TT_F32 ? &convolution_f32 : &convolution_f64; }
 
 #include "convolution_product.h"
 #include "convolution_transpose.h"

@@ -1,5 +1,6 @@
 /* Tensors of few numbers, of increasing ones and of places; triangles of matrices, and elements moved around. */
 #include "fallback.h"
+#include "padding.h"
 
 #define NUMPY(NAME, MODULE, FUNCTION) TT_PYTHON(numpy_##NAME, "tt.backends.cpu." MODULE, FUNCTION)
 NUMPY(empty, "creation", "empty");
@@ -13,6 +14,8 @@ NUMPY(triu_indices, "creation", "triu_indices");
 NUMPY(tril, "shaping", "tril");
 NUMPY(triu, "shaping", "triu");
 NUMPY(roll, "shaping", "roll");
+NUMPY(constant_pad_nd, "shaping", "constant_pad_nd");
+NUMPY(pad_places, "shaping", "pad_places");
 
 #define GRAIN 32768
 
@@ -426,6 +429,42 @@ static PyObject *empty_bytes(PyObject *module, PyObject *count)
     return (PyObject *)tt_new(PyArray_DescrFromType(NPY_UINT8), 1, &size, NULL);
 }
 
+/* constant_pad_nd(self, pad, value) */
+static PyObject *constant_pad_nd(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    padding p = {.mode = PAD_VALUE};
+    npy_intp shape[NPY_MAXDIMS];
+    double value;
+    PyArrayObject *self = count == 3 ? tt_plain(args[0]) : NULL;
+    padding_fit fit = self == NULL ? PADDING_LEFT : padding_sizes(&p, self, args[1], shape);
+    if (fit == PADDING_WRONG) return padding_refused();
+    if (fit == PADDING_LEFT || !tt_double(args[2], &value)) return tt_leave(&numpy_constant_pad_nd, args, count);
+    if (value != 0 || signbit(value)) {
+        if (!bits_of(tt_dtype_of(self), value, &p.bits)) return tt_leave(&numpy_constant_pad_nd, args, count);
+        p.element = (int)PyArray_ITEMSIZE(self);
+    }
+    return padded(&p, self, shape);
+}
+
+/* _pad_places(self, pad, mode) */
+static PyObject *pad_places(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    padding p = {.mode = PAD_REFLECT};
+    npy_intp shape[NPY_MAXDIMS];
+    PyArrayObject *self = count == 3 ? tt_plain(args[0]) : NULL;
+    if (self == NULL || !padding_mode_of(args[2], &p.mode)) return self == NULL ? tt_leave(&numpy_pad_places, args, count) : padding_refused();
+    padding_fit fit = padding_sizes(&p, self, args[1], shape);
+    for (int d = 0; d < PyArray_NDIM(self) && fit == PADDING_FITS; d++) {
+        npy_intp size = p.sizes[d], after = p.grown[d] - size - p.before[d], more = after > p.before[d] ? after : p.before[d];
+        npy_intp most = p.mode == PAD_REFLECT ? size - 1 : size == 0 ? 0 : NPY_MAX_INTP;
+        if (more > 0 && more > most) fit = PADDING_WRONG;
+    }
+    if (fit == PADDING_WRONG) return padding_refused();
+    return fit == PADDING_LEFT ? tt_leave(&numpy_pad_places, args, count) : padded(&p, self, shape);
+}
+
 static PyMethodDef methods[] = {
     {"empty_bytes", empty_bytes, METH_O, "empty_bytes(count): an array of bytes"},
     TT_METHOD(empty, "empty(size, dtype)"),
@@ -439,6 +478,8 @@ static PyMethodDef methods[] = {
     TT_METHOD(tril, "tril(self, diagonal)"),
     TT_METHOD(triu, "triu(self, diagonal)"),
     TT_METHOD(roll, "roll(self, shifts, dims)"),
+    TT_METHOD(constant_pad_nd, "constant_pad_nd(self, pad, value)"),
+    TT_METHOD(pad_places, "pad_places(self, pad, mode)"),
     {NULL, NULL, 0, NULL},
 };
 

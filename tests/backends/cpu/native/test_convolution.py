@@ -125,6 +125,12 @@ LARGE = {
     "one filter for each channel": ((2, 37, 15, 31), (37, 1, 3, 3), 2, 1, 1, 37),
     "a volume": ((2, 6, 9, 12, 10), (24, 6, 3, 2, 3), (2, 1, 1), (1, 0, 2), 1, 1),
     "a signal": ((3, 33, 300), (65, 33, 4), 3, 2, 2, 1),
+    "a volume whose slices are read apart": ((2, 4, 6, 28, 28), (16, 4, 3, 3, 3), 1, 1, 1, 1),
+    "an input that is read as it is": ((2, 32, 16, 17), (2, 32, 1, 1), 1, 0, 1, 1),
+    "several short rows in a block": ((3, 6, 30, 10), (12, 6, 5, 5), 1, 0, 1, 1),
+    "one filter for each channel, long rows": ((2, 3, 5000), (3, 1, 9), 1, 4, 1, 3),
+    "one filter for each channel, results in turn": ((2, 5, 14, 13), (5, 1, 4, 3), 2, 1, 1, 5),
+    "a window as large as the input": ((5, 12, 4, 4), (48, 6, 4, 4), 1, 0, 1, 2),
 }
 
 
@@ -150,6 +156,15 @@ def test_ways(name: str, dtype: Any) -> None:
         y.astype(dtype).astype(np.float64), wide[1], found.shape[2:], stride, padding, dilation, groups
     )
     close(found, expected, dtype, filters[0] * int(np.prod(filters[2:])))
+
+
+@pytest.mark.parametrize("size", [1, 6])
+def test_transposes_add_the_bias(size: int) -> None:
+    y, w, bias = numbers(0, 3, 8, size, size), numbers(1, 8, 5, 4, 4), numbers(2, 10)
+    for padding in (0, 1):
+        plain = NATIVE.conv_transpose2d(y, w, None, 2, padding, 0, 2, 1)
+        found = NATIVE.conv_transpose2d(y, w, bias, 2, padding, 0, 2, 1)
+        np.testing.assert_allclose(found, plain + bias.reshape(-1, 1, 1), rtol=1e-13, atol=1e-13)
 
 
 def test_strides_of_any_kind() -> None:
@@ -181,6 +196,17 @@ def test_without_a_batch_and_empty_batches() -> None:
     bias = np.array([1.0, 2.0])
     no_channels = NATIVE.conv1d(np.zeros((1, 0, 5)), np.zeros((2, 0, 3)), bias, 1, 0, 1, 1)
     np.testing.assert_array_equal(no_channels, np.broadcast_to(bias[:, None], (1, 2, 3)))
+
+
+@pytest.mark.parametrize("filters", [(3, 1, 3, 3), (40, 3, 3, 3)])
+def test_infinities_of_a_channel_stay_there(filters: tuple[int, ...]) -> None:
+    groups = 3 if filters[1] == 1 else 1
+    x, g = numbers(0, 2, 3, 9, 7), numbers(2, 2, filters[0], 9, 7)
+    x[1, 2, 4, 3] = np.inf
+    gradient = NATIVE._conv_weight(x, g, filters, (1, 1), (1, 1), (1, 1), groups)
+    finite = np.isfinite(gradient)
+    assert not (finite[2, 0] if groups == 3 else finite[:, 2]).any()
+    assert (finite[:2] if groups == 3 else finite[:, :2]).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -53,6 +53,7 @@ NOT_IN_TORCH = {
     "_rnn_layer",
     "_rnn_layer_backward",
     "_weighted_taps",
+    "_pad_places",
     "_fractional_max_pool",
     "_grid_sampler_backward",
     "_spread_taps",
