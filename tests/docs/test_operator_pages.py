@@ -89,7 +89,7 @@ def test_a_public_operator_has_a_formula_or_the_texts_say_that_it_needs_none(wan
     said = {name for _, name, fields in entries() if fields.get("formula")}
     assert not plain & said
     without = set()
-    for file, text in public_pages(wanted).items():
+    for text in public_pages(wanted).values():
         if "```math" not in text:
             schemas = re.search(r"## Schema\n\n```text\n(.*?)```", text, re.S)[1].splitlines()
             without |= {re.match(r"\w+", schema)[0] for schema in schemas}
@@ -107,13 +107,15 @@ def test_a_public_operator_has_two_examples(wanted):
 
 # Calls of these fail only for arguments of wrong types, or for want of memory.
 RAISE_NOTHING = frozenset({
-    "Tensor.T", "atleast_1d", "atleast_2d", "atleast_3d", "conj", "dequantize", "detach", "diagflat", "isfinite", "isinf", "isnan",
-    "isreal", "ravel", "real", "resolve_conj", "resolve_neg", "scalar_tensor",
+    "Tensor.T", "atleast_1d", "atleast_2d", "atleast_3d", "conj", "dequantize", "detach", "diagflat", "isfinite",
+    "isinf", "isnan", "isreal", "ravel", "real", "resolve_conj", "resolve_neg", "scalar_tensor",
 })  # fmt: skip
 
 
 def test_a_public_operator_names_its_errors(wanted):
-    without = {file.removesuffix(".md") for file, text in public_pages(wanted).items() if "## Errors" not in text}
+    without = {
+        file.removesuffix(".md") for file, text in public_pages(wanted).items() if "## Errors" not in text
+    }
     assert without == RAISE_NOTHING
 
 
