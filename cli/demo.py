@@ -19,9 +19,13 @@ __all__ = ["demo"]
 
 
 def demo(
-    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, one training run each.")] = 1,
-    epochs: Annotated[int, typer.Option(min=1, help="How often each run sees the training data.")] = 12,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The first seed.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many seeds, one training run each.")
+    ] = 1,
+    epochs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often each run sees the training data.")
+    ] = 12,
     shuffle_labels: Annotated[
         bool,
         typer.Option(

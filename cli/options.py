@@ -12,6 +12,7 @@ __all__ = [
     "Json",
     "OpName",
     "complete_backend",
+    "complete_name",
     "complete_op",
     "complete_plugin",
     "examples",
@@ -37,6 +38,14 @@ def complete_op(incomplete: str) -> list[str]:
     return sorted(name for name in REGISTRY.names() if name.startswith(incomplete))
 
 
+def complete_name(incomplete: str) -> list[str]:
+    """Return the operators whose name, or a public name such as linalg.svd, begins so."""
+    from tt.core.schema.snapshot import public_names
+
+    public = (name for name in public_names() if name.startswith(incomplete))
+    return sorted({*complete_op(incomplete), *public})
+
+
 def complete_plugin(incomplete: str) -> list[str]:
     """Return the plugins whose name begins so."""
     from tt.core.host import host
@@ -55,6 +64,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OpName = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="An operator: add, max.dim, add_, acme::twice.", autocompletion=complete_op
+        metavar="NAME",
+        help="An operator: add, max.dim, add_, linalg.svd, acme::twice.",
+        autocompletion=complete_name,
     ),
 ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Steps", "as_json", "fields", "heading", "problem", "progress", "table", "text"]
+__all__ = ["Steps", "as_json", "fields", "heading", "problem", "progress", "table", "text", "wide_table"]
 
 Cell = str | int | float | None
 
@@ -111,6 +111,32 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str 
         console().print(shown)
     else:
         text(*plain_table([columns, *rows], right))
+
+
+def wide_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, keep: int, empty: str = "nothing found"
+) -> None:
+    """Print a table with many columns: on a terminal, as several tables that fit its width.
+
+    Each of them begins with the first `keep` columns.  In a pipe it is one table, so that a line has everything.
+    """
+    if not rows or not is_terminal(sys.stdout):
+        table(columns, rows, empty=empty)
+        return
+    widths = [max(len(cell(row[i])) for row in (columns, *rows)) + GAP for i in range(len(columns))]
+    room = console().width - sum(widths[:keep])
+    parts: list[list[int]] = [[]]
+    for i in range(keep, len(columns)):
+        if parts[-1] and sum(widths[j] for j in [*parts[-1], i]) > room:
+            parts.append([])
+        parts[-1].append(i)
+    for part in parts:
+        chosen = [*range(keep), *part]
+        table([columns[i] for i in chosen], [[row[i] for i in chosen] for row in rows])
+
+
+GAP = 3
+"""What a column takes on a terminal besides its text."""
 
 
 def plain_table(rows: Sequence[Sequence[Cell]], right: Sequence[bool]) -> Iterator[str]:

@@ -23,11 +23,13 @@ FAILED = 1
 def warmup(
     arch: Annotated[
         list[str] | None,
-        typer.Option("--arch", help="Compile for this architecture, as in sm_90; may be repeated."),
+        typer.Option(
+            "--arch", metavar="NAME", help="Compile for this architecture, as in sm_90; may be repeated."
+        ),
     ] = None,
     dtype: Annotated[
         list[str] | None,
-        typer.Option("--dtype", help="Compile the kernels of this dtype; may be repeated."),
+        typer.Option("--dtype", metavar="NAME", help="Compile the kernels of this dtype; may be repeated."),
     ] = None,
     as_json: Json = False,
 ) -> None:

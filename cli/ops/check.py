@@ -36,6 +36,7 @@ Backends = Annotated[
     list[str] | None,
     typer.Option(
         "--backend",
+        metavar="NAME",
         help="Also what this backend lacks (default: cpu); may be given several times.",
         autocompletion=complete_backend,
     ),

@@ -27,6 +27,7 @@ def show_coverage(
         list[str] | None,
         typer.Option(
             "--backend",
+            metavar="NAME",
             help="Only this backend (default: all but meta); may be given several times.",
             autocompletion=complete_backend,
         ),
@@ -40,8 +41,12 @@ def show_coverage(
             autocompletion=complete_op,
         ),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Only the operators of tt, or of a plugin.")] = "",
-    dtype: Annotated[str, typer.Option(help="Only operators for this dtype, and who serves it.")] = "",
+    namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="Only the operators of tt, or of a plugin.")
+    ] = "",
+    dtype: Annotated[
+        str, typer.Option(metavar="NAME", help="Only operators for this dtype, and who serves it.")
+    ] = "",
     missing: Annotated[
         bool, typer.Option("--missing", help="Only operators that one of the backends does not serve.")
     ] = False,
@@ -109,7 +114,7 @@ def print_families(found: Matrix) -> None:
     """Print a line for each family: how many of its operators each backend serves, and how."""
     columns = ["family", "operators", *map(str, found.places)]
     rows = [line(found, family, family) for family in found.families()]
-    output.table(columns, [*rows, line(found, "all", None)] if rows else [], empty=EMPTY)
+    output.wide_table(columns, [*rows, line(found, "all", None)] if rows else [], keep=2, empty=EMPTY)
     if rows:
         legend(found)
 
@@ -156,4 +161,4 @@ def print_operators(found: Matrix) -> None:
         [row.family, row.definition.name, *(in_words(cell, row.part(cell)) for cell in row.cells)]
         for row in found.rows
     ]
-    output.table(columns, rows, empty=EMPTY)
+    output.wide_table(columns, rows, keep=2, empty=EMPTY)

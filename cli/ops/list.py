@@ -20,22 +20,31 @@ __all__ = ["list_ops"]
 
 def list_ops(
     kind: Annotated[
-        str, typer.Option(help="Only this kind: pointwise, reduction, view, factory, composite, other.")
+        str,
+        typer.Option(
+            metavar="KIND", help="Only this kind: pointwise, reduction, view, factory, composite, other."
+        ),
     ] = "",
-    tag: Annotated[str, typer.Option(help="Only operators with this tag, for instance data_dependent.")] = "",
+    tag: Annotated[
+        str, typer.Option(metavar="TAG", help="Only operators with this tag, for instance data_dependent.")
+    ] = "",
     core: Annotated[
         bool, typer.Option("--core", help="Only the set that a new backend must implement.")
     ] = False,
     backend: Annotated[
         str,
         typer.Option(
-            help="How this backend serves them: cpu, cuda, cpu/sparse_coo.", autocompletion=complete_backend
+            metavar="NAME",
+            help="How this backend serves them: cpu, cuda, cpu/sparse_coo.",
+            autocompletion=complete_backend,
         ),
     ] = "",
     plugin: Annotated[
         str,
         typer.Option(
-            help="Only operators for which this plugin brings something.", autocompletion=complete_plugin
+            metavar="NAME",
+            help="Only operators for which this plugin brings something.",
+            autocompletion=complete_plugin,
         ),
     ] = "",
     missing: Annotated[

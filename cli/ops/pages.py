@@ -14,9 +14,9 @@ __all__ = ["write_pages"]
 
 
 def write_pages(
-    folder: Annotated[Path, typer.Argument(help="Where the pages go.", file_okay=False)],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the pages go.", file_okay=False)],
     namespace: Annotated[
-        str, typer.Option(help="The namespace of a plugin's operators, for instance acme.")
+        str, typer.Option(metavar="NAME", help="The namespace of a plugin's operators, for instance acme.")
     ] = "tt",
     as_json: Json = False,
 ) -> None:

@@ -14,7 +14,7 @@ __all__ = ["show"]
 
 
 def show(name: OpName, as_json: Json = False) -> None:
-    """Show an operator: signature, forms, rules, example, and who serves it where."""
+    """Show an operator: all that its page says, its forms and rules, and who serves it where."""
     from tt.core.host import host
     from tt.core.reports.coverage import definitions_of
 
@@ -26,24 +26,33 @@ def show(name: OpName, as_json: Json = False) -> None:
     for number, description in enumerate(found):
         if number:
             output.text("", "")
+        if description is not found[-1]:
+            del description["examples"][1:]  # those of the operator stand once, after its last overload
         print_description(description)
 
 
 def describe(definition: OpDefinition) -> dict[str, Any]:
     """Return everything about an overload as plain data."""
     from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.reports.operator_words import parameters
+    from tt.core.reports.operator_page import relatives, title_of
+    from tt.core.reports.operator_words import errors, parameters, results
+    from tt.core.schema.operator_texts import operator_text
 
-    result = definition.result
+    result, text = definition.result, operator_text(definition)
     return {
         "name": definition.name,
         "signature": str(definition.signature),
         "forms": forms(definition),
         "doc": definition.doc.strip(),
+        "formula": text.formula,
+        "notes": list(text.notes),
         "parameters": [
             {"name": name, "type": type_, "default": default or None, "meaning": about}
             for name, type_, default, about in parameters(definition)
         ],
+        "result": results(definition),
+        "errors": errors(definition),
+        "see_also": list(relatives(title_of(definition), [definition])),
         "kind": definition.kind,
         "shape_rule": str(definition.meta) if definition.meta else None,
         "promotes": list(definition.promote),
@@ -55,9 +64,18 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
         "reference": definition.ref,
         "samples": definition.samples,
         "defined_by": str(REGISTRY.definition_source(definition.name)),
-        "example": (definition.example or "").strip(),
+        "examples": examples(definition),
         "served": served(definition),
     }
+
+
+def examples(definition: OpDefinition) -> list[str]:
+    """Return the example of an overload, then those that its operator has besides."""
+    from tt.core.schema.operator_texts import further_examples
+
+    signature = definition.signature
+    further = further_examples().get(signature.name, "") if signature.namespace == "tt" else ""
+    return [example.strip() for example in (definition.example or "", further) if example]
 
 
 def forms(definition: OpDefinition) -> dict[str, str]:
@@ -143,7 +161,9 @@ def print_description(found: dict[str, Any]) -> None:
     from tt.core.reports.coverage import dtypes_in_words
 
     output.text(found["signature"], "")
-    output.text(*(f"  {line}".rstrip() for line in found["doc"].splitlines()), "")
+    for paragraph in (found["doc"], found["formula"], *found["notes"]):
+        if paragraph:
+            output.text(*indented(paragraph), "")
     names = {
         "kind": "kind", "shape_rule": "shape rule", "result_dtype": "result dtype", "dtypes": "dtypes",
         "reference": "reference", "samples": "samples", "defined_by": "defined by",
@@ -160,8 +180,15 @@ def print_description(found: dict[str, Any]) -> None:
             [[p["name"], p["type"], p["default"] or "", p["meaning"]] for p in found["parameters"]],
             empty="none",
         )
-    if found["example"]:
-        output.text("", *(f"  {line}" for line in found["example"].splitlines()))
+    for title, lines in {
+        "result": found["result"],
+        "errors": [f"{name}: {when}" for name, when in found["errors"].items()],
+        "examples": found["examples"],
+        "see also": [", ".join(found["see_also"])] if found["see_also"] else [],
+    }.items():
+        if lines:
+            output.heading(title)
+            output.text(*(line for text in lines for line in indented(text)))
     output.heading(f"who serves {found['name']}")
     output.table(
         ["where", "how", "dtypes", "by", "code"],
@@ -172,3 +199,8 @@ def print_description(found: dict[str, Any]) -> None:
     if passed_over:
         output.heading("passed over")
         output.text(*passed_over)
+
+
+def indented(text: str) -> list[str]:
+    """Return the lines of a text below a heading."""
+    return [f"  {line}".rstrip() for line in text.splitlines()]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tt.core.reports.coverage import Place
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["GENERATED", "WIDTH", "file_of", "markdown_text", "page", "table", "title_of"]
+__all__ = ["GENERATED", "WIDTH", "file_of", "markdown_text", "page", "relatives", "table", "title_of"]
 
 WIDTH = 80
 """The characters of a line that a reader sees without scrolling."""
@@ -139,17 +139,21 @@ def errors_list(group: list[OpDefinition]) -> str:
 
 def see_also(title: str, group: list[OpDefinition]) -> str:
     """Return links to related operators, and the names of other things."""
-    names = dict.fromkeys(name for definition in group for name in operator_text(definition).see)
-    links = []
-    for name in names:
+    return ", ".join(
+        f"[{markdown_text(name)}]({file_of(name)})" if has_page else f"`{name}`"
+        for name, has_page in relatives(title, group).items()
+    )
+
+
+def relatives(title: str, group: list[OpDefinition]) -> dict[str, bool]:
+    """Return the names of related things, and whether each is an operator, which has a page."""
+    found: dict[str, bool] = {}
+    for name in dict.fromkeys(name for definition in group for name in operator_text(definition).see):
         overloads = REGISTRY.overloads(name)
-        if not overloads:
-            links.append(f"`{name}`")
-            continue
-        other = title_of(REGISTRY.operator(overloads[0]).definition)
+        other = title_of(REGISTRY.operator(overloads[0]).definition) if overloads else name
         if other != title:
-            links.append(f"[{markdown_text(other)}]({file_of(other)})")
-    return ", ".join(dict.fromkeys(links))
+            found[other] = bool(overloads)
+    return found
 
 
 _MODULE = re.compile(r"tt\.([\w.]+):(\d+)")

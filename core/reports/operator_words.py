@@ -158,6 +158,8 @@ def errors(definition: OpDefinition) -> dict[str, str]:
     dtypes = (definition.dtypes,) if isinstance(definition.dtypes, str) else definition.dtypes
     if definition.signature.tensor_arguments and not {"all", "any"} & set(dtypes):
         found["DtypeNotServedError"] = f"The dtype is not one of: {dtypes_in_words(dtype_names(dtypes))}."
+    if definition.signature.argument("memory_format") is not None:
+        found["ShapeError"] = "`memory_format` is for another number of dimensions."
     if "data_dependent" in tags or "data_dependent_shape" in tags:
         found["DataDependentError"] = "A tensor is on the device `meta`: the result depends on values."
     if sum(not a.type.list for a in definition.signature.tensor_arguments) > 1:

@@ -16,6 +16,23 @@ STYLE = (
     "svg.picture path{fill:none;stroke:currentColor;stroke-opacity:.6}svg.picture marker path{fill:currentColor}"
 )
 
+# What `tt.autograd.draw` paints for a light page of its own, and what a page of either scheme shows instead.
+PAPER = {
+    'fill="#555"': 'fill="currentColor"',
+    'fill="#111"': 'fill="currentColor"',
+    'stroke="#555"': 'stroke="currentColor" stroke-opacity=".6"',
+    'fill="#f4f4f4"': 'fill="currentColor" fill-opacity=".05"',
+    'fill="#cfe8ff"': 'fill="#3b8fd9" fill-opacity=".25"',
+    'fill="#fff"': 'fill="none"',
+}
+
+
+def in_page_colours(svg: str) -> str:
+    """Return a drawing of autograd in the colours of the page, and no wider than it."""
+    for own, paged in PAPER.items():
+        svg = svg.replace(own, paged)
+    return svg.replace("<svg ", '<svg style="max-width:100%;height:auto;color:currentColor" ', 1)
+
 
 class Picture:
     """An SVG in the making."""

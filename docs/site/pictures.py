@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tutorials
-from drawing import Picture
+from drawing import Picture, in_page_colours
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -66,8 +66,7 @@ def backward() -> str:
     w, b = tt.randn(4, 3, requires_grad=True), tt.zeros(4, requires_grad=True)
     loss = tt.nn.functional.mse_loss(tt.tanh(tt.nn.functional.linear(tt.ones(2, 3), w, b)), tt.zeros(2, 4))
     svg = tt.autograd.draw(loss, {"weight": w, "bias": b}).svg
-    # On a light ground also on a dark page; the colours are its own.
-    return svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+    return in_page_colours(svg)
 
 
 def layers() -> Picture:

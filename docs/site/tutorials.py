@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from drawing import CHARACTER, Picture
+from drawing import CHARACTER, Picture, in_page_colours
 
 PAGES: Final = Path(__file__).resolve().parents[1] / "tutorials"
 GREEN, RED = "#1f9d55", "#c8553d"
@@ -144,8 +144,7 @@ def gradient() -> str:
     names = names_of("gradients.md", "gradient")
     x, w = names["x"], names["w"]
     svg = tt.autograd.draw((tt.tanh(w * x) ** 2).mean(), {"x": x, "w": w}).svg
-    # On a light ground also on a dark page; the colours are its own.
-    return svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+    return in_page_colours(svg)
 
 
 def optimizers() -> Picture:

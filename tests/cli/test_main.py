@@ -178,6 +178,9 @@ def test_a_plugin_cannot_take_the_name_of_a_command_of_tt(run: Run, commands: Ca
 def test_names_of_operators_are_completed() -> None:
     assert options.complete_op("argm") == ["argmax", "argmin"]
     assert options.complete_op("no_such") == []
+    assert options.complete_name("argm") == ["argmax", "argmin"]
+    assert options.complete_name("linalg.sv") == ["linalg.svd", "linalg.svdvals"]
+    assert options.complete_name("no_such") == []
 
 
 def test_names_of_plugins_and_backends_are_completed() -> None:

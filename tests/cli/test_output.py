@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -40,6 +41,26 @@ def test_table_on_a_terminal_is_drawn(capsys: pytest.CaptureFixture[str], termin
     assert "\x1b[1m" in shown, "headings are bold"
     assert "─" in shown, "a line stands under the headings"
     assert "[b]" in shown, "cells are text, not markup"
+
+
+def test_a_wide_table_is_split_on_a_terminal_and_keeps_its_first_columns(
+    capsys: pytest.CaptureFixture[str], terminal: None
+) -> None:
+    columns = ["name", *(f"{letter * 12}" for letter in "abcdef")]
+    output.wide_table(columns, [["first", *"123456"], ["second", *"123456"]], keep=1)
+    shown = capsys.readouterr().out
+    assert shown.count("second") == shown.count("name") == 2
+    assert all(shown.count(column) == 1 for column in columns[1:])
+    plain = re.sub(r"\x1b\[\d*m", "", shown)
+    assert max(map(len, plain.splitlines())) <= 60
+
+
+def test_a_wide_table_in_a_pipe_is_one_and_may_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = ["name", *(f"{letter * 30}" for letter in "abc")]
+    output.wide_table(columns, [["x", 1, 2, 3]], keep=1)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    output.wide_table(columns, [], keep=1, empty="none")
+    assert capsys.readouterr() == ("", "none\n")
 
 
 def test_table_without_rows_leaves_the_pipe_empty(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,45 @@ def test_braces_of_formulas_match_and_none_is_empty():
         assert bare.count("{") == bare.count("}") and bare.count(r"\begin") == bare.count(r"\end"), formula
 
 
+def public_pages(wanted):
+    return {file: wanted[file] for file in LINK.findall(wanted["README.md"]) if file != "internal.md"}
+
+
+def test_a_public_operator_has_a_formula_or_the_texts_say_that_it_needs_none(wanted):
+    plain = {name for _, name, fields in entries() if fields.get("formula") == ""}
+    said = {name for _, name, fields in entries() if fields.get("formula")}
+    assert not plain & said
+    without = set()
+    for text in public_pages(wanted).values():
+        if "```math" not in text:
+            schemas = re.search(r"## Schema\n\n```text\n(.*?)```", text, re.S)[1].splitlines()
+            without |= {re.match(r"\w+", schema)[0] for schema in schemas}
+    assert without == plain
+
+
+def test_a_public_operator_has_two_examples(wanted):
+    few = []
+    for file, text in public_pages(wanted).items():
+        block = re.search(r"## Examples\n\n```python\n(.*?)```", text, re.S)[1]
+        if sum(bool(example.want) for example in doctest.DocTestParser().get_examples(block)) < 2:
+            few.append(file)
+    assert not few, f"write further examples of these in core/schema/texts/examples: {few}"
+
+
+# Calls of these fail only for arguments of wrong types, or for want of memory.
+RAISE_NOTHING = frozenset({
+    "Tensor.T", "atleast_1d", "atleast_2d", "atleast_3d", "conj", "dequantize", "detach", "diagflat", "isfinite",
+    "isinf", "isnan", "isreal", "ravel", "real", "resolve_conj", "resolve_neg", "scalar_tensor",
+})  # fmt: skip
+
+
+def test_a_public_operator_names_its_errors(wanted):
+    without = {
+        file.removesuffix(".md") for file, text in public_pages(wanted).items() if "## Errors" not in text
+    }
+    assert without == RAISE_NOTHING
+
+
 def test_families_that_formulas_say_best_have_them():
     for kind in ("activation", "loss", "normalization", "special"):
         names = [name for file, name, fields in entries() if file == f"{kind}.yaml" and fields.get("formula")]

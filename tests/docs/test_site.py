@@ -54,6 +54,14 @@ def test_a_picture_is_xml_with_a_title_and_needs_nothing_from_elsewhere(pictures
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "") and "<script" not in svg
 
 
+@pytest.mark.parametrize("name", ["backward", "gradient"])
+def test_a_drawing_of_autograd_has_the_colours_of_the_page(pictures, name):
+    svg = str(pictures.PICTURES[name]())
+    texts = [e for e in ElementTree.fromstring(svg).iter() if e.tag.endswith("}text")]
+    assert texts and {e.get("fill") for e in texts} == {"currentColor"}
+    assert set(re.findall(r'(?:fill|stroke)="(.*?)"', svg)) == {"currentColor", "none", "#3b8fd9"}
+
+
 def test_the_picture_of_a_call_shows_both_levels_and_the_kernel_that_explain_names(pictures):
     import tt
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -15,6 +16,7 @@ from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import ArgumentError, DataDependentError, DispatchError, TTError, UnknownNameError
 from tt.core.schema.model import MISSING
 from tt.core.schema.operator_texts import result_dtype
+from tt.core.schema.snapshot import public_names
 from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
@@ -185,19 +187,19 @@ class Explanation:
         return "\n".join(lines)
 
 
-def parse_spec(text: str) -> ArgumentSpec:
+def parse_spec(text: str | complex) -> ArgumentSpec:
     """Parse a text like "cpu:float32" into an argument.
 
     Parameters
     ----------
-    text : str
+    text : str or number
         `device[:index][/layout]:dtype[shape][+layer...]`, for instance "cpu:float32", "cuda:0/sparse_coo:int64[2, 3]",
-        "cpu:float32()" for a zero-dimensional tensor, "cpu:float32+autograd"; or a Python number.
+        "cpu:float32()" for a zero-dimensional tensor, "cpu:float32+autograd"; or a Python number, also as text.
 
     Raises
     ------
     ArgumentError
-        If the text is neither.
+        If it is neither.
 
     Examples
     --------
@@ -205,6 +207,13 @@ def parse_spec(text: str) -> ArgumentSpec:
     >>> parse_spec("cpu:float32").dtype, parse_spec("2.5").scalar
     (tt.float32, <class 'float'>)
     """
+    if isinstance(text, bool | int | float | complex):
+        return ArgumentSpec(str(text), scalar=type(text))
+    if not isinstance(text, str):
+        raise ArgumentError(
+            "explain",
+            f"an argument is a text, for instance 'cpu:float32', or a number, not of type {type(text).__name__}",
+        )
     for kind in (int, float, complex):
         try:
             kind(text)
@@ -231,14 +240,14 @@ def parse_spec(text: str) -> ArgumentSpec:
     )
 
 
-def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "functional") -> Explanation:
+def explain(name: str, specs: Sequence[str | complex], form: str = "functional") -> Explanation:
     """Explain how a call would be resolved.
 
     Parameters
     ----------
     name : str
-        An operator: "add", "max.dim", "add_" for the in-place form.
-    specs : list of str
+        An operator: "add", "max.dim", "linalg.svd", "add_" for the in-place form.
+    specs : list of str or numbers
         Its tensor (and number) arguments in order; see `parse_spec`.
 
     Returns
@@ -256,9 +265,11 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     >>> tt.explain("add", ["cpu:float32", "cpu:int64"]).resolution.compute
     tt.float32
     """
+    if isinstance(specs, str):
+        raise ArgumentError("explain", f"specs is a list, with a text for each argument: write [{specs!r}]")
+    arguments = [parse_spec(text) for text in specs]
     plugins().load()
     operator, form = _find(name, form, len(specs))
-    arguments = [parse_spec(text) for text in specs]
     for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
         plugins().activate_extending(device)  # to explain why their kernels serve the call or not
     if not arguments and (missing := _missing(operator, arguments)) is not None:
@@ -346,6 +357,9 @@ def _find(name: str, form: str, count: int) -> tuple[Operator, str]:
     overloads = REGISTRY.overloads(name)
     if not overloads and name.endswith("_"):
         overloads, form = REGISTRY.overloads(name[:-1]), "inplace"
+    public = public_names().get(name.removeprefix("tt."))
+    if not overloads and public is not None:
+        overloads = REGISTRY.overloads(public)
     if not overloads:
         return REGISTRY.operator(name), form
     operators = [REGISTRY.operator(o) for o in overloads]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,33 @@ def test_a_table_counts_the_operators_of_each_family(run: Run, text: Text) -> No
 
         k kernel  c composite  m missing
         """
+    )
+
+
+@pytest.mark.usefixtures("acme")
+def test_on_a_narrow_terminal_backends_that_do_not_fit_follow_in_another_table(
+    run: Run, text: Text, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "50"}.items():
+        monkeypatch.setenv(name, value)
+    out = re.sub(r"\x1b\[\d*m", "", run(*ACME, "--backend", "cpu/sparse_coo").out)
+    lines = [re.sub("─+", "──", line.strip()) for line in out.splitlines() if line.strip()]
+    assert max(map(len, out.splitlines())) <= 50
+    assert (
+        lines
+        == text(
+            """
+        family   operators   cpu        cuda
+        ──
+        acme             2   100%  2k    50%  1c 1m
+        all              2   100%  2k    50%  1c 1m
+        family   operators   cpu/sparse_coo
+        ──
+        acme             2   100%  1c 1o
+        all              2   100%  1c 1o
+        k kernel  c composite  o other layout  m missing
+        """
+        ).splitlines()
     )
 
 

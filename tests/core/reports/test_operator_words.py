@@ -70,6 +70,101 @@ def test_errors_are_those_that_calls_raise(name, error, call):
         call()
 
 
+F = tt.nn.functional
+ONE, TWO, THREE = tt.ones(2), tt.ones(2, 3), tt.ones(2, 3, 3)
+
+
+@pytest.mark.parametrize(("name", "error", "calls"), [
+    ("new_empty", "ShapeError", [lambda: ONE.new_empty((-1,))]),
+    ("new_full", "ShapeError", [lambda: ONE.new_full((-1,), 1)]),
+    ("new_ones", "ShapeError", [lambda: ONE.new_ones((-1,))]),
+    ("new_zeros", "ShapeError", [lambda: ONE.new_zeros((-1,))]),
+    ("new_empty_strided", "ShapeError", [
+        lambda: ONE.new_empty_strided((2,), (-1,)),
+        lambda: ONE.new_empty_strided((2,), (1, 1)),
+    ]),
+    ("empty_strided", "ShapeError", [lambda: tt.empty_strided((-2,), (1,)), lambda: tt.empty_strided((2,), (1, 1))]),
+    ("empty_permuted", "ShapeError", [
+        lambda: tt.empty_permuted((-2, 3), (0, 1)),
+        lambda: tt.empty_permuted((2, 3), (0, 0)),
+    ]),
+    ("resize", "ShapeError", [lambda: tt.ones(2).resize_(-1)]),
+    ("tril_indices", "ShapeError", [lambda: tt.tril_indices(-1, 2), lambda: tt.tril_indices(2, -1)]),
+    ("triu_indices", "ShapeError", [lambda: tt.triu_indices(-1, 2), lambda: tt.triu_indices(2, -1)]),
+    ("tril_indices", "DispatchError", [lambda: tt.tril_indices(2, 2, dtype=tt.bool)]),
+    ("triu_indices", "DispatchError", [lambda: tt.triu_indices(2, 2, dtype=tt.bool)]),
+    ("as_strided", "ShapeError", [
+        lambda: ONE.as_strided((9,), (9,)),
+        lambda: ONE.as_strided((2,), (-1,)),
+        lambda: ONE.as_strided((2,), (1, 1)),
+    ]),
+    ("repeat", "ShapeError", [lambda: TWO.repeat(2), lambda: TWO.repeat(2, -1)]),
+    ("sum_to_size", "ShapeError", [lambda: TWO.sum_to_size(4)]),
+    ("fill_diagonal", "ShapeError", [lambda: tt.ones(2).fill_diagonal_(1), lambda: tt.ones(2, 3, 3).fill_diagonal_(1)]),
+    ("zero", "InplaceError", [lambda: tt.ones(1).expand(3).zero_(), lambda: tt.ones(2, requires_grad=True).zero_()]),
+    ("H", "ShapeError", [lambda: ONE.H, lambda: THREE.H]),
+    ("mT", "ShapeError", [lambda: ONE.mT]),
+    ("mH", "ShapeError", [lambda: ONE.mH]),
+    ("adjoint", "ShapeError", [lambda: tt.adjoint(ONE)]),
+    ("t", "ShapeError", [lambda: tt.t(THREE)]),
+    ("block_diag", "ShapeError", [lambda: tt.block_diag(THREE)]),
+    ("broadcast_shapes", "BroadcastError", [lambda: tt.broadcast_shapes((2,), (3,))]),
+    ("broadcast_tensors", "BroadcastError", [lambda: tt.broadcast_tensors(tt.ones(2), tt.ones(3))]),
+    ("cartesian_prod", "ShapeError", [lambda: tt.cartesian_prod(TWO)]),
+    ("cartesian_prod", "DtypeError", [lambda: tt.cartesian_prod(ONE, tt.arange(2))]),
+    ("combinations", "ShapeError", [lambda: tt.combinations(TWO), lambda: tt.combinations(ONE, r=-1)]),
+    ("meshgrid", "ShapeError", [lambda: tt.meshgrid(TWO, indexing="ij"), lambda: tt.meshgrid(ONE, indexing="ji")]),
+    ("meshgrid", "DtypeError", [lambda: tt.meshgrid(ONE, tt.arange(2), indexing="ij")]),
+    ("movedim.int", "DimensionError", [lambda: tt.movedim(TWO, 5, 0)]),
+    ("movedim", "ShapeError", [lambda: tt.movedim(TWO, (0, 0), (0, 1)), lambda: tt.movedim(TWO, (0, 1), (0,))]),
+    ("constant_pad_nd", "ShapeError", [
+        lambda: tt.constant_pad_nd(TWO, (1,)),
+        lambda: tt.constant_pad_nd(TWO, (1,) * 6),
+        lambda: tt.constant_pad_nd(TWO, (-4, 0)),
+    ]),
+    ("pad", "ShapeError", [
+        lambda: F.pad(TWO, (1,)),
+        lambda: F.pad(TWO, (5, 5), "reflect"),
+        lambda: F.pad(TWO, (1, 1), "reflect", 2.0),
+    ]),
+    ("pad", "UnsupportedError", [lambda: F.pad(TWO, (1, 1), "mirror")]),
+    ("hsplit", "ShapeError", [lambda: tt.hsplit(tt.ones(()), 2), lambda: tt.hsplit(TWO, 2)]),
+    ("vsplit", "ShapeError", [lambda: tt.vsplit(ONE, 2), lambda: tt.vsplit(TWO, 3)]),
+    ("dsplit", "ShapeError", [lambda: tt.dsplit(TWO, 2), lambda: tt.dsplit(THREE, 2)]),
+    ("fliplr", "ShapeError", [lambda: tt.fliplr(ONE)]),
+    ("flipud", "ShapeError", [lambda: tt.flipud(tt.ones(()))]),
+    ("channel_shuffle", "ShapeError", [lambda: F.channel_shuffle(TWO, 3), lambda: F.channel_shuffle(THREE, 2)]),
+    ("native_channel_shuffle", "ShapeError", [
+        lambda: F.native_channel_shuffle(TWO, 3),
+        lambda: F.native_channel_shuffle(THREE, 2),
+    ]),
+    ("pixel_shuffle", "ShapeError", [
+        lambda: F.pixel_shuffle(TWO, 2),
+        lambda: F.pixel_shuffle(THREE, 2),
+        lambda: F.pixel_shuffle(THREE, 0),
+    ]),
+    ("pixel_unshuffle", "ShapeError", [
+        lambda: F.pixel_unshuffle(TWO, 2),
+        lambda: F.pixel_unshuffle(THREE, 2),
+        lambda: F.pixel_unshuffle(THREE, 0),
+    ]),
+    ("functional_fold", "ShapeError", [
+        lambda: F.fold(ONE, (3, 3), (2, 2)),
+        lambda: F.fold(tt.ones(1, 4, 5), (3, 3), (2, 2)),
+    ]),
+    ("functional_unfold", "ShapeError", [lambda: F.unfold(TWO, (2, 2)), lambda: F.unfold(THREE[None], (5, 5))]),
+    ("clone", "ShapeError", [lambda: TWO.clone(memory_format=tt.channels_last)]),
+    ("contiguous", "ShapeError", [lambda: TWO.contiguous(memory_format=tt.channels_last)]),
+    ("double", "ShapeError", [lambda: TWO.double(memory_format=tt.channels_last)]),
+    ("ones_like", "ShapeError", [lambda: tt.ones_like(TWO, memory_format=tt.channels_last)]),
+])  # fmt: skip
+def test_every_case_of_an_error_in_the_texts_is_raised(name, error, calls):
+    assert error in errors(definitions()[name])
+    for call in calls:
+        with pytest.raises(getattr(tt.errors, error)):
+            call()
+
+
 LIKE_THE_INPUT = [
     name
     for name, definition in definitions().items()

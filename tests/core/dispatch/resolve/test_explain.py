@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tt
 from tt.core.dispatch.resolve.explain import Explanation
@@ -56,6 +57,35 @@ class Notebook(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "td" in self.open or "th" in self.open:
             self.rows[-1][-1] += data
+
+
+@pytest.mark.parametrize(
+    ("public", "name"), [("linalg.svd", "linalg_svd"), ("tt.linalg.svd", "linalg_svd"), ("absolute", "abs")]
+)
+def test_the_public_name_leads_to_the_operator(public: str, name: str) -> None:
+    assert tt.explain(public, ["cpu:float32"]).to_dict() == tt.explain(name, ["cpu:float32"]).to_dict()
+
+
+def test_numbers_may_be_given_as_they_are() -> None:
+    for number, text in ((2.5, "2.5"), (2, "2"), (True, "True"), (1j, "1j")):
+        given, written = tt.explain("add", ["cpu:int64", number]), tt.explain("add", ["cpu:int64", text])
+        assert given.to_dict() == written.to_dict()
+    assert tt.explain("add", ["cpu:int64", 2.5]).result == "float32"
+
+
+@pytest.mark.parametrize(
+    ("specs", "said"),
+    [
+        ("cpu:float32", r"write \['cpu:float32'\]"),
+        ([tt.ones(2)], "'cpu:float32', or a number, not of type Tensor"),
+        (tt.ones(2), "not of type Tensor"),
+        (["float32"], "'float32' is not an argument"),
+    ],
+    ids=["text", "tensors", "tensor", "dtype"],
+)
+def test_wrong_arguments_are_refused_with_what_to_write(specs: Any, said: str) -> None:
+    with pytest.raises(tt.errors.ArgumentError, match=said):
+        tt.explain("exp", specs)
 
 
 def test_a_notebook_shows_every_candidate_and_which_is_taken() -> None:
