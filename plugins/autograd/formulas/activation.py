@@ -44,6 +44,16 @@ d.of("logsigmoid", self=lambda g, self: ops.log_sigmoid_backward(g, self))
 d.of("softplus", self=lambda g, self, beta, threshold: ops.softplus_backward(g, self, beta, threshold))
 d.of("gelu", self=lambda g, self, approximate: ops.gelu_backward(g, self, approximate=approximate))
 
+
+def glu_of(g: Any, self: Any, dim: int) -> Any:
+    """Return the gradient of both halves side by side."""
+    half = self.shape[dim] // 2
+    gate = ops.sigmoid(ops.narrow(self, dim, half, half))
+    return ops.cat([g * gate, ops.sigmoid_backward(g * ops.narrow(self, dim, 0, half), gate)], dim)
+
+
+d.of("glu", self=glu_of)
+
 # --- second derivatives of sigmoids ----------------------------------------------------------------------------
 
 
