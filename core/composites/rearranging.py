@@ -291,6 +291,7 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
 
 @composite("_pad_places")
 def pad_places(self: Any, pad: Sequence[int], mode: str) -> Any:
+    check_shapes("_pad_places", self, pad, mode)
     for place in range(len(pad) // 2):
         before, after = pad[2 * place], pad[2 * place + 1]
         dim = self.ndim - 1 - place
