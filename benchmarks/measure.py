@@ -8,10 +8,12 @@ were milliseconds apart.  A ratio of two different runs means little.
 
 Note [Quiet]
 ------------
-The threads of a library look for work for some milliseconds after its last call: OpenMP's do, two to five of them, at
-full speed.  On a machine with as many cores as threads they would take this time from the library whose turn is next,
-and only from those that come after such a library.  So every turn with several threads begins with a pause, and then
-with a quarter of its calls that are not timed.
+The threads of a library look for work for some milliseconds after its last call: OpenMP's do, five to eleven of them,
+at full speed.  On a machine with as many cores as threads they would take this time from the library whose turn is
+next, and only from those that come after such a library.  So a turn with several threads ends when its process has
+come to rest (`Runner.rest`).  After the rest some systems keep all threads on one processor for milliseconds, so a turn
+begins with twice as many calls that are not timed.  A pause of ten milliseconds and a quarter of the calls were not
+enough: tt then took many turns with one thread (Note [Busy processors] of threads.c), and so did PyTorch.
 
 Note [Noise]
 ------------
@@ -24,7 +26,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -41,7 +42,6 @@ __all__ = ["BUILT_IN", "Measurement", "Ratio", "check_case", "geometric_mean", "
 BUILT_IN = ", built in"
 QUIET = 0.02
 MOST_ROUNDS = 3
-PAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +218,16 @@ def measure_case(
     order, random = list(turns), Random(0)
     for runner, _ in turns.values():
         runner.collect()
+        runner.rest()
     for number in range(MOST_ROUNDS * rounds):
         if number >= rounds and result.noise < QUIET:
             break
         for name in order:
             runner, built_in = turns[name]
             if not busy:  # else there is one thread; see Note [Quiet]
-                time.sleep(PAUSE)
-                runner.turn(built_in, max(1, counts[name] // 4))
+                runner.turn(built_in, 2 * counts[name])
             result.samples[name].append(runner.turn(built_in, counts[name]) / counts[name] * 1e6)
+            if not busy:
+                runner.rest()
         order = random.sample(order, len(order))
     return result

@@ -47,6 +47,9 @@ class Runner(Protocol):
     def collect(self) -> None:
         """Collect garbage, which is not done during turns."""
 
+    def rest(self) -> None:
+        """Wait until the threads of the process have stopped looking for work (measure.py, Note [Quiet])."""
+
 
 class Here:
     """Runs a library's statements in this process."""
@@ -93,6 +96,14 @@ class Here:
         """Collect garbage, which is not done during turns."""
         gc.collect()
 
+    def rest(self) -> None:
+        """Wait until the process uses next to no processor time, for a tenth of a second at most."""
+        for _ in range(8):  # the system may count the time of other threads every ten milliseconds only
+            before = time.process_time()
+            time.sleep(0.012)
+            if time.process_time() - before < 0.001:
+                return
+
 
 def _failed(error: Exception) -> StatementError:
     first = str(error).strip().splitlines()
@@ -135,6 +146,10 @@ class Worker:
     def collect(self) -> None:
         """Collect garbage there."""
         self._ask("collect")
+
+    def rest(self) -> None:
+        """Wait there until the process uses next to no processor time."""
+        self._ask("rest")
 
     def close(self) -> None:
         """End the process."""

@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks.cases import Case, read_suite, statement_of
 from benchmarks.libraries import unusable
-from benchmarks.measure import PAUSE, Measurement, agree, check_case, geometric_mean, measure_case, ratio_of
+from benchmarks.measure import Measurement, agree, check_case, geometric_mean, measure_case, ratio_of
+from benchmarks.turns import Here
 
 
 def test_a_case_that_fails_in_one_library_is_measured_in_the_others() -> None:
@@ -57,14 +58,20 @@ def test_rounds_are_added_while_the_ratio_is_noisy_up_to_three_times_as_many() -
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_a_turn_waits_until_the_threads_of_the_one_before_are_at_rest(busy: bool, monkeypatch) -> None:
-    pauses: list[float] = []
-    monkeypatch.setattr("benchmarks.measure.time.sleep", pauses.append)
-    case = Case("calls", "0", numpy="0")
-    turns = sum(
-        map(len, measure_case(case, ["tt", "numpy"], rounds=2, seconds=1e-5, busy=busy).samples.values())
-    )
-    assert pauses == ([] if busy else [PAUSE] * turns)
+def test_a_turn_begins_when_the_threads_of_the_one_before_are_at_rest(busy: bool, monkeypatch) -> None:
+    steps: list[str] = []
+    turn = Here.turn
+
+    def noted(here: Here, built_in: bool, count: int) -> float:
+        steps.append(here.library)
+        return turn(here, built_in, count)
+
+    monkeypatch.setattr(Here, "turn", noted)
+    monkeypatch.setattr(Here, "rest", lambda here: steps.append("rest"))
+    measure_case(Case("calls", "0", numpy="0"), ["tt", "numpy"], rounds=1, seconds=1e-5, busy=busy)
+    of_both = (["tt"], ["numpy"]) if busy else (["tt", "tt", "rest"], ["numpy", "numpy", "rest"])
+    first = ["rest", "rest", *of_both[0], *of_both[1]]
+    assert steps[: len(first)] == first
 
 
 def test_an_unknown_library_is_refused() -> None:

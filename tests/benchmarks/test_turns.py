@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -46,6 +48,19 @@ def test_a_turn_takes_the_time_of_its_repetitions(runner: Runner) -> None:
     assert runner.prepare(slow, False, False, 0.004) in (1, 2)
     runner.collect()
     assert runner.turn(False, 3) >= 0.006
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_PROCESS_CPUTIME_ID"), reason="threads' time is not in process_time")
+def test_a_process_rests_when_its_threads_have_stopped_looking_for_work() -> None:
+    def look() -> None:
+        while time.perf_counter() < end:
+            pass
+
+    end = time.perf_counter() + 0.03
+    thread = threading.Thread(target=look)
+    thread.start()
+    Here("numpy").rest()
+    assert not thread.is_alive()
 
 
 def test_a_worker_is_another_process_that_ends_with_the_block() -> None:

@@ -12,18 +12,21 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #endif
 
 #include "threads.h"
 
 #define MOST_THREADS 256
-#define PARTS_PER_THREAD 4 /* so that a thread that is held up delays the others by a quarter of its share */
+#define PARTS_PER_THREAD 4 /* of what is left, so that threads end together, also if one of them was held up */
 #define SPIN 20000         /* nanoseconds of looking at a counter before sleeping */
 
 static struct {
@@ -35,15 +38,20 @@ static struct {
     _Atomic uint64_t number; /* of the present job */
     tt_body body;
     void *context;
-    int64_t begin, end, part;
-    _Atomic int64_t next; /* the part to be taken next */
+    int64_t end, grain;
+    int parts;            /* into which what is left is divided */
+    _Atomic int64_t next; /* where what is left begins */
     _Atomic int inside;   /* workers in the present job */
 } pool = {.job = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
 
-/* Each worker. */
+/* Each worker; what is not atomic is guarded by pool.lock. */
 static struct {
     _Atomic pid_t thread; /* its number for the system, 0 before it runs */
+#ifdef __linux__
+    cpu_set_t allowed; /* its processors, while it has others (Note [Waking up elsewhere]) */
+    bool moved;
+#endif
     _Atomic bool asleep;  /* until it runs: also when it has been woken, but has no processor yet */
     _Atomic int64_t woken; /* when, by clock_now, if it has not run since; else 0 */
 } crew[MOST_THREADS];
@@ -61,133 +69,76 @@ static inline void rest(void)
 #endif
 }
 
-static int64_t clock_now(void)
+/* The nanoseconds of a clock. */
+static int64_t clock_of(clockid_t clock)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* --- other programs on the same processors -------------------------------------------------------------------- */
+static int64_t clock_now(void) { return clock_of(CLOCK_MONOTONIC); }
 
-/* Note [Busy processors]
- * Where other programs use the processors, too, helpers cost more than they do: one that waits for a processor holds
- * its part of the job up for milliseconds, and one that gets it takes it from somebody, perhaps from the caller.  Two
- * processes with two threads each on two processors had half of the throughput that they have with one thread each.
- * So the pool looks for two signs: the scheduler took a thread of the job off its processor, and a helper has not run
- * SOON after it was woken.  One sign may be chance.  After a second one within LATELY, jobs run in the caller alone for a
- * pause, which gets longer if signs go on.  Rejected: counting the threads that wait to run (Linux has the number for
- * the whole machine only, not for a control group); the time of waiting for helpers (parts take microseconds or
- * milliseconds, so no time is long for all).
- */
-#define SOON 200000              /* nanoseconds, more than waking a thread takes on an idle machine */
-#define LATELY 5000000           /* nanoseconds, more than a turn of the scheduler */
-#define SHORTEST_PAUSE 4000000   /* nanoseconds */
-#define LONGEST_PAUSE 256000000  /* nanoseconds */
-#define LOOK_EVERY 200000        /* nanoseconds between looks of a thread: one costs 0.2 microseconds */
-
-static struct {
-    _Atomic int64_t alone_until; /* by clock_now; 0 before the first pause */
-    _Atomic int64_t pause;       /* the length of the last one */
-    _Atomic int64_t noticed;     /* the last sign */
-} busy;
-
-static bool alone(void)
-{
-    int64_t until = atomic_load_explicit(&busy.alone_until, memory_order_relaxed);
-    return until != 0 && clock_now() < until;
-}
-
-/* Takes note of a sign in a job that began and ended (or ends now) at these times. */
-static void notice(int64_t began, int64_t now)
-{
-    int64_t until = atomic_load(&busy.alone_until), before = atomic_exchange(&busy.noticed, now);
-    if (now < until) return; /* of a job from before the pause */
-    if (until > 0 && began - until < LATELY) {
-        int64_t pause = 4 * atomic_load(&busy.pause);
-        atomic_store(&busy.pause, pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
-    } else if (before > 0 && began - before < LATELY)
-        atomic_store(&busy.pause, SHORTEST_PAUSE);
-    else
-        return;
-    atomic_store(&busy.alone_until, now + atomic_load(&busy.pause));
-}
-
-/* Notices if the scheduler took this thread off its processor during a job or shortly before: called when it begins,
- * where both times are the same, and when it ends. */
-static void look(int64_t began, int64_t now)
-{
-#ifdef RUSAGE_THREAD
-    static _Thread_local int64_t looked = 0;
-    static _Thread_local long before = 0;
-    struct rusage usage;
-    if (now - looked < (began == now ? LATELY : LOOK_EVERY) || getrusage(RUSAGE_THREAD, &usage) != 0) return;
-    if (usage.ru_nivcsw != before && began - looked < LATELY) notice(began, now);
-    before = usage.ru_nivcsw;
-    looked = now;
-#else
-    (void)began, (void)now;
-#endif
-}
-
-/* Notes when workers that sleep are woken; pool.lock is held. */
-static void mark_woken(int workers, int64_t now)
-{
-    for (int i = 0; i < workers; i++)
-        if (atomic_load(&crew[i].asleep) && atomic_load(&crew[i].woken) == 0) atomic_store(&crew[i].woken, now);
-}
-
-/* Returns whether a worker was woken long ago and has not run. */
-static bool waits_for_processor(int workers, int64_t now)
-{
-    for (int i = 0; i < workers; i++) {
-        int64_t woken = atomic_load(&crew[i].woken);
-        if (woken != 0 && now - woken > SOON) return true;
-    }
-    return false;
-}
+#include "neighbours.h"
 
 /* Waits as long as a condition holds, but only for a moment. */
 #define SPIN_WHILE(condition) \
     for (int64_t end = clock_now() + SPIN; (condition) && clock_now() < end;) \
         for (int rests = 0; rests < 8; rests++) rest();
 
-/* Moves workers that have just been woken away from the caller's processor.
+/* Sees to it that workers which sleep will wake on another processor than the caller's; pool.lock is held.
  *
  * Note [Waking up elsewhere]
  * A scheduler puts a thread that is woken on an idle processor, unless it finds none.  Linux on a virtual machine takes
- * a processor that sleeps for one that the host took away, so it finds none: the worker waits behind the thread that
- * brought the job, which does all parts itself, and so on with the next jobs, until the load is balanced many
- * milliseconds later.  So the caller's processor is forbidden to the worker for a moment, which moves it at once: a gelu
- * of a million elements after a pause takes 0.4 instead of 0.7 ms.  That is a microsecond for each worker that was
- * asleep, about what waking it costs.  Rejected: a processor for each worker (the caller's thread may run on any, and
- * balancing takes as long), workers that never sleep.
+ * a processor that sleeps for one that the host took away, or keeps few processors busy on purpose, so it finds none:
+ * the worker takes the processor of the thread that brought the job, or waits behind it while it does all parts
+ * itself, and so on with the next jobs, until the load is balanced many milliseconds later.  So the caller's processor
+ * is forbidden to a sleeping worker, until it runs: a gelu of a million elements after a pause takes 0.4 instead of
+ * 0.7 ms.  That is a microsecond for each worker that was asleep, about what waking it costs.  Rejected: a processor
+ * for each worker (the caller's thread may run on any, and balancing takes as long), workers that never sleep, moving
+ * the worker after it was woken (it may have taken the caller's processor by then, which looks like another program's
+ * doing, or is moved back before the other processor is awake).
  */
-static void move_elsewhere(int workers)
+static void wake_elsewhere(int workers)
 {
 #ifdef __linux__
     int here = sched_getcpu();
     if (here < 0 || here >= CPU_SETSIZE) return;
     for (int i = 0; i < workers; i++) {
-        cpu_set_t allowed, others;
-        pid_t thread = atomic_load(&crew[i].thread);
-        if (thread == 0 || !atomic_load(&crew[i].asleep)) continue;
-        if (sched_getaffinity(thread, sizeof(allowed), &allowed) != 0) continue;
-        others = allowed;
+        cpu_set_t *allowed = &crew[i].allowed, others;
+        if (atomic_load(&crew[i].thread) == 0 || crew[i].moved || !atomic_load(&crew[i].asleep)) continue;
+        if (sched_getaffinity(crew[i].thread, sizeof(*allowed), allowed) != 0) continue;
+        others = *allowed;
         CPU_CLR(here, &others);
-        if (CPU_COUNT(&others) == 0 || sched_setaffinity(thread, sizeof(others), &others) != 0) continue;
-        sched_setaffinity(thread, sizeof(allowed), &allowed);
+        crew[i].moved = CPU_COUNT(&others) > 0 && sched_setaffinity(crew[i].thread, sizeof(others), &others) == 0;
     }
 #else
     (void)workers;
 #endif
 }
 
+/* Lets a worker that runs go to every processor again; pool.lock is held. */
+static void move_freely(int index)
+{
+#ifdef __linux__
+    if (crew[index].moved) sched_setaffinity(0, sizeof(crew[index].allowed), &crew[index].allowed);
+    crew[index].moved = false;
+#else
+    (void)index;
+#endif
+}
+
+/* Takes a part of what is left and does it; false if nothing is left. */
 static bool run_part(void)
 {
-    int64_t begin = pool.begin + atomic_fetch_add(&pool.next, 1) * pool.part;
-    if (begin >= pool.end) return false;
-    int64_t end = begin + pool.part < pool.end ? begin + pool.part : pool.end;
+    int64_t end, begin = atomic_load_explicit(&pool.next, memory_order_relaxed);
+    do {
+        int64_t left = pool.end - begin, part = left / pool.parts;
+        if (left <= 0) return false;
+        if (part < pool.grain) part = pool.grain;
+        if (part > 64) part = (part + 63) / 64 * 64; /* parts of elements begin where lines of the cache do */
+        end = part < left ? begin + part : pool.end;
+    } while (!atomic_compare_exchange_weak(&pool.next, &begin, end));
     pool.body(begin, end, pool.context);
     return true;
 }
@@ -212,17 +163,18 @@ static void *worker(void *place)
         }
         atomic_store(&crew[index].asleep, false);
         atomic_store(&crew[index].woken, 0);
+        move_freely(index);
         seen = atomic_load(&pool.number);
         if (pool.places == 0) continue; /* too late, but the next may come at once */
         pool.places--;
         atomic_fetch_add(&pool.inside, 1);
         pthread_mutex_unlock(&pool.lock);
         int64_t began = clock_now();
-        look(began, began);
+        watch(began);
         working = true;
         while (run_part()) continue;
         working = false;
-        look(began, clock_now());
+        watched(began, clock_now());
         pthread_mutex_lock(&pool.lock);
         if (atomic_fetch_sub(&pool.inside, 1) == 1) pthread_cond_signal(&pool.done);
     }
@@ -254,38 +206,36 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     int64_t count = end - begin;
     if (count <= 0) return;
     if (grain < 1) grain = 1;
-    if (threads == 1 || count <= grain || working || alone() || pthread_mutex_trylock(&pool.job) != 0) {
+    int most = threads == 1 || count <= grain || working ? 0 : with_processors(threads - 1);
+    if (most == 0 || pthread_mutex_trylock(&pool.job) != 0) {
         body(begin, end, context);
         return;
     }
-    int64_t part = (count + (int64_t)threads * PARTS_PER_THREAD - 1) / ((int64_t)threads * PARTS_PER_THREAD);
-    if (part < grain) part = grain;
-    if (part > 64) part = (part + 63) / 64 * 64; /* parts of elements begin where lines of the cache do */
-    int64_t parts = (count + part - 1) / part;
-    int helpers = parts - 1 < threads - 1 ? (int)(parts - 1) : threads - 1;
+    int64_t parts = (count + grain - 1) / grain;
+    int helpers = parts - 1 < most ? (int)(parts - 1) : most;
     pthread_mutex_lock(&pool.lock);
     start_workers(helpers);
     pool.body = body;
     pool.context = context;
-    pool.begin = begin;
     pool.end = end;
-    pool.part = part;
-    atomic_store(&pool.next, 0);
+    pool.grain = grain;
+    pool.parts = threads * PARTS_PER_THREAD;
+    atomic_store(&pool.next, begin);
     pool.places = helpers < pool.workers ? helpers : pool.workers;
+    wake_elsewhere(pool.workers);
     atomic_fetch_add(&pool.number, 1);
     if (pool.places == 1 && pool.workers == 1)
         pthread_cond_signal(&pool.wake);
     else
         pthread_cond_broadcast(&pool.wake);
-    int workers = pool.workers;
     int64_t began = clock_now();
-    mark_woken(workers, began);
+    mark_woken(pool.workers, began);
     pthread_mutex_unlock(&pool.lock);
-    move_elsewhere(workers);
-    look(began, began);
+    watch(began);
     working = true;
     while (run_part()) continue;
     working = false;
+    watched(began, clock_now());
     SPIN_WHILE(atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0)
     int64_t now = clock_now();
     pthread_mutex_lock(&pool.lock);
@@ -294,7 +244,6 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     while (atomic_load(&pool.inside) != 0) pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.job);
-    look(began, now);
 }
 
 static int thread_count(void) { return atomic_load(&wanted); }
@@ -326,7 +275,8 @@ static void after_fork_in_child(void)
     pool.workers = 0;
     pool.places = 0;
     atomic_store(&pool.inside, 0);
-    for (int i = 0; i < MOST_THREADS; i++) atomic_store(&crew[i].thread, 0), atomic_store(&crew[i].asleep, false), atomic_store(&crew[i].woken, 0);
+    memset(crew, 0, sizeof(crew));
+    atomic_store(&spare.due, 0);
     working = false;
 }
 
@@ -429,6 +379,7 @@ static int exec(PyObject *module)
             PyErr_NoMemory();
             return -1;
         }
+        prepare_spare();
         prepared = true;
     }
     PyObject *capsule = PyCapsule_New((void *)&api, TT_THREADS_CAPSULE, NULL);

@@ -86,6 +86,40 @@ print(len(cores) == 1 or any(any(helped(0.1)) for _ in range(100)))
 
 
 @native
+@pytest.mark.skipif(not os.path.exists("/proc/loadavg"), reason="only Linux counts the threads that run")
+def test_jobs_have_no_helpers_while_other_programs_use_all_processors():
+    printed = printed_by("""
+import os, subprocess, sys, time
+cores = os.cpu_count()
+from tt.backends.cpu.native.loading import load
+threads = load("threads")
+
+def helped(seconds):
+    found, end = [], time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        found.append(threads.sum_below(500_000, 1000)[1])
+    return found
+
+threads.set_num_threads(cores)
+spinning = [sys.executable, "-c", "print(flush=True)\\nwhile True: pass"]
+others = [subprocess.Popen(spinning, stdout=subprocess.PIPE) for _ in range(cores)]
+for other in others:
+    other.stdout.readline()
+helped(0.1)
+alone = helped(0.5)
+print(sum(number > 1 for number in alone) < len(alone) / 10)
+threads.set_num_threads(cores + 1)
+print(max(helped(1)) > 1)  # who asks for more threads than processors gets them
+for other in others:
+    other.kill()
+    other.communicate()
+threads.set_num_threads(cores)
+print(cores == 1 or any(max(helped(0.1)) > 1 for _ in range(200)))
+""")
+    assert printed.split() == ["True", "True", "True"]
+
+
+@native
 def test_a_call_inside_of_a_call_runs_in_its_thread():
     T.set_num_threads(4)
     assert T.sum_below(1000, 1, True)[0] == 999 * 1000 // 2
