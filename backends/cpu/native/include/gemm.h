@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     int rows, width;                     /* of a block of C */
+    int plain;                           /* columns up to which rows of A are read in place */
     int (*serial)(const tt_gemm *job);   /* in this thread; nonzero without memory */
     int (*along)(const tt_gemm *job);    /* whether operands are best read along what is summed */
     /* y[m] = A x, and the sum of products of two vectors */
@@ -104,7 +105,8 @@ static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
     /* Parts are as square as they can be, so that little is packed twice. */
     for (npy_intp left = threads; left > 1; left = (left + 1) / 2) {
         npy_intp high = job->m / parts.row_parts, wide = job->n / parts.column_parts;
-        if (high >= wide && panels >= 2 * parts.row_parts) parts.row_parts *= 2;
+        bool in_place = job->acs == 1 && wide > code->plain && wide / 2 <= code->plain; /* then nothing is packed twice */
+        if (high >= wide && !in_place && panels >= 2 * parts.row_parts) parts.row_parts *= 2;
         else if (tiles >= 2 * parts.column_parts) parts.column_parts *= 2;
         else if (panels >= 2 * parts.row_parts) parts.row_parts *= 2;
     }

@@ -250,7 +250,7 @@ static int multiply(const tt_gemm *job)
     return 0;
 }
 
-static const tt_gemm_code code = {ROWS, COLUMNS, multiply, is_along, NULL, NULL};
+static const tt_gemm_code code = {ROWS, COLUMNS, 0, multiply, is_along, NULL, NULL};
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype)
 {
