@@ -62,12 +62,15 @@ class Capabilities:
         Names of dtypes (``float32``) that it combines in reductions; others are gathered and combined by tt.
     reductions : frozenset of str
         Names of `ReduceOp` that it combines.
+    carried : int
+        How many bytes of a small tensor each record of `exchange` may carry at little cost.
     """
 
     devices: frozenset[str]
     operations: frozenset[str] = frozenset()
     dtypes: frozenset[str] = frozenset()
     reductions: frozenset[str] = frozenset()
+    carried: int = 0
 
 
 class Backend(ABC):

@@ -16,7 +16,7 @@ from tt.distributed.backend import Pending
 from tt.distributed.errors import DistTimeoutError
 from tt.distributed.work import Work
 
-__all__ = ["Expired", "Operation", "Progress", "Steps"]
+__all__ = ["Expired", "Operation", "Progress", "Steps", "attempt"]
 
 Steps = Generator[Pending, None, int | None]
 """What an operation does: it yields what it waits for, and returns the rank that a message came from, if it is one."""
@@ -24,6 +24,7 @@ Steps = Generator[Pending, None, int | None]
 _SPIN: Final = (
     5e-4  # seconds without an end before the first sleep: most operations end within, and sleeping costs more
 )
+_AT_ONCE: Final = 4  # tests before others may run: an answer of a rank that is running takes a few µs
 _SHORTEST, _LONGEST = 20e-6, 2e-3  # seconds of sleep between two tests
 _SHARE: Final = 0.02  # of the time that it has waited: the larger that is, the less a late look costs
 _WATCH: Final = 0.4  # seconds between two looks at the store, for ranks that have failed
@@ -80,6 +81,11 @@ class Operation(Work):
         self._waits_for: Pending | None = None
         self._started = False
         self._progress: Progress | None = None
+
+    def resume(self, waits_for: Pending) -> None:
+        """Go on with steps that `attempt` has left waiting."""
+        self._started, self._waits_for = True, waits_for
+        self._next_watch = time.monotonic() + _WATCH
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """Return True when it has ended; raise what went wrong.
@@ -171,6 +177,9 @@ class Progress:
     sleeps while nothing runs, and ends with `stop`.  The operations of a lane (the collectives of a group) run one
     after the other: each starts when the one before it has ended.  Overlapping the next one's guard with the running
     one was not worth its rules: an error would have to undo what has already been agreed.
+
+    A synchronous call that finds nothing under way needs no `Operation` unless it lasts: `attempt` runs its steps, and
+    most small collectives end within.
     """
 
     def __init__(self, name: str = "tt.distributed") -> None:
@@ -182,6 +191,10 @@ class Progress:
         self._thread: threading.Thread | None = None
         self._stopped = False
         _LOOPS.add(self)
+
+    def is_idle(self) -> bool:
+        """Return whether nothing is under way."""
+        return not self._lanes
 
     def submit(self, operation: Operation, background: bool) -> None:
         """Start an operation, or queue it behind the others of its lane.
@@ -286,6 +299,49 @@ class Progress:
         self._thread = None
 
 
+def attempt(steps: Steps) -> Pending | None:
+    """Run steps for a short while; return what they wait for then, or None where they have ended.
+
+    The caller holds the lock of the progress loop, in which nothing is under way.
+    """
+    until = time.perf_counter() + _SPIN
+    waits_for: Pending | None = None
+    at_once = _AT_ONCE
+    try:
+        waits_for = next(steps)
+        while True:
+            try:
+                done = waits_for.test()
+            except Exception as error:
+                waits_for = steps.throw(error)
+                continue
+            if done:
+                waits_for = steps.send(None)
+                at_once = _AT_ONCE
+            elif at_once:
+                at_once -= 1
+            elif time.perf_counter() > until:
+                return waits_for
+            else:
+                _let_others_run()
+    except StopIteration:
+        return None
+    except Exception:
+        raise
+    except BaseException:  # Ctrl-C
+        if waits_for is not None:
+            waits_for.cancel()
+        steps.close()
+        raise
+
+
+def _let_others_run() -> None:
+    """Let other threads of this process run, and other processes; time.sleep(0) takes 70 µs."""
+    select.select((), (), (), 0)
+    if _YIELD is not None:
+        _YIELD()
+
+
 class _Pause:
     """Waits between two rounds: first it only lets others run, then it sleeps longer and longer."""
 
@@ -299,10 +355,7 @@ class _Pause:
             return
         waited = time.perf_counter() - self._since
         if waited < _SPIN:
-            # Lets other threads of this process run, and other processes; time.sleep(0) takes 70 µs.
-            select.select((), (), (), 0)
-            if _YIELD is not None:
-                _YIELD()
+            _let_others_run()
             return
         time.sleep(min(max(_SHORTEST, waited * _SHARE), _LONGEST))
 

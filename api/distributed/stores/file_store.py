@@ -199,7 +199,7 @@ class FileStore(Store):
 
     Notes
     -----
-    A process that uses `leave_behind` holds the lock of a second file, whose name begins with the store's.  Waiting asks
+    A process that uses `leave_behind` locks a second file, whose name begins with the store's.  Waiting asks
     the file at intervals of up to 50 ms, since file systems send no messages.  A file of an earlier
     run that was killed must be removed by hand, or its keys are found again.
 

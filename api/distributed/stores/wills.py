@@ -89,7 +89,7 @@ def ended(store: str, record: bytes) -> bool:
 
 
 def fulfilled(store: str, record: bytes, table: Table) -> list[tuple[bytes, bytes | None]]:
-    """Return what to write for a process that has ended: its keys that are not there, and no record; remove its file."""
+    """Remove the file of a process that has ended; return what to write: its keys that are not there, and no record."""
     changes: list[tuple[bytes, bytes | None]] = []
     fields = list(_fields(table.values[record]))
     for key, value in zip(fields[::2], fields[1::2], strict=True):
