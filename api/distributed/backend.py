@@ -12,7 +12,7 @@ from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 
-__all__ = ["ANY_RANK", "RESERVED_TAG", "Backend", "Capabilities", "Pending"]
+__all__ = ["ANY_RANK", "RESERVED_TAG", "Backend", "Capabilities", "Pending", "Queued"]
 
 ANY_RANK = -1
 """The source of a message that may come from every rank."""
@@ -46,6 +46,24 @@ class Pending(Protocol):
     def source(self) -> int | None:
         """The rank that a received message came from; None for everything else, and before it is done."""
         ...
+
+
+class Queued(ABC):
+    """The last `Pending` of an operation whose device has been given all of it, and will do it."""
+
+    source: int | None = None
+
+    @abstractmethod
+    def test(self) -> bool:
+        """See `Pending`."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """See `Pending`."""
+
+    @abstractmethod
+    def join(self) -> None:
+        """Let what the calling thread gives the device from now on run after it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Final
 from weakref import WeakSet
 
-from tt.distributed.backend import Pending
+from tt.distributed.backend import Pending, Queued
 from tt.distributed.errors import DistTimeoutError
 from tt.distributed.work import Work
 
@@ -24,6 +24,7 @@ Steps = Generator[Pending, None, int | None]
 _SPIN: Final = (
     5e-4  # seconds without an end before the first sleep: most operations end within, and sleeping costs more
 )
+_BLOCKING: Final = "TT_DISTRIBUTED_BLOCKING_WAIT"
 _AT_ONCE: Final = 4  # tests before others may run: an answer of a rank that is running takes a few µs
 _SHORTEST, _LONGEST = 20e-6, 2e-3  # seconds of sleep between two tests
 _SHARE: Final = 0.02  # of the time that it has waited: the larger that is, the less a late look costs
@@ -93,7 +94,8 @@ class Operation(Work):
         Parameters
         ----------
         timeout : timedelta or float (seconds), optional
-            By default the group's timeout, which runs since the operation started.
+            By default the group's timeout, which runs since the operation started.  Without a timeout, what a device
+            does is waited for there: by what the calling thread gives it afterwards.
 
         Raises
         ------
@@ -101,12 +103,22 @@ class Operation(Work):
             It did not end in time.  It goes on running.
         """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        if self._progress is not None and seconds is None and os.environ.get(_BLOCKING, "0") == "0":
+            queued = self._progress.run_until_queued(self)
+            if queued is not None:
+                queued.join()
+                return True
         if self._progress is not None and not self.is_completed():
             seconds = seconds if seconds is None or seconds > 0 else None
             self._progress.run_until(self, seconds)
             if seconds is not None and not self.is_completed():
                 raise DistTimeoutError(f"{self.operation} did not end within {seconds:g} s")
         return super().wait()
+
+    def queued(self) -> Queued | None:
+        """Return what the device does last, once it has been given all of the operation."""
+        waits_for = self._waits_for
+        return waits_for if isinstance(waits_for, Queued) else None
 
     def step(self, now: float) -> bool:
         """Go on as far as possible; return whether it has ended.  Only the progress loop calls this."""
@@ -209,15 +221,25 @@ class Progress:
             if len(queue) == 1:
                 self._advance(lane, queue)
             if background and not operation.is_completed():
-                if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._run, name=f"{self.name} progress", daemon=True
-                    )
-                    self._thread.start()
-                self._work.notify()
+                self._start_thread()
 
-    def run_until(self, operation: Operation, seconds: float | None = None) -> None:
-        """Run everything in this thread until an operation has ended, or for some seconds."""
+    def _start_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"{self.name} progress", daemon=True)
+            self._thread.start()
+        self._work.notify()
+
+    def run_until_queued(self, operation: Operation) -> Queued | None:
+        """Run everything until an operation has ended, or until a device will end it; return what it then waits for."""
+        self.run_until(operation, queued=True)
+        with self.lock:
+            found = None if operation.is_completed() else operation.queued()
+            if found is not None:
+                self._start_thread()
+        return found
+
+    def run_until(self, operation: Operation, seconds: float | None = None, queued: bool = False) -> None:
+        """Run everything in this thread until an operation has ended (or a device will end it), or for some seconds."""
         until = None if seconds is None else time.monotonic() + seconds
         with self.lock:
             self._callers += 1
@@ -226,7 +248,7 @@ class Progress:
             while not operation.is_completed() and (until is None or time.monotonic() < until):
                 with self.lock:
                     ended = self._step()
-                if operation.is_completed():
+                if operation.is_completed() or (queued and operation.queued() is not None):
                     break
                 pause.after(ended)
         except BaseException as error:
@@ -318,6 +340,8 @@ def attempt(steps: Steps) -> Pending | None:
             if done:
                 waits_for = steps.send(None)
                 at_once = _AT_ONCE
+            elif isinstance(waits_for, Queued):
+                return waits_for
             elif at_once:
                 at_once -= 1
             elif time.perf_counter() > until:
