@@ -26,7 +26,7 @@ TESTED_ELSEWHERE: Final = {
     "checkpoint/state_dict,checks,"
     "derived,engines/meeting,engines/mpi_world,engines/nccl_libraries,engines/pmi,errors,"
     "fsdp/averages,fsdp/policies,fsdp/shard_group,fsdp/sharded_parameter,fsdp/wrap,"
-    "optim/post_localSGD_optimizer,process_group,reductions,target,work}.py": "training and faults: tests/api/distributed",
+    "optim/post_localSGD_optimizer,process_group,reductions,target,work}.py": "training, faults: tests/api/distributed",
     "api/distributions/*": "every distribution: test_against_torch.py and test_densities.py there",
     "api/nn/modules/*": "test_module.py, and every class against PyTorch's: test_module_db.py there",
     "api/optim/{_steps/*,ad*,asgd,lbfgs,lr_scheduler/*,nadam,radam,rmsprop,rprop,sgd,sparse_adam}.py": (
