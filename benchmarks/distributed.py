@@ -6,6 +6,8 @@ rounds are compared.  The last case is a step of `DistributedDataParallel` with 
 
 `--one-rank` compares such a step on one rank with that of the model alone, and `--schemes` measures it with DDP, ZeRO
 and FSDP on 1, 2 and 4 ranks beside what `benchmarks.distributed_model` predicts from the times of `all_reduce`.
+`--overlap` compares a step of FSDP with one that waits for each average of gradients before backward goes on, between
+two processes of this machine and over a slower network, which is imitated.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from benchmarks.distributed_engine import slow_engine
 from benchmarks.distributed_model import SCHEMES, Operation, copied, operations, traffic
 
 __all__ = [
-    "SIZES", "distributed_text", "main", "measure_all", "measure_one_rank", "measure_schemes", "one_rank_text",
-    "schemes_text",
+    "SIZES", "distributed_text", "main", "measure_all", "measure_one_rank", "measure_overlap", "measure_schemes",
+    "one_rank_text", "overlap_text", "schemes_text",
 ]  # fmt: skip
 
 SIZES = {"1 KB": 1 << 8, "1 MB": 1 << 18, "25 MB": 25 << 18, "100 MB": 100 << 18}
@@ -39,6 +42,10 @@ CALLS = 40
 STEP = "step of 10 M parameters"
 LAYERS, WIDTH = 10, 1000
 COMPUTING, COPYING = "computing", "copy of 25 MB"
+WAITING = "FSDP that waits"
+BANDWIDTH = "BENCHMARKS_BANDWIDTH"
+NETWORKS = {"this machine": 0.0, "10 Gbit/s": 1.25e9, "4 Gbit/s": 5e8}
+"""Bytes a second; 0 for what the machine gives."""
 
 
 def measure_all(
@@ -85,12 +92,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="also write the seconds to a file")
     parser.add_argument("--one-rank", action="store_true", help="what DDP costs without other ranks")
     parser.add_argument("--schemes", action="store_true", help="DDP, ZeRO and FSDP, measured and predicted")
+    parser.add_argument("--overlap", action="store_true", help="FSDP, and FSDP that waits for averages")
     options = parser.parse_args(arguments)
     if options.one_rank:
         print(one_rank_text(measure_one_rank(options.rounds)))
         return 0
     if options.schemes:
         print(schemes_text(measure_schemes(options.rounds)))
+        return 0
+    if options.overlap:
+        print(overlap_text(measure_overlap(options.rounds, options.ranks)))
         return 0
     found = measure_all(options.ranks, options.rounds, options.cases.split(","))
     print(distributed_text(found))
@@ -105,7 +116,7 @@ def _time(seconds: float | None) -> str:
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
 
 
-def _turn(library: str, ranks: int, cases: Sequence[str]) -> dict[str, float]:
+def _turn(library: str, ranks: int, cases: Sequence[str], bandwidth: float = 0.0) -> dict[str, float]:
     """Start the ranks of one library, and return what rank 0 has measured."""
     with tempfile.TemporaryDirectory() as folder:
         variables = {
@@ -115,6 +126,7 @@ def _turn(library: str, ranks: int, cases: Sequence[str]) -> dict[str, float]:
             "MKL_NUM_THREADS": "1",
         }
         variables["TT_DISTRIBUTED_GUARD"] = "0" if library == "tt without guard" else "1"
+        variables[BANDWIDTH] = str(bandwidth)
         command = [sys.executable, "-m", "benchmarks.distributed", "--rank", library]
         started = [
             subprocess.Popen([*command, str(rank), str(ranks), folder, *cases], env=variables)
@@ -153,7 +165,10 @@ def _of_framework(library: str, rank: int, size: int, folder: Path) -> Any:
     lib: Any = importlib.import_module(name)
     dist: Any = importlib.import_module(f"{name}.distributed")
     store = dist.FileStore(str(folder / "store"), size)
-    dist.init_process_group("mpi" if name == "tt" else "gloo", store=store, rank=rank, world_size=size)
+    engine = "mpi" if name == "tt" else "gloo"
+    if bandwidth := float(os.environ.get(BANDWIDTH, "0")):
+        engine = slow_engine(bandwidth)
+    dist.init_process_group(engine, store=store, rank=rank, world_size=size)
 
     def find(case: str) -> Callable[[], object]:
         if case in SIZES:
@@ -177,11 +192,13 @@ def _step(lib: Any, scheme: str, optimizes: bool) -> Callable[[], object]:
     model = parallel = _model(lib)
     if scheme in ("DDP", "ZeRO"):
         parallel = lib.nn.parallel.DistributedDataParallel(model)
-    elif scheme == "FSDP":
+    elif scheme in ("FSDP", WAITING):
         sharding = importlib.import_module(f"{lib.__name__}.distributed.fsdp")
         for layer in model[::2]:
             sharding.fully_shard(layer)
         sharding.fully_shard(model)
+        if scheme == WAITING:
+            model._shards.run.under_way.limit = 0
     optimizer = lib.optim.SGD(model.parameters(), lr=0.0) if optimizes else None
     if scheme == "ZeRO":
         optimizers = importlib.import_module(f"{lib.__name__}.distributed.optim")
@@ -280,6 +297,28 @@ def schemes_text(found: dict[int, dict[str, float]]) -> str:
                 predicted += row["1 KB"] + traffic(operation, size) / bandwidth
             cells += [_time(row[scheme]), _time(predicted)]
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def measure_overlap(rounds: int, ranks: int) -> dict[str, dict[str, float]]:
+    """Return seconds of a step by network and by whether it waits, medians of the rounds."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for _ in range(rounds):
+        for network, bandwidth in NETWORKS.items():
+            for case, seconds in _turn("tt", ranks, ("FSDP", WAITING), bandwidth).items():
+                found.setdefault(network, {}).setdefault(case, []).append(seconds)
+    return {
+        network: {case: statistics.median(times) for case, times in row.items()}
+        for network, row in found.items()
+    }
+
+
+def overlap_text(found: dict[str, dict[str, float]]) -> str:
+    """Return a table of times and of their ratio."""
+    lines = ["| network | FSDP that waits | FSDP | ratio |", "|---|---:|---:|---:|"]
+    for network, row in found.items():
+        ratio = row["FSDP"] / row[WAITING]
+        lines.append(f"| {network} | {_time(row[WAITING])} | {_time(row['FSDP'])} | {ratio:.2f} |")
     return "\n".join(lines)
 
 

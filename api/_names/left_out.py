@@ -123,7 +123,7 @@ LEFT_OUT: Final = (
     ),
     _row("compile compiler.compile", "a compiler is not built yet", "the function or module itself"),
     _row(
-        "distributed.rpc rpc",
+        "distributed.rpc rpc distributed.autograd distributed.remote_device",
         "functions are not called in other processes",
         "tt.distributed, its messages of objects",
     ),
@@ -131,6 +131,11 @@ LEFT_OUT: Final = (
         "distributed.*Options distributed.ProcessGroupGloo distributed.Reducer distributed.Logger",
         "classes of PyTorch's C++, and arguments of their methods",
         "the functions of tt.distributed, whose arguments they hold, and DistributedDataParallel",
+    ),
+    _row(
+        "distributed.tensor distributed.pipelining",
+        "tensors are divided along their first dimension, and pipelines of ranks do not exist",
+        "tt.distributed.fsdp.fully_shard; tt.distributed.isend and irecv between the stages",
     ),
     _row(
         "distributed.shrink_group",

@@ -12,7 +12,7 @@ from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 
-__all__ = ["ANY_RANK", "RESERVED_TAG", "Backend", "Capabilities", "Pending"]
+__all__ = ["ANY_RANK", "RESERVED_TAG", "Backend", "Capabilities", "Pending", "Queued"]
 
 ANY_RANK = -1
 """The source of a message that may come from every rank."""
@@ -48,6 +48,24 @@ class Pending(Protocol):
         ...
 
 
+class Queued(ABC):
+    """The last `Pending` of an operation whose device has been given all of it, and will do it."""
+
+    source: int | None = None
+
+    @abstractmethod
+    def test(self) -> bool:
+        """See `Pending`."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """See `Pending`."""
+
+    @abstractmethod
+    def join(self) -> None:
+        """Let what the calling thread gives the device from now on run after it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an engine does itself; what it lacks is derived, or refused before it is called.
@@ -62,12 +80,15 @@ class Capabilities:
         Names of dtypes (``float32``) that it combines in reductions; others are gathered and combined by tt.
     reductions : frozenset of str
         Names of `ReduceOp` that it combines.
+    carried : int
+        How many bytes of a small tensor each record of `exchange` may carry at little cost.
     """
 
     devices: frozenset[str]
     operations: frozenset[str] = frozenset()
     dtypes: frozenset[str] = frozenset()
     reductions: frozenset[str] = frozenset()
+    carried: int = 0
 
 
 class Backend(ABC):

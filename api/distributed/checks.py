@@ -13,7 +13,7 @@ from tt.distributed.ranks import get_group_rank, get_rank
 from tt.distributed.world import GroupMember, default_group
 
 __all__ = [
-    "Target", "group_rank", "member", "one_tensor", "same_dtype", "same_sizes", "tensor_list",
+    "group_rank", "member", "one_tensor", "same_dtype", "same_sizes", "tensor_list",
 ]  # fmt: skip
 
 
@@ -99,28 +99,3 @@ def same_sizes(tensors: Sequence[Tensor], numel: int, name: str, count: int) -> 
                 f"`{name}`: all tensors must have the same size, and number {at} has {each.numel()} elements,"
                 f" not {numel}"
             )
-
-
-class Target:
-    """A tensor that an engine fills: directly if it is contiguous, otherwise by way of a copy.
-
-    Parameters
-    ----------
-    tensor : Tensor
-        The tensor, as the user gave it.
-
-    Attributes
-    ----------
-    buffer : Tensor
-        Contiguous, with the tensor's values.
-    """
-
-    def __init__(self, tensor: Tensor) -> None:
-        self._tensor = tensor.detach()
-        self.buffer = self._tensor.contiguous()
-        self._copied = not self._tensor.is_contiguous()
-
-    def finish(self) -> None:
-        """Bring the buffer's values into the tensor."""
-        if self._copied:
-            self._tensor.copy_(self.buffer)

@@ -12,11 +12,13 @@ from tt import Tensor
 from tt.distributed import derived
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
-from tt.distributed.checks import Target, group_rank, member, one_tensor, same_dtype, tensor_list
+from tt.distributed.carried import Carried
+from tt.distributed.checks import group_rank, member, one_tensor, same_dtype, tensor_list
 from tt.distributed.progress import Steps
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import check_reduction
 from tt.distributed.sparse_reduction import all_reduce_sparse
+from tt.distributed.target import Target
 from tt.distributed.work import Work
 
 __all__ = [
@@ -82,9 +84,9 @@ def all_reduce(
         target.finish()
         return None
 
-    return found.collective(
-        Call("all_reduce", tensor, op=reduction), tensor.device.type, body, async_op, [tensor]
-    )
+    call, device = Call("all_reduce", tensor, op=reduction), tensor.device.type
+    carried = Carried(tensor, reduction) if device == "cpu" and tensor.numel() else None
+    return found.collective(call, device, body, async_op, [tensor], carried=carried)
 
 
 def reduce(

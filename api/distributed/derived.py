@@ -12,8 +12,18 @@ from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import Prepared, combine
 
 __all__ = [
-    "all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
-    "reduce_scatter", "scatter", "together",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "gather",
+    "prepare",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "together",
+    "write",
 ]  # fmt: skip
 
 
@@ -43,7 +53,8 @@ def _has(engine: Backend, operation: str) -> bool:
     return operation in engine.capabilities.operations
 
 
-def _prepared(engine: Backend, tensor: Tensor, op: ReduceOp) -> Prepared:
+def prepare(engine: Backend, tensor: Tensor, op: ReduceOp) -> Prepared:
+    """Return a tensor in the form in which an engine combines it."""
     found = engine.capabilities
     return Prepared(tensor, op, engine.size, found.dtypes, found.reductions)
 
@@ -125,19 +136,21 @@ def barrier(engine: Backend) -> Steps:
 
 def all_reduce(engine: Backend, tensor: Tensor, op: ReduceOp) -> Steps:
     """Combine all ranks' tensors into each of them."""
-    prepared = _prepared(engine, tensor, op)
+    prepared = prepare(engine, tensor, op)
     if _has(engine, "all_reduce") and prepared.native:
         yield engine.all_reduce(prepared.tensor, prepared.op)
+        if prepared.plain:
+            return None
         result = prepared.tensor
     else:
         result = yield from _combined(engine, prepared)
-    _write(tensor, prepared.restored(result))
+    write(tensor, prepared.restored(result))
     return None
 
 
 def reduce(engine: Backend, tensor: Tensor, root: int, op: ReduceOp) -> Steps:
     """Combine all ranks' tensors into root's; those of the others are left as they are."""
-    prepared = _prepared(engine, tensor, op)
+    prepared = prepare(engine, tensor, op)
     if _has(engine, "reduce") and prepared.native:
         yield engine.reduce(prepared.tensor, root, prepared.op)
         result = prepared.tensor
@@ -149,13 +162,13 @@ def reduce(engine: Backend, tensor: Tensor, root: int, op: ReduceOp) -> Steps:
         if engine.rank == root:
             result = combine(parts, prepared.op.kind)
     if engine.rank == root:
-        _write(tensor, prepared.restored(result))
+        write(tensor, prepared.restored(result))
     return None
 
 
 def reduce_scatter(engine: Backend, output: Tensor, input: Tensor, op: ReduceOp) -> Steps:
     """Combine all ranks' inputs, and give each rank its part."""
-    prepared = _prepared(engine, input.view(engine.size, *output.shape), op)
+    prepared = prepare(engine, input.view(engine.size, *output.shape), op)
     if _has(engine, "reduce_scatter") and prepared.native:
         part = tt.empty(prepared.tensor.shape[1:], dtype=prepared.tensor.dtype, device=output.device)
         target = output if part.dtype is output.dtype and not output.dtype.is_complex else part
@@ -168,7 +181,7 @@ def reduce_scatter(engine: Backend, output: Tensor, input: Tensor, op: ReduceOp)
         sizes = [count] * engine.size
         yield from all_to_all(engine, parts.view(-1), rows.view(-1), sizes, sizes)
         result = combine(parts, prepared.op.kind)
-    _write(output, prepared.restored(result))
+    write(output, prepared.restored(result))
     return None
 
 
@@ -180,6 +193,7 @@ def _combined(engine: Backend, prepared: Prepared) -> Generator[Pending, None, T
     return combine(parts, prepared.op.kind)
 
 
-def _write(tensor: Tensor, result: Tensor) -> None:
+def write(tensor: Tensor, result: Tensor) -> None:
+    """Bring a result into the tensor, unless it is there."""
     if result.data_ptr() != tensor.data_ptr():
         tensor.copy_(result)

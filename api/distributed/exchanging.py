@@ -10,11 +10,12 @@ from tt import Tensor
 from tt.distributed import derived
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
-from tt.distributed.checks import Target, member, one_tensor, same_dtype, same_sizes, tensor_list
+from tt.distributed.checks import member, one_tensor, same_dtype, same_sizes, tensor_list
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import check_reduction
+from tt.distributed.target import Target
 from tt.distributed.work import Work
 
 __all__ = [

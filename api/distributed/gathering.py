@@ -9,8 +9,9 @@ from tt import Tensor
 from tt.distributed import derived
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
-from tt.distributed.checks import Target, group_rank, member, one_tensor, same_dtype, same_sizes, tensor_list
+from tt.distributed.checks import group_rank, member, one_tensor, same_dtype, same_sizes, tensor_list
 from tt.distributed.progress import Steps
+from tt.distributed.target import Target
 from tt.distributed.work import Work
 
 __all__ = [

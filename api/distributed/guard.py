@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from tt.distributed.backend import ANY_RANK, Backend, Pending
 from tt.distributed.call import Call
+from tt.distributed.carried import Carried, room
 from tt.distributed.errors import (
     CollectiveMismatchError,
     DistBackendError,
@@ -40,6 +41,8 @@ _RECORD: Final = struct.Struct("<QqIIiiIIq")
 """Sequence number, elements, name, dtype, root, reduction, checksum, and twelve bytes for later."""
 _REPORTS_WITHIN: Final = 1.5  # seconds for which ranks wait for the reports of others
 _PROMPTLY: Final = 1.0  # seconds for an answer of the store to what does not wait, before it counts as gone
+
+_LATE: Final = 0.4  # seconds since the last agreement after which a rank may be one that others have given up
 
 _LONGEST_REASON: Final = 300
 _CONSEQUENCES: Final = tuple(
@@ -141,17 +144,29 @@ class Guard:
         self.enabled = enabled and len(ranks) > 1
         self.sequence = 0  # of the last collective that this rank has called
         self.ended = 0  # of the last one that has ended
+        self._agreed = time.monotonic()
 
     # --- before a collective ---------------------------------------------------------------------------------------
 
-    def agree(self, engine: Backend, call: Call) -> Generator[Pending, None, None]:
-        """Compare a collective with those of the other ranks."""
+    def agree(
+        self, engine: Backend, call: Call, carried: Carried | None = None
+    ) -> Generator[Pending, None, None]:
+        """Compare a collective with those of the other ranks; combine the tensor that records carry."""
         own = _packed(call)
-        records = bytearray(len(own) * len(self.ranks))
-        yield engine.exchange(own, records)
-        rows = [_RECORD.unpack_from(records, i * len(own)) for i in range(len(self.ranks))]
-        if any(row != rows[0] for row in rows):
+        length = _RECORD.size + room(engine)
+        size = len(self.ranks)
+        record = (own if carried is None else own + carried.data()).ljust(length, b"\0")
+        records = bytearray(length * size)
+        yield engine.exchange(record, records)
+        if any(not records.startswith(own, at) for at in range(0, length * size, length)):
+            rows = [_RECORD.unpack_from(records, at) for at in range(0, length * size, length)]
             yield from self._mismatch(call, rows)
+        now = time.monotonic()
+        if now - self._agreed > _LATE and (trouble := self.watch(call)) is not None:
+            raise trouble  # the others gave up before this rank came, and what they sent was still there
+        self._agreed = now
+        if carried is not None:
+            carried.combine(records, size, _RECORD.size)
 
     def sizes(
         self, engine: Backend, call: Call, sent: list[int], received: list[int]

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import tt
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
+from tt.distributed.carried import Carried
 from tt.distributed.debug_level import DebugLevel, get_debug_level
 from tt.distributed.engines.names import engine_class
 from tt.distributed.errors import DistBackendError, DistError, DistNetworkError
 from tt.distributed.guard import Guard, Left, Trouble
-from tt.distributed.progress import Expired, Operation, Steps
+from tt.distributed.progress import Expired, Operation, Steps, attempt
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import PrefixStore, Store
 from tt.distributed.work import Work
@@ -163,11 +164,17 @@ class ProcessGroup:
         async_op: bool,
         result: list[Any] | None = None,
         timeout: timedelta | None = None,
+        carried: Carried | None = None,
     ) -> Operation | None:
-        """Run a collective after the earlier ones of this group; return its Work where it is asynchronous."""
+        """Run a collective after the earlier ones of this group; return its Work where it is asynchronous.
+
+        Where ranks agree before, ``carried`` may put a small tensor into what they exchange, and ``body`` does not run.
+        """
         operation = self._started(
-            call, device, body, async_op or self.coalescing is not None, True, result, timeout
+            call, device, body, async_op or self.coalescing is not None, True, result, timeout, carried
         )
+        if operation is None:
+            return None
         if self.coalescing is not None:
             self.coalescing.append(operation)
         if async_op:
@@ -187,6 +194,7 @@ class ProcessGroup:
     ) -> Operation:
         """Run a send or a receive, which waits for no other operation; return its Work."""
         operation = self._started(call, device, body, async_op, False, result, None)
+        assert operation is not None
         if not async_op:
             operation.wait()
         return operation
@@ -200,7 +208,9 @@ class ProcessGroup:
         ordered: bool,
         result: list[Any] | None,
         timeout: timedelta | None,
-    ) -> Operation:
+        carried: Carried | None = None,
+    ) -> Operation | None:
+        """Start an operation; None where it has ended at once and has no Work."""
         self._check_usable()
         engine = self.engine(device)
         world = self._world
@@ -214,9 +224,16 @@ class ProcessGroup:
             record = self._recorder.start(self._name, self.rank(), call)
             if get_debug_level() is DebugLevel.DETAIL:
                 _log.info("rank %s, group %s: %s at %s", self._world.rank, self._name, call, call.place)
-            steps = self._steps(call, engine, body, seconds, record, engine.mark())
+            steps = self._steps(call, engine, body, seconds, record, engine.mark(), carried)
+            waits_for = None
+            if ordered and not async_op and world.progress.is_idle():
+                waits_for = attempt(steps)
+                if waits_for is None:
+                    return None
             watch = partial(self.guard.watch, call) if self.size() > 1 else None
             operation = Operation(str(call), steps, seconds, self, ordered, watch, result)
+            if waits_for is not None:
+                operation.resume(waits_for)
             world.progress.submit(operation, async_op)
         return operation
 
@@ -235,12 +252,17 @@ class ProcessGroup:
         seconds: float,
         record: FlightRecord,
         mark: object,
+        carried: Carried | None,
     ) -> Steps:
         """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
         try:
             self._check_usable()  # an earlier operation may have failed while this one was waiting for it
             if call.sequence is not None and self.guard.enabled:
-                yield from self.guard.agree(engine, call)
+                if carried is not None and carried.fits(engine):
+                    yield from self.guard.agree(engine, call, carried)
+                    body = _nothing
+                else:
+                    yield from self.guard.agree(engine, call)
             source: int | None = yield from engine.after(mark, body(engine), call.sequence is not None)
         except (Expired, Trouble, Left) as cause:
             error = yield from self.guard.failed(call, cause, seconds)
@@ -287,3 +309,9 @@ class ProcessGroup:
                     engine.abort()
             self._engines = {}
         self._failure = error
+
+
+def _nothing(engine: Backend) -> Steps:
+    """Do nothing: what a record carried is there already."""
+    yield from ()
+    return None

@@ -12,11 +12,11 @@ from datetime import timedelta
 from typing import Any, Final
 from weakref import WeakSet
 
-from tt.distributed.backend import Pending
+from tt.distributed.backend import Pending, Queued
 from tt.distributed.errors import DistTimeoutError
 from tt.distributed.work import Work
 
-__all__ = ["Expired", "Operation", "Progress", "Steps"]
+__all__ = ["Expired", "Operation", "Progress", "Steps", "attempt"]
 
 Steps = Generator[Pending, None, int | None]
 """What an operation does: it yields what it waits for, and returns the rank that a message came from, if it is one."""
@@ -24,6 +24,8 @@ Steps = Generator[Pending, None, int | None]
 _SPIN: Final = (
     5e-4  # seconds without an end before the first sleep: most operations end within, and sleeping costs more
 )
+_BLOCKING: Final = "TT_DISTRIBUTED_BLOCKING_WAIT"
+_AT_ONCE: Final = 4  # tests before others may run: an answer of a rank that is running takes a few µs
 _SHORTEST, _LONGEST = 20e-6, 2e-3  # seconds of sleep between two tests
 _SHARE: Final = 0.02  # of the time that it has waited: the larger that is, the less a late look costs
 _WATCH: Final = 0.4  # seconds between two looks at the store, for ranks that have failed
@@ -81,13 +83,19 @@ class Operation(Work):
         self._started = False
         self._progress: Progress | None = None
 
+    def resume(self, waits_for: Pending) -> None:
+        """Go on with steps that `attempt` has left waiting."""
+        self._started, self._waits_for = True, waits_for
+        self._next_watch = time.monotonic() + _WATCH
+
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """Return True when it has ended; raise what went wrong.
 
         Parameters
         ----------
         timeout : timedelta or float (seconds), optional
-            By default the group's timeout, which runs since the operation started.
+            By default the group's timeout, which runs since the operation started.  Without a timeout, what a device
+            does is waited for there: by what the calling thread gives it afterwards.
 
         Raises
         ------
@@ -95,12 +103,22 @@ class Operation(Work):
             It did not end in time.  It goes on running.
         """
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        if self._progress is not None and seconds is None and os.environ.get(_BLOCKING, "0") == "0":
+            queued = self._progress.run_until_queued(self)
+            if queued is not None:
+                queued.join()
+                return True
         if self._progress is not None and not self.is_completed():
             seconds = seconds if seconds is None or seconds > 0 else None
             self._progress.run_until(self, seconds)
             if seconds is not None and not self.is_completed():
                 raise DistTimeoutError(f"{self.operation} did not end within {seconds:g} s")
         return super().wait()
+
+    def queued(self) -> Queued | None:
+        """Return what the device does last, once it has been given all of the operation."""
+        waits_for = self._waits_for
+        return waits_for if isinstance(waits_for, Queued) else None
 
     def step(self, now: float) -> bool:
         """Go on as far as possible; return whether it has ended.  Only the progress loop calls this."""
@@ -171,6 +189,9 @@ class Progress:
     sleeps while nothing runs, and ends with `stop`.  The operations of a lane (the collectives of a group) run one
     after the other: each starts when the one before it has ended.  Overlapping the next one's guard with the running
     one was not worth its rules: an error would have to undo what has already been agreed.
+
+    A synchronous call that finds nothing under way needs no `Operation` unless it lasts: `attempt` runs its steps, and
+    most small collectives end within.
     """
 
     def __init__(self, name: str = "tt.distributed") -> None:
@@ -182,6 +203,10 @@ class Progress:
         self._thread: threading.Thread | None = None
         self._stopped = False
         _LOOPS.add(self)
+
+    def is_idle(self) -> bool:
+        """Return whether nothing is under way."""
+        return not self._lanes
 
     def submit(self, operation: Operation, background: bool) -> None:
         """Start an operation, or queue it behind the others of its lane.
@@ -196,15 +221,25 @@ class Progress:
             if len(queue) == 1:
                 self._advance(lane, queue)
             if background and not operation.is_completed():
-                if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._run, name=f"{self.name} progress", daemon=True
-                    )
-                    self._thread.start()
-                self._work.notify()
+                self._start_thread()
 
-    def run_until(self, operation: Operation, seconds: float | None = None) -> None:
-        """Run everything in this thread until an operation has ended, or for some seconds."""
+    def _start_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=f"{self.name} progress", daemon=True)
+            self._thread.start()
+        self._work.notify()
+
+    def run_until_queued(self, operation: Operation) -> Queued | None:
+        """Run everything until an operation has ended, or until a device will end it; return what it then waits for."""
+        self.run_until(operation, queued=True)
+        with self.lock:
+            found = None if operation.is_completed() else operation.queued()
+            if found is not None:
+                self._start_thread()
+        return found
+
+    def run_until(self, operation: Operation, seconds: float | None = None, queued: bool = False) -> None:
+        """Run everything in this thread until an operation has ended (or a device will end it), or for some seconds."""
         until = None if seconds is None else time.monotonic() + seconds
         with self.lock:
             self._callers += 1
@@ -213,7 +248,7 @@ class Progress:
             while not operation.is_completed() and (until is None or time.monotonic() < until):
                 with self.lock:
                     ended = self._step()
-                if operation.is_completed():
+                if operation.is_completed() or (queued and operation.queued() is not None):
                     break
                 pause.after(ended)
         except BaseException as error:
@@ -286,6 +321,51 @@ class Progress:
         self._thread = None
 
 
+def attempt(steps: Steps) -> Pending | None:
+    """Run steps for a short while; return what they wait for then, or None where they have ended.
+
+    The caller holds the lock of the progress loop, in which nothing is under way.
+    """
+    until = time.perf_counter() + _SPIN
+    waits_for: Pending | None = None
+    at_once = _AT_ONCE
+    try:
+        waits_for = next(steps)
+        while True:
+            try:
+                done = waits_for.test()
+            except Exception as error:
+                waits_for = steps.throw(error)
+                continue
+            if done:
+                waits_for = steps.send(None)
+                at_once = _AT_ONCE
+            elif isinstance(waits_for, Queued):
+                return waits_for
+            elif at_once:
+                at_once -= 1
+            elif time.perf_counter() > until:
+                return waits_for
+            else:
+                _let_others_run()
+    except StopIteration:
+        return None
+    except Exception:
+        raise
+    except BaseException:  # Ctrl-C
+        if waits_for is not None:
+            waits_for.cancel()
+        steps.close()
+        raise
+
+
+def _let_others_run() -> None:
+    """Let other threads of this process run, and other processes; time.sleep(0) takes 70 µs."""
+    select.select((), (), (), 0)
+    if _YIELD is not None:
+        _YIELD()
+
+
 class _Pause:
     """Waits between two rounds: first it only lets others run, then it sleeps longer and longer."""
 
@@ -299,10 +379,7 @@ class _Pause:
             return
         waited = time.perf_counter() - self._since
         if waited < _SPIN:
-            # Lets other threads of this process run, and other processes; time.sleep(0) takes 70 µs.
-            select.select((), (), (), 0)
-            if _YIELD is not None:
-                _YIELD()
+            _let_others_run()
             return
         time.sleep(min(max(_SHORTEST, waited * _SHARE), _LONGEST))
 

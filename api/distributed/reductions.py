@@ -98,6 +98,8 @@ class Prepared:
         How to combine it.
     native : bool
         Whether the engine can do it.
+    plain : bool
+        Whether it is the rank's own tensor, and the combined one needs no more work.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Prepared:
     ) -> None:
         self._dtype = tensor.dtype
         self._divisor = 1
+        own = tensor
         kind = op.kind
         if tensor.dtype is tt.bool:
             tensor = tensor.view(tt.uint8)
@@ -120,6 +123,7 @@ class Prepared:
             self._divisor, kind = size, _Kind.SUM
         self.tensor = tensor
         self.op = op if kind is op.kind else ReduceOp(kind)
+        self.plain = tensor is own and self._divisor == 1
         self.native = _name(tensor) in dtypes and kind.name in reductions
 
     def restored(self, result: Tensor) -> Tensor:

@@ -112,7 +112,20 @@ def place(scheme: str, parts: ParseResult) -> tuple[int, int]:
     for name in ("rank", "world_size"):
         if name not in query:
             raise problem(scheme, f"{name.replace('_', ' ')} parameter missing")
-    return whole(scheme, "rank", query["rank"]), whole(scheme, "world_size", query["world_size"])
+    return checked(
+        scheme, whole(scheme, "rank", query["rank"]), whole(scheme, "world_size", query["world_size"])
+    )
+
+
+def checked(scheme: str, rank: int, world_size: int) -> tuple[int, int]:
+    """Return a rank and a number of ranks; raise where they cannot be, for which all would wait."""
+    if world_size < 1:
+        raise problem(scheme, f"world_size must be positive, not {world_size}")
+    if not 0 <= rank < world_size:
+        raise problem(
+            scheme, f"rank must be from 0 to {world_size - 1} where there are {world_size}, not {rank}"
+        )
+    return rank, world_size
 
 
 def whole(scheme: str, name: str, text: str) -> int:
@@ -186,6 +199,7 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
     rank, world_size, port = (
         whole("env", name, found[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT")
     )
+    checked("env", rank, world_size)
     yield tcp_store(found["MASTER_ADDR"], port, rank, world_size, timeout), rank, world_size
     raise RuntimeError("Unable to perform re-rendezvous using env:// method")
 

@@ -9,8 +9,10 @@ from benchmarks.distributed import (
     main,
     measure_all,
     measure_one_rank,
+    measure_overlap,
     measure_schemes,
     one_rank_text,
+    overlap_text,
     schemes_text,
 )
 
@@ -59,3 +61,15 @@ def test_ddp_on_one_rank_is_compared_with_the_model_alone(monkeypatch):
     found = measure_one_rank(1)
     assert set(found) == {"computing", "DDP"} and all(seconds > 0 for seconds in found.values())
     assert one_rank_text({"computing": 0.02, "DDP": 0.0204}).endswith("on one rank: +2.0 %")
+
+
+@pytest.mark.mpi4py
+def test_sharded_training_is_compared_with_one_that_waits_on_each_network(monkeypatch):
+    pytest.importorskip("mpi4py")
+    monkeypatch.setattr("benchmarks.distributed.NETWORKS", {"fast": 1e10})
+    found = measure_overlap(1, 1)
+    assert set(found) == {"fast"}
+    assert all(set(row) == {"FSDP", "FSDP that waits"} for row in found.values())
+    assert overlap_text({"fast": {"FSDP": 0.03, "FSDP that waits": 0.04}}).splitlines()[-1] == (
+        "| fast | 40.00 ms | 30.00 ms | 0.75 |"
+    )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+import tt
 from tt import Tensor
 from tt.distributed.backend import ANY_RANK, Backend, Capabilities, Pending
 from tt.distributed.engines.mpi_world import MPIWorld
@@ -58,12 +59,17 @@ class Mpi(Backend):
         ),
         dtypes=frozenset(_DTYPES),
         reductions=frozenset(_OPERATIONS),
+        carried=1024,
     )
 
     def __init__(self, rank: int, size: int, world: MPIWorld, communicator: Any) -> None:
         super().__init__(rank, size)
         self._mpi = world.mpi
         self._communicator = communicator
+        self._datatypes = {getattr(tt, name): getattr(world.mpi, found) for name, found in _DTYPES.items()}
+        self._operations = {
+            ReduceOp.RedOpType[name]: getattr(world.mpi, found) for name, found in _OPERATIONS.items()
+        }
         self._abandoned: list[object] = []
         """What MPI may still read or write: operations that were cancelled, which MPI cannot do."""
 
@@ -211,11 +217,10 @@ class Mpi(Backend):
         return [memory, counts, [0, *accumulate(counts)][:-1], self._mpi.BYTE]
 
     def _numbers(self, tensor: Tensor) -> list[Any]:
-        datatype = getattr(self._mpi, _DTYPES[str(tensor.dtype).removeprefix("tt.")])
-        return [_memory(tensor), tensor.numel(), datatype]
+        return [tensor.detach().numpy(), tensor.numel(), self._datatypes[tensor.dtype]]
 
     def _operation(self, op: ReduceOp) -> Any:
-        return getattr(self._mpi, _OPERATIONS[op.kind.name])
+        return self._operations[op.kind]
 
     def _pending(self, request: Any, *buffers: Any) -> Pending:
         return _Request(self, request, *buffers)

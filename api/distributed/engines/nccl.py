@@ -3,8 +3,9 @@
 Note [Streams of the engine]
 ----------------------------
 A group's collectives run in a stream of its own, in the order in which they were called, each after what the calling
-thread had given the device before.  An operation is done when the device has done it: the progress loop asks an event,
-so the host finds out about ranks that do not come, and what waits for a `Work` may use its tensors in every stream.
+thread had given the device before.  `wait` lets the current stream wait for an event at the end of the collective, not
+the host, unless it is called with a timeout or ``TT_DISTRIBUTED_BLOCKING_WAIT`` is set.  An operation is done when the
+device has done it: the progress loop asks the event, so the host finds out about ranks that do not come.
 
 A message must wait for no collective and for no message in the other direction, or ranks that send to each other would
 hang.  So each direction between two ranks has a communicator and a stream, which are made in a thread at the first
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, Self
 
 import tt
 from tt import Tensor
-from tt.distributed.backend import ANY_RANK, Backend, Capabilities, Pending
+from tt.distributed.backend import ANY_RANK, Backend, Capabilities, Pending, Queued
 from tt.distributed.engines.meeting import meet
 from tt.distributed.engines.nccl_libraries import DTYPES, Communicator, Library, library
 from tt.distributed.errors import DistBackendError, DistError
@@ -90,12 +91,18 @@ class Nccl(Backend):
         stream = self._stream if ordered else self._copies
         stream.wait_event(mark)
         error: BaseException | None = None
+        kept: list[Any] = []
         while True:
             try:
                 with self._within(stream):
                     pending = next(steps) if error is None else steps.throw(error)
+                    while (
+                        ordered and type(pending) is _Done
+                    ):  # what follows runs after it, in the same stream
+                        kept.append(pending)
+                        pending = next(steps)
             except StopIteration as stop:
-                yield _Done(self, self._communicator, stream.record_event())
+                yield _Last(self, self._communicator, stream.record_event(), *kept)
                 return stop.value
             error = None
             try:
@@ -289,9 +296,9 @@ class Nccl(Backend):
 class _Done:
     """Is done when the device has reached an event; its tensors live as long."""
 
-    source = None
+    source: int | None = None
 
-    def __init__(self, engine: Nccl, communicator: Communicator, event: Any, *tensors: Tensor) -> None:
+    def __init__(self, engine: Nccl, communicator: Communicator, event: Any, *tensors: object) -> None:
         self._engine, self._communicator, self._event, self._tensors = engine, communicator, event, tensors
 
     def test(self) -> bool:
@@ -307,6 +314,13 @@ class _Done:
         """End the whole communicator: NCCL takes back nothing that the device has begun."""
         with suppress(DistBackendError):
             self._engine.abort()
+
+
+class _Last(_Done, Queued):
+    """Is done when the device has done an operation: what is given to the device meanwhile can wait for it there."""
+
+    def join(self) -> None:
+        tt.cuda.current_stream(self._engine.device).wait_event(self._event)
 
 
 class _Fetched:

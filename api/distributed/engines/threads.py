@@ -130,6 +130,7 @@ class Threads(Backend):
             {"float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
         ),
         reductions=frozenset({"SUM", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"}),
+        carried=1024,
     )
 
     def __init__(self, rank: int, size: int, hub: _Hub) -> None:

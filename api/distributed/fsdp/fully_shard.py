@@ -39,6 +39,9 @@ class FSDPModule:
                 outputs = super().forward(*args, **kwargs)  # type: ignore[misc]  # the module's class comes next
         finally:
             run.depth -= 1
+            if run.depth == 0:
+                for inner in _sharded(self):
+                    inner._shards.release()
         return outputs if policy.output_dtype is None else _cast(outputs, policy.output_dtype)
 
     def _begin(self) -> None:
@@ -47,6 +50,8 @@ class FSDPModule:
         for inner in _sharded(self):
             inner._shards.run = run
             inner._shards.forget()
+        for inner in _sharded(self):  # backward collects in the reverse order, in which averages end
+            inner._shards.prepare()
         run.last, run.order = run.order or run.last, []
 
     def unshard(self, async_op: bool = False) -> None:

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import tt
 from tt import Tensor
 from tt.autograd import Function
+from tt.autograd.function import once_differentiable
 from tt.autograd.graph import saved_tensors_hooks
-from tt.distributed import collectives, exchanging, gathering, ranks
+from tt.distributed import gathering, ranks
+from tt.distributed.fsdp.averages import Average, UnderWay
 from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
 from tt.nn import Module
@@ -41,6 +43,7 @@ class Pass:
         self.order: list[ShardGroup] = []
         self.last: list[ShardGroup] = []
         self.depth = 0
+        self.under_way = UnderWay()
 
     def begin(self, group: ShardGroup) -> None:
         """Note that forward is at a group, and gather the one that came after it last time."""
@@ -68,6 +71,15 @@ class ShardGroup:
     save of a gathered parameter is packed as a place in the group, and gathered again when backward unpacks it, so the
     memory is free in between.  (PyTorch frees the memory under the tensors and fills it again; that needs storages that
     change their size behind saved tensors, which array libraries do not have.)
+
+    Note [Averages while backward goes on]
+    --------------------------------------
+    The backward of a gathering starts `reduce_scatter` and returns placeholders.  They lead to a second function,
+    `_Collect`, through which the parameters pass at the start of the outermost forward, before anything else is
+    recorded.  The engine runs nodes in the reverse order of their making, so its backward comes last, waits for the
+    averages, and returns them as the gradients of the parameters: hooks, `autograd.grad` and gradients that add up see
+    nothing else.  (Setting `.grad` from outside the graph, at the end of backward, was rejected: all of these would
+    have to be done again by hand.)
 
     Parameters
     ----------
@@ -120,6 +132,8 @@ class ShardGroup:
         self._under_way: tuple[Tensor, Any] | None = None
         self._gathered: list[Tensor] | None = None
         self._unreduced: list[Tensor] | None = None
+        self._sources: list[Tensor] | None = None
+        self._averages: list[Average] | None = None
 
     # --- gathering ------------------------------------------------------------------------------------------------
 
@@ -170,14 +184,24 @@ class ShardGroup:
 
     # --- gradients ------------------------------------------------------------------------------------------------
 
-    def reduce(self, gradients: Sequence[Tensor]) -> list[Tensor | None]:
-        """Return this rank's part of the averages; nothing while gradients only add up."""
+    def prepare(self) -> None:
+        """Let the parameters pass through the function that collects their averages."""
+        if self.parameters and tt.is_grad_enabled():
+            self._averages = []
+            self._sources = list(_Collect.apply(self, self._averages, *self.parameters))
+
+    def release(self) -> None:
+        """Let go of the graph, which belongs to the outputs."""
+        self._sources = self._averages = None
+
+    def reduce(self, gradients: Sequence[Tensor]) -> Average | None:
+        """Start averaging; return None while gradients only add up."""
         self._gathered = None
         kept = self._unreduced
         full = list(gradients) if kept is None else [a + b for a, b in zip(kept, gradients, strict=True)]
         if not self.syncs:
             self._unreduced = [gradient.clone() for gradient in full] if kept is None else full
-            return [None] * len(full)
+            return None
         self._unreduced = None
         dtype = self.policy.reduce_dtype or full[0].dtype
         rows = []
@@ -187,10 +211,14 @@ class ShardGroup:
             missing = self.size * placement.chunk * placement.row_size - flat.numel()
             rows.append((tt.cat([flat, flat.new_zeros(missing)]) if missing else flat).view(self.size, -1))
         given = tt.cat(rows, dim=1).div_(self.divisor)
-        part = given.new_empty(given.shape[1])
-        exchanging.reduce_scatter_tensor(part, given.reshape(-1), group=self.group)
-        if self.replicas is not None:
-            collectives.all_reduce(part, group=self.replicas)
+        return self.run.under_way.start(given, self.group, self.replicas)
+
+    def collect(self, averages: Sequence[Average]) -> list[Tensor]:
+        """Wait for averages, one for each use of the module, and return the gradients of this rank's parts."""
+        parts = [average.part() for average in averages]
+        part = parts[0]
+        for other in parts[1:]:
+            part = part + other
         return [
             piece[: parameter.numel()].reshape(parameter.shape).to(parameter.device, parameter.dtype)
             for parameter, piece in zip(self.parameters, part.split(self._lengths()), strict=True)
@@ -203,7 +231,11 @@ class ShardGroup:
         """Put gathered parameters in their places, as parts of the graph."""
         if self._gathered is not None:
             self.forget()
-        wholes = list(_Gather.apply(self, *self.parameters)) if self.parameters else []
+        wholes = []
+        if self.parameters:
+            if self._sources is None:
+                self.prepare()
+            wholes = list(_Gather.apply(self, self._averages, *(self._sources or self.parameters)))
         with self._in_place(wholes):
             if self.reshard and wholes and tt.is_grad_enabled():
                 indices = {
@@ -249,13 +281,39 @@ class ShardGroup:
 
 
 class _Gather(Function):
-    """Gathers the parameters of a group; the gradient averages and divides them."""
+    """Gathers the parameters of a group; the gradient starts to average them."""
 
     @staticmethod
-    def forward(ctx: Any, group: ShardGroup, *parameters: Tensor) -> tuple[Tensor, ...]:
-        ctx.group = group
+    def forward(
+        ctx: Any, group: ShardGroup, averages: list[Average] | None, *parameters: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.group, ctx.averages = group, averages
         return tuple(group.gather())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        return None, *ctx.group.reduce(gradients)
+        average = ctx.group.reduce(gradients)
+        parameters = ctx.group.parameters
+        if average is None:
+            return None, None, *(None for _ in parameters)
+        ctx.averages.append(average)
+        return None, None, *(parameter.new_zeros(()).expand(parameter.shape) for parameter in parameters)
+
+
+class _Collect(Function):
+    """Passes parameters on; the gradient waits for their averages."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, group: ShardGroup, averages: list[Average], *parameters: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.group, ctx.averages = group, averages
+        return parameters
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        averages = ctx.averages[:]
+        ctx.averages.clear()
+        return None, None, *ctx.group.collect(averages)

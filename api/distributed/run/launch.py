@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -11,7 +12,7 @@ from typing import Final
 from tt.distributed.elastic.multiprocessing.errors import ChildFailedError
 from tt.distributed.errors import DistError
 from tt.distributed.run.agent import Agent, AgentStopped, JobFailedError
-from tt.distributed.run.options import parse_args
+from tt.distributed.run.options import Options, parse_args
 
 __all__ = ["main"]
 
@@ -35,7 +36,7 @@ def heard() -> list[signal.Signals]:
 
 
 def main(words: Sequence[str] | None = None, say: Callable[[str], None] = complain) -> int:
-    """Run a job, and return the exit code: 0, 1 if it failed, or 128 and the number of the signal that ended it.
+    """Run a job; return the exit code: 0, 1 if it failed, 2 if there is no such program, or 128 and a signal's number.
 
     Parameters
     ----------
@@ -51,6 +52,9 @@ def main(words: Sequence[str] | None = None, say: Callable[[str], None] = compla
     0
     """
     options = parse_args(words)
+    if (missing := _missing(options)) is not None:
+        say(missing)
+        return 2
     try:
         agent = Agent(options, say)
     except OSError as error:
@@ -72,3 +76,11 @@ def main(words: Sequence[str] | None = None, say: Callable[[str], None] = compla
         for number, handler in before.items():
             signal.signal(number, handler)
     return 0
+
+
+def _missing(options: Options) -> str | None:
+    """Return what to say of a program that does not exist: the workers of all machines would fail, and again."""
+    program = options.program
+    if options.kind == "file" and not os.path.exists(program):
+        return f"there is no file {program}\n  try: -m for a module, --no-python for a command that is not Python"
+    return None

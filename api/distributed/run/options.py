@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 __all__ = ["Options", "parse_args"]
 
@@ -54,9 +54,16 @@ class Options:
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong, without the list of all options."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\n{self.prog} --help lists the options.\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    result = argparse.ArgumentParser(
+    result = _Parser(
         "tt run",
         allow_abbrev=False,
         description="Start a program several times, as ranks that find each other by init_process_group().",
@@ -159,6 +166,8 @@ def options(given: argparse.Namespace) -> Options:
         low = high = 1
     elif backend == "static" and not endpoint:
         port = "29500" if given.master_port is None else given.master_port
+        if whole("--master-port", port, 0) > 65535:
+            raise ValueError(f"--master-port must be at most 65535, not {port}")
         endpoint = f"{given.master_addr}:{port}"
     elif not endpoint:
         raise ValueError("--rdzv-endpoint is missing: the host and port where the agents meet")

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from tt.distributed.errors import DistStoreError
 from tt.distributed.stores.hash_store import timed_out
 from tt.distributed.stores.store import Store, key_bytes, pairs, seconds_of, value_bytes
 from tt.distributed.stores.table import Table
+from tt.distributed.stores.wills import WILL, Will, ended, fulfilled
 
 __all__ = ["FileStore"]
 
@@ -32,6 +33,7 @@ RECORD = struct.Struct(">III")
 DELETED = 0xFFFFFFFF
 USERS = b"refcount/"
 FINISHED = b"cleanup/"
+LOOK: Final = 0.2  # seconds between two looks for processes that have ended
 
 
 class Held(threading.local):
@@ -43,7 +45,7 @@ class Held(threading.local):
 
     def __init__(self) -> None:
         self.paths: list[str] = []
-        self.late: list[tuple[Log, int, int]] = []
+        self.late: list[tuple[Log, int, int, Will]] = []
 
 
 HELD: Final = Held()
@@ -57,6 +59,7 @@ class Log:
         self.table = Table()
         self._read = 0
         self._file: tuple[int, int] | None = None
+        self._looked = 0.0
         self._lock = RLock()  # threads share an open file's lock, so they need one of their own
 
     @contextmanager
@@ -139,23 +142,44 @@ class Log:
             raise DistStoreError(f"FileStore: cannot write {self.path}: {error.strerror}") from error
         self._refresh(descriptor)
 
+    def look_for_ended(self) -> None:
+        """Set the keys that processes leave behind which have ended; see Note [Wills of a FileStore]."""
+        now = time.monotonic()
+        if now - self._looked < LOOK:
+            return
+        self._looked = now
+        records = [key for key in self.table.values.copy() if key.startswith(WILL)]
+        gone = [record for record in records if ended(self.path, record)]
+        if gone:
+            with self.opened() as descriptor:
+                for record in gone:
+                    if record in self.table.values:
+                        self.write(descriptor, *fulfilled(self.path, record, self.table))
 
-def leave(log: Log, world_size: int, pid: int) -> None:
+
+def leave(log: Log, world_size: int, pid: int, will: Will) -> None:
     """Take a user off the list; the last of a complete world removes the file."""
-    if os.getpid() != pid or not os.path.exists(log.path):
+    if os.getpid() != pid:
         return
     if HELD.paths:
-        HELD.late.append((log, world_size, pid))
+        HELD.late.append((log, world_size, pid, will))
         return
     try:
+        if not os.path.exists(log.path):
+            return will.close()
         with log.opened() as descriptor:
+            record = WILL + will.name
+            if record in log.table.values:
+                log.write(descriptor, *fulfilled(log.path, record, log.table))
             users = log.table.add(USERS, -1)
             finished = log.table.add(FINISHED, 1)
             log.write(descriptor, (USERS, b"%d" % users), (FINISHED, b"%d" % finished))
+            will.close()
             if users == 0 and 0 < world_size <= finished:
                 os.unlink(log.path)
+        return None
     except (DistStoreError, OSError):
-        return  # the folder is gone, or was made read-only: there is nothing left to do
+        return None  # the folder is gone, or was made read-only: there is nothing left to do
 
 
 class FileStore(Store):
@@ -175,7 +199,8 @@ class FileStore(Store):
 
     Notes
     -----
-    Waiting asks the file at intervals of up to 50 ms, since file systems send no messages.  A file of an earlier
+    A process that uses `leave_behind` locks a second file, whose name begins with the store's.  Waiting asks
+    the file at intervals of up to 50 ms, since file systems send no messages.  A file of an earlier
     run that was killed must be removed by hand, or its keys are found again.
 
     Examples
@@ -199,7 +224,8 @@ class FileStore(Store):
             users = self._log.table.add(USERS, 1)
             self._log.write(descriptor, (USERS, b"%d" % users))
         self._original: FileStore | None = None
-        weakref.finalize(self, leave, self._log, self._world_size, os.getpid())
+        self._will = Will(self._log.path)
+        weakref.finalize(self, leave, self._log, self._world_size, os.getpid(), self._will)
 
     @property
     def path(self) -> str:
@@ -250,6 +276,7 @@ class FileStore(Store):
 
     def check(self, keys: Sequence[str]) -> bool:
         """Return whether all these keys are there, without waiting."""
+        self._log.look_for_ended()
         wanted = [b"/" + key_bytes(key) for key in keys]
         with self._log.opened(writing=False):
             return not self._log.table.missing(wanted)
@@ -268,7 +295,7 @@ class FileStore(Store):
     def num_keys(self) -> int:
         """Return how many keys the file has; one of them counts its users."""
         with self._log.opened(writing=False):
-            return len(self._log.table.values)
+            return sum(not key.startswith(WILL) for key in self._log.table.values)
 
     def list_keys(self) -> list[str]:
         """Return all keys that were set."""
@@ -278,6 +305,18 @@ class FileStore(Store):
     def wait(self, keys: Iterable[str], timeout: timedelta | None = None) -> None:
         """Wait until all these keys are there."""
         self._wait([b"/" + key_bytes(key) for key in keys], self.timeout if timeout is None else timeout)
+
+    def leave_behind(self, values: Mapping[str, str | bytes]) -> bool:
+        """Let keys be set that are not there yet when this process, or this store, has ended."""
+        with self._log.opened() as descriptor:
+            try:
+                record = self._will.add({b"/" + key_bytes(key): value_bytes(v) for key, v in values.items()})
+            except OSError as error:
+                raise DistStoreError(
+                    f"FileStore: cannot lock a file next to {self.path}: {error.strerror}"
+                ) from error
+            self._log.write(descriptor, record)
+        return True
 
     def clone(self) -> Self:
         """Return another object for the same file; it has a timeout of its own."""
@@ -290,6 +329,7 @@ class FileStore(Store):
         deadline = time.monotonic() + seconds
         pause = 0.001
         while True:
+            self._log.look_for_ended()
             with self._log.opened(writing=False):
                 values = self._log.table.values
                 missing = [key for key in keys if key not in values]

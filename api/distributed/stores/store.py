@@ -157,7 +157,7 @@ class Store(ABC):
         Returns
         -------
         bool
-            Whether the store finds that out; a `TCPStore` does.
+            Whether the store finds that out; a `TCPStore` and a `FileStore` do.
         """
         return False
 

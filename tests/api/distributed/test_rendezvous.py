@@ -95,6 +95,22 @@ def test_an_agents_store_is_used_by_all_ranks_apart_from_other_generations(monke
     assert agent.list_keys() == ["workers/job/3/k"]
 
 
+@pytest.mark.parametrize("address", ["env://", "tcp://localhost:1", "file:///nowhere/store"])
+@pytest.mark.parametrize(
+    ("rank", "size", "message"),
+    [
+        (2, 2, "rank must be from 0 to 1 where there are 2, not 2"),
+        (-3, 2, "rank must be from 0 to 1 where there are 2, not -3"),
+        (0, 0, "world_size must be positive, not 0"),
+    ],
+)
+def test_a_rank_that_cannot_be_is_refused_before_anyone_waits(monkeypatch, address, rank, size, message):
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.setenv("MASTER_PORT", "1")
+    with pytest.raises(ValueError, match=message):
+        next(dist.rendezvous(address, rank=rank, world_size=size, timeout=SECONDS))
+
+
 @pytest.mark.parametrize("missing", ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"])
 def test_a_missing_variable_is_named(monkeypatch, missing):
     for name, value in {

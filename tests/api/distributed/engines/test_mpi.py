@@ -136,10 +136,11 @@ def test_a_rank_that_fails_ends_all_within_the_timeout_and_is_named(kind, tmp_pa
         assert_mentions(text, kind)
 
 
-def test_a_killed_rank_is_known_to_be_dead_long_before_the_timeout(tmp_path):
-    server = TCPStore("localhost", 0, is_master=True)
+@pytest.mark.parametrize("kind", ["tcp", "file"])
+def test_a_killed_rank_is_known_to_be_dead_long_before_the_timeout(kind, tmp_path):
+    server = TCPStore("localhost", 0, is_master=True) if kind == "tcp" else None
     start = time.monotonic()
-    found = outcomes("killed", tmp_path, 3, timeout=40, file=f"tcp:{server.port}")
+    found = outcomes("killed", tmp_path, 3, timeout=40, file=server and f"tcp:{server.port}")
     assert time.monotonic() - start < 20
     assert found[2][0] == -signal.SIGKILL
     for status, text in found[:2]:

@@ -297,7 +297,78 @@ def test_an_error_of_a_call_is_an_error_of_the_engine(nccl):
     ranks(program, 1)
 
 
-def test_an_asynchronous_error_aborts_the_communicator(nccl, cuda):
+def test_the_stream_waits_for_a_collective_and_the_host_does_not(nccl, cuda):
+    def program():
+        x = tt.ones(2, device="cuda")
+        stream = tt.cuda.Stream()
+        with cuda.driver.hold():
+            work = dist.all_reduce(x, async_op=True)
+            with tt.cuda.stream(stream):
+                assert work.wait()
+            dist.all_reduce(tt.ones(3, device="cuda"), async_op=True)
+            waited = not work.is_completed()
+            with pytest.raises(dist.DistTimeoutError, match=r"did not end within 0\.1 s"):
+                work.wait(0.1)  # with a timeout the host waits
+        tt.cuda.synchronize()
+        work.wait(20)
+        return waited, work.is_success(), x.tolist()
+
+    assert ranks(program, 1) == [(True, True, [1.0, 1.0])]
+
+
+@pytest.mark.parametrize("call", ["synchronous", "asynchronous"])
+def test_what_follows_wait_is_ordered_by_an_event_of_the_groups_stream(nccl, cuda, monkeypatch, call):
+    waits = []
+
+    def program():
+        x = tt.ones(2, device="cuda")
+        own, current = dist.group.WORLD.engine("cuda")._stream, tt.cuda.current_stream()
+        record, wait_event = type(own).record_event, type(own).wait_event
+        recorded = {}
+
+        def recorded_event(stream, *args):
+            event = record(stream, *args)
+            recorded[id(event)] = (stream.stream_id, event, len(nccl.named("all_reduce")))
+            return event
+
+        def waited(stream, event):
+            source, _, before = recorded.get(id(event), (None, None, None))
+            waits.append((stream.stream_id, source, before))
+            return wait_event(stream, event)
+
+        monkeypatch.setattr(type(own), "record_event", recorded_event)
+        monkeypatch.setattr(type(own), "wait_event", waited)
+        if call == "synchronous":
+            dist.all_reduce(x)
+        else:
+            dist.all_reduce(x, async_op=True).wait()
+        monkeypatch.undo()
+        return own.stream_id, current.stream_id
+
+    with cuda.driver.hold():
+        ((own, current),) = ranks(program, 1)
+    # The group's stream waits for the caller's before NCCL is called, the caller's for the group's after.
+    assert (own, current, 0) in waits and waits[-1] == (current, own, 1)
+
+
+def test_an_error_that_comes_after_wait_ends_the_group(nccl, cuda):
+    def program():
+        with cuda.driver.hold():
+            work = dist.all_reduce(tt.ones(2, device="cuda"), async_op=True)
+            assert work.wait()
+            nccl.failing = "remote process exited"
+            with pytest.raises(dist.DistBackendError, match="nccl: remote process exited"):
+                work.wait(20)
+        with pytest.raises(dist.DistBackendError, match="cannot be used after an error"):
+            dist.all_reduce(tt.ones(2, device="cuda"))
+
+    ranks(program, 1)
+    assert nccl.named("abort") and not nccl.named("destroy")
+
+
+def test_an_asynchronous_error_aborts_the_communicator(nccl, cuda, monkeypatch):
+    monkeypatch.setenv("TT_DISTRIBUTED_BLOCKING_WAIT", "1")
+
     def program():
         nccl.failing = "remote process exited"
         with cuda.driver.hold(), pytest.raises(dist.DistBackendError, match="nccl: remote process exited"):
@@ -309,7 +380,9 @@ def test_an_asynchronous_error_aborts_the_communicator(nccl, cuda):
     assert nccl.named("abort") and not nccl.named("destroy")
 
 
-def test_what_does_not_end_in_time_is_aborted(nccl, cuda):
+def test_what_does_not_end_in_time_is_aborted(nccl, cuda, monkeypatch):
+    monkeypatch.setenv("TT_DISTRIBUTED_BLOCKING_WAIT", "1")
+
     def program():
         with cuda.driver.hold(), pytest.raises(dist.DistTimeoutError, match=r"did not end within 0\.3 s"):
             dist.all_reduce(tt.ones(2, device="cuda"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from tt.distributed.fsdp import (
     FSDPModule,
     MixedPrecisionPolicy,
     ShardedParameter,
+    ShardedTensor,
     clip_grad_norm_,
     fully_shard,
 )
@@ -195,6 +198,162 @@ def test_between_forward_and_backward_nothing_holds_the_gathered_parameters():
 
     assert run_threads(lambda: run(True), 2) == [8, 8]
     assert run_threads(lambda: run(False), 2) == [4, 4]
+
+
+class Passed(tt.autograd.Function):
+    """Calls a function when backward passes it."""
+
+    @staticmethod
+    def forward(ctx, x, call):
+        ctx.call = call
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.call()
+        return gradient, None
+
+
+class Watched(nn.Linear):
+    def forward(self, x):
+        return super().forward(Passed.apply(x, lambda: self.passed()))
+
+
+def reductions():
+    return [each.state for each in dist.flight_recorder() if each.operation.startswith("reduce_scatter")]
+
+
+@pytest.mark.parametrize("reshard", [True, False])
+def test_backward_goes_on_while_gradients_are_averaged(reshard):
+    rank_0_is_ahead = threading.Event()
+
+    def train():
+        model = nn.Sequential(*(Watched(4, 4) for _ in range(4)))
+        for layer in model:
+            fully_shard(layer, reshard_after_forward=reshard)
+        fully_shard(model)
+        seen = []
+
+        def passed(number):
+            if dist.get_rank() == 0:
+                seen.append((number, reductions()))
+                if number == 2:
+                    rank_0_is_ahead.set()
+            elif number == 3:  # the average of the last layer cannot end before rank 0 is past the one before
+                assert rank_0_is_ahead.wait(20)
+
+        for number, layer in enumerate(model):
+            layer.passed = functools.partial(passed, number)
+        model(tt.ones(2, 4, requires_grad=True)).sum().backward()
+        return seen, reductions()
+
+    (seen, at_end), _ = run_threads(train, 2)
+    assert seen[:2] == [(3, []), (2, ["running"])]
+    assert [number for number, _ in seen] == [3, 2, 1, 0]
+    assert at_end == ["completed"] * 4
+
+
+def test_few_averages_run_at_a_time_because_each_holds_whole_gradients():
+    def train():
+        model = nn.Sequential(*(Watched(4, 4) for _ in range(6)))
+        for layer in model:
+            fully_shard(layer)
+        fully_shard(model)
+        running = []
+        for layer in model:
+            layer.passed = lambda: running.append(reductions().count("running"))
+        model(tt.ones(2, 4, requires_grad=True)).sum().backward()
+        return max(running)
+
+    assert max(run_threads(train, 2)) <= 2
+
+
+def test_a_module_that_is_used_twice_gets_the_sum_of_both_averages():
+    def train(shards):
+        layer = nn.Linear(3, 3)
+        with tt.no_grad():
+            layer.weight.copy_(tt.arange(9.0).view(3, 3) / 9)
+            layer.bias.copy_(tt.arange(3.0))
+        model = nn.Sequential(layer, nn.Tanh(), layer).double()
+        if shards:
+            fully_shard(layer)
+            fully_shard(model)
+        model(tt.ones(2, 3, dtype=tt.float64)).square().sum().backward()
+        gradients = [p.grad for p in (layer.weight, layer.bias)]
+        if shards:
+            return [
+                ShardedTensor.of(g, p.placement).full_tensor()
+                for g, p in zip(gradients, layer.parameters(), strict=True)
+            ]
+        return gradients
+
+    expected = train(False)
+    for found in run_threads(lambda: train(True), 2):
+        assert_same(found, expected)
+
+
+def test_hooks_and_autograd_grad_see_averages():
+    def train():
+        model = fully_shard(nn.Linear(1, 2, bias=False))
+        seen = []
+        model.weight.register_hook(lambda gradient: seen.append(gradient.tolist()))
+        x = tt.full((1, 1), float(dist.get_rank() + 1))
+        (found,) = tt.autograd.grad(model(x).sum(), [model.weight])
+        model(x).sum().backward()
+        model(x).sum().backward()
+        return seen[-1], found.tolist(), model.weight.grad.tolist()
+
+    assert run_threads(train, 2) == [([[1.5]], [[1.5]], [[3.0]])] * 2
+
+
+def test_a_backward_that_failed_leaves_nothing_to_the_next_step():
+    def fail():
+        raise ValueError("stop here")
+
+    def train():
+        model = nn.Sequential(Watched(1, 1, bias=False), nn.Linear(1, 2, bias=False))
+        for layer in model:
+            fully_shard(layer)
+        fully_shard(model)
+        x = tt.ones(1, 1, requires_grad=True)
+        model[0].passed = fail
+        with pytest.raises(ValueError, match="stop here"):
+            model(x).sum().backward()
+        assert model[1].weight.grad is None
+        model[0].passed = lambda: None
+        model(x).sum().backward()
+        return bool((model[1].weight.grad == model[0].weight.full_tensor()).all())
+
+    assert run_threads(train, 2) == [True, True]
+
+
+def test_averages_cannot_be_differentiated_again():
+    def train():
+        model = fully_shard(nn.Linear(1, 2, bias=False))
+        loss = model(tt.ones(1, 1)).square().sum()
+        (found,) = tt.autograd.grad(loss, [model.weight], create_graph=True)
+        with pytest.raises(RuntimeError, match="once_differentiable"):
+            found.sum().backward()
+        return True
+
+    assert run_threads(train, 2) == [True, True]
+
+
+def test_blocks_that_are_computed_again_train_as_one_process():
+    def train(shards):
+        model = made()
+        if shards:
+            for layer in model.layers:
+                fully_shard(layer)
+            fully_shard(model)
+        for layer in model.layers:
+            forward = layer.forward
+            layer.forward = lambda x, f=forward: tt.utils.checkpoint.checkpoint(f, x, use_reentrant=False)
+        return wholes(trained(model, part() if shards else tt.from_numpy(DATA)))
+
+    expected = train(False)
+    for found in run_threads(lambda: train(True), 2):
+        assert_same(found, expected)
 
 
 def test_gradients_add_up_without_communication_and_the_next_pass_averages_the_sum():

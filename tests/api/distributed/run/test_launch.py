@@ -19,6 +19,12 @@ def test_messages_go_to_whoever_prints_them(job):
     assert "exited with code 5" in said[0]
 
 
+def test_a_program_that_does_not_exist_starts_no_worker():
+    said = []
+    assert main(["--nproc-per-node=2", "lost.py"], say=said.append) == 2
+    assert len(said) == 1 and said[0].startswith("there is no file lost.py\n  try: -m for a module")
+
+
 def test_handlers_of_signals_are_put_back(run):
     before = signal.getsignal(signal.SIGTERM)
     run("")

@@ -67,6 +67,8 @@ def test_as_many_workers_as_there_are_processors():
         (["--rdzv-backend=etcd", "p"], "invalid choice: 'etcd'"),
         (["--rdzv-backend=c10d", "p"], "--rdzv-endpoint is missing"),
         (["--rdzv-endpoint=a:b:c", "p"], "--rdzv-endpoint must be HOST:PORT"),
+        (["--nnodes=2", "--master-port=99999", "p"], "--master-port must be at most 65535, not 99999"),
+        (["--nnodes=2", "--master-port=x", "p"], "--master-port must be a whole number from 0, not 'x'"),
         (["--rdzv-conf=fast", "p"], "--rdzv-conf must be KEY=VALUE"),
         (["--rdzv-conf=join_timeout=soon", "p"], "join_timeout must be a number of seconds, not 'soon'"),
         (["--max-restarts=-1", "p"], "--max-restarts must be a whole number from 0, not '-1'"),
