@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tt.backends.cpu.native.loading import load
+from tt.core.library import errors
 
 NATIVE = load("sparse")
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the native kernels are not built")
@@ -166,8 +167,27 @@ def test_wrong_arguments_are_refused():
 @pytest.mark.parametrize(("rows", "count"), [(1, 0), (5, 3), (7, 1000), (3, 48), (40, 641), (2, 33)])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_rows_begin_where_the_counts_before_them_end(rows, count, ordered):
-    """Few elements are counted one by one, long runs by sixteen; also where rows come in any order."""
+    """Of long rows sixteen elements are looked at together; rows in any order are counted."""
     row = np.random.default_rng(count).integers(0, rows, count)
     row = np.sort(row) if ordered else row
     wanted = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
     np.testing.assert_array_equal(NATIVE.starts_of(row, rows), wanted)
+
+
+@pytest.mark.parametrize("count", [0, 5, 1000])
+@pytest.mark.parametrize(("place", "wrong"), [(0, -1), (-1, 7), (0, -(2**63)), (-1, 2**63 - 1)])
+def test_beginnings_of_rows_look_at_columns_too(count, place, wrong):
+    rng = np.random.default_rng(count)
+    row, column = np.sort(rng.integers(0, 5, count)), rng.integers(0, 7, count)
+    np.testing.assert_array_equal(NATIVE.starts_of(row, 5, column, 7), NATIVE.starts_of(row, 5))
+    if count:
+        column[place] = wrong
+        with pytest.raises(errors.IndexValueError):
+            NATIVE.starts_of(row, 5, column, 7)
+    for arguments in (
+        (row, 5, column),
+        (row, 5, column.astype(np.int32), 7),
+        (row, 5, np.stack([column] * 2), 7),
+    ):
+        with pytest.raises(TypeError):
+            NATIVE.starts_of(*arguments)
