@@ -17,7 +17,7 @@ from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.cpu.batches import flatten, unflatten
 from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
 from tt.plugins.sparse.cpu.dense import dense_to_blocks, dense_to_compressed, dense_to_coo
-from tt.plugins.sparse.cpu.native import NATIVE, looks, moves
+from tt.plugins.sparse.cpu.native import NATIVE, finds_rows, moves
 from tt.plugins.sparse.cpu.sorting import (
     SCIPY_DTYPES,
     bare_array,
@@ -76,9 +76,9 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
 
 def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns."""
-    if kind.rows and handle.coalesced and looks(handle):
-        rows, columns = handle.indices
-        starts = NATIVE.starts_of(rows, handle.shape[0], columns, handle.shape[1])
+    if kind.rows and handle.coalesced and finds_rows(handle):
+        rows, columns = handle.indices  # columns are shared unseen: whatever reads them looks at them
+        starts = NATIVE.starts_of(rows, handle.shape[0])
         return kind(starts, columns, handle.values, handle.shape)
     check_indices(handle)
     if kind.rows:

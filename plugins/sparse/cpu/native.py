@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.core.library import REGISTRY
 
-__all__ = ["NATIVE", "looks", "moves", "rows_of", "serves", "sort_keys", "starts_of"]
+__all__ = ["NATIVE", "finds_rows", "moves", "rows_of", "serves", "sort_keys", "starts_of"]
 
 NATIVE: Final = REGISTRY.backend("cpu").extension("sparse")  # type: ignore[attr-defined]  # the CPU's own method
 """The extension, or None."""
@@ -30,8 +30,8 @@ def moves(handle: Any) -> bool:
     )
 
 
-def looks(handle: Any) -> bool:
-    """Return whether the compiled search for the beginnings of rows takes a matrix, and looks at its indices."""
+def finds_rows(handle: Any) -> bool:
+    """Return whether the compiled search for the beginnings of rows takes the coordinates of a matrix."""
     indices = handle.indices
     return bool(
         NATIVE is not None

@@ -425,7 +425,7 @@ static PyObject *sum_runs(PyObject *self, PyObject *const *args, Py_ssize_t coun
 static PyMethodDef methods[] = {
     TT_METHOD(transpose, "transpose(starts, columns, data, count)"),
     TT_METHOD(to_dense, "to_dense(starts, columns, data, count)"),
-    TT_METHOD(starts_of, "starts_of(rows, count, columns, wide)"),
+    TT_METHOD(starts_of, "starts_of(rows, count)"),
     TT_METHOD(rows_of, "rows_of(starts)"),
     TT_METHOD(times, "times(starts, columns, data, dense)"),
     TT_METHOD(transposed_times, "transposed_times(starts, columns, data, dense, count)"),
