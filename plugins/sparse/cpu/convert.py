@@ -17,7 +17,7 @@ from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.cpu.batches import flatten, unflatten
 from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
 from tt.plugins.sparse.cpu.dense import dense_to_blocks, dense_to_compressed, dense_to_coo
-from tt.plugins.sparse.cpu.native import NATIVE, moves
+from tt.plugins.sparse.cpu.native import NATIVE, finds_rows, moves
 from tt.plugins.sparse.cpu.sorting import (
     SCIPY_DTYPES,
     bare_array,
@@ -76,6 +76,10 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
 
 def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns."""
+    if kind.rows and handle.coalesced and finds_rows(handle):
+        rows, columns = handle.indices  # columns are shared unseen: whatever reads them looks at them
+        starts = NATIVE.starts_of(rows, handle.shape[0])
+        return kind(starts, columns, handle.values, handle.shape)
     check_indices(handle)
     if kind.rows:
         if not handle.coalesced and NATIVE is None and counts_soon(handle):
@@ -83,7 +87,7 @@ def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
             return kind(found.compressed, found.plain, found.values, handle.shape)
         handle = coalesce(handle)
         rows = handle.indices[0]
-        return kind(compress(rows, handle.shape[0]), handle.indices[1].copy(), handle.values, handle.shape)
+        return kind(compress(rows, handle.shape[0]), handle.indices[1], handle.values, handle.shape)
     if handle.coalesced:
         return other_order(coo_to_compressed(handle, CsrHandle), kind)
     turned = CooHandle(

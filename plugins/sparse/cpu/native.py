@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.core.library import REGISTRY
 
-__all__ = ["NATIVE", "moves", "rows_of", "serves", "sort_keys", "starts_of"]
+__all__ = ["NATIVE", "finds_rows", "moves", "rows_of", "serves", "sort_keys", "starts_of"]
 
 NATIVE: Final = REGISTRY.backend("cpu").extension("sparse")  # type: ignore[attr-defined]  # the CPU's own method
 """The extension, or None."""
@@ -27,6 +27,17 @@ def moves(handle: Any) -> bool:
         and handle.values.ndim == 1
         and handle.values.itemsize in (4, 8)
         and all(part.flags.c_contiguous for part in handle.components.values())
+    )
+
+
+def finds_rows(handle: Any) -> bool:
+    """Return whether the compiled search for the beginnings of rows takes the coordinates of a matrix."""
+    indices = handle.indices
+    return bool(
+        NATIVE is not None
+        and indices.dtype == np.int64
+        and indices.flags.c_contiguous
+        and len(handle.values) == indices.shape[1]
     )
 
 

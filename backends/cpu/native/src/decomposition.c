@@ -81,14 +81,13 @@ static bool run(batch *job, tt_dtype dtype)
     return !job->failed;
 }
 
-#define LEFT_TO(VARIABLE, NAME) TT_PYTHON(VARIABLE, "tt.backends.cpu.decomposition", NAME)
-LEFT_TO(numpy_inv, "inv");
-LEFT_TO(numpy_det, "det");
-LEFT_TO(numpy_solve, "solve");
-LEFT_TO(numpy_cholesky_ex, "cholesky_ex");
-LEFT_TO(numpy_cholesky, "cholesky");
-LEFT_TO(numpy_lu, "lu_factor_ex");
-LEFT_TO(numpy_triangular, "solve_triangular");
+TT_PYTHON(numpy_inv, "tt.backends.cpu.equations", "inv");
+TT_PYTHON(numpy_det, "tt.backends.cpu.equations", "det");
+TT_PYTHON(numpy_solve, "tt.backends.cpu.equations", "solve");
+TT_PYTHON(numpy_cholesky_ex, "tt.backends.cpu.factors", "cholesky_ex");
+TT_PYTHON(numpy_cholesky, "tt.backends.cpu.factors", "cholesky");
+TT_PYTHON(numpy_lu, "tt.backends.cpu.factors", "lu_factor_ex");
+TT_PYTHON(numpy_triangular, "tt.backends.cpu.equations", "solve_triangular");
 
 static PyObject *linalg_inv(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {

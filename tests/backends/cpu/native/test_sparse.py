@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tt.backends.cpu.native.loading import load
+from tt.core.library import errors
 
 NATIVE = load("sparse")
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the native kernels are not built")
@@ -166,8 +167,18 @@ def test_wrong_arguments_are_refused():
 @pytest.mark.parametrize(("rows", "count"), [(1, 0), (5, 3), (7, 1000), (3, 48), (40, 641), (2, 33)])
 @pytest.mark.parametrize("ordered", [True, False])
 def test_rows_begin_where_the_counts_before_them_end(rows, count, ordered):
-    """Few elements are counted one by one, long runs by sixteen; also where rows come in any order."""
+    """Of long rows sixteen elements are looked at together; rows in any order are counted."""
     row = np.random.default_rng(count).integers(0, rows, count)
     row = np.sort(row) if ordered else row
     wanted = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
     np.testing.assert_array_equal(NATIVE.starts_of(row, rows), wanted)
+
+
+@pytest.mark.parametrize("count", [1, 5, 1000])
+@pytest.mark.parametrize("wrong", [-1, 5, -(2**63), 2**63 - 1])
+def test_rows_that_are_not_there_are_refused(count, wrong):
+    for place in (0, count // 2, count - 1):
+        row = np.sort(np.random.default_rng(count).integers(0, 5, count))
+        row[place] = wrong
+        with pytest.raises(errors.IndexValueError):
+            NATIVE.starts_of(row, 5)

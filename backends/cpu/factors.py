@@ -1,0 +1,163 @@
+"""Kernels of factors (QR, Cholesky, LU, LDL): NumPy's for batches, SciPy's LAPACK where NumPy lacks them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.backend import Array
+from tt.backends.cpu.lapack import element, expect, in_single_precision, is_square, lapack, raise_singular
+from tt.core.library import KernelTable, errors
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+
+@cpu.kernel("linalg_qr", dtypes="linalg")
+def qr(A: Array, mode: str) -> Any:
+    expect(A.ndim >= 2 and mode in ("reduced", "complete", "r"), "linalg.qr() takes matrices")
+    if mode == "r":
+        return np.empty((0,), A.dtype), np.linalg.qr(A, "r")
+    Q, R = np.linalg.qr(A, "complete" if mode == "complete" else "reduced")
+    return Q, R
+
+
+@cpu.kernel("linalg_cholesky_ex", dtypes="linalg")
+def cholesky_ex(A: Array, upper: bool, check_errors: bool) -> Any:
+    expect(is_square(A), "linalg.cholesky_ex() takes square matrices")
+    batch = A.shape[:-2]
+    try:
+        found = in_single_precision("cholesky_up" if upper else "cholesky_lo", A)
+        return np.linalg.cholesky(A, upper=upper) if found is None else found, np.zeros(batch, np.int32)
+    except np.linalg.LinAlgError:
+        pass
+    # Some matrix of the batch is not positive-definite: LAPACK reports which, and where.
+    (potrf,) = lapack("potrf", A)
+    factors, info = np.empty_like(A, order="C"), np.zeros(batch, np.int32)
+    for place in np.ndindex(batch):
+        factors[place], info[place] = potrf(A[place], lower=not upper, clean=True)
+    if check_errors:
+        place = next(place for place in np.ndindex(batch) if info[place])
+        raise not_positive("linalg.cholesky_ex", place, batch, int(info[place]))
+    return factors, info
+
+
+@cpu.kernel("linalg_cholesky", dtypes="linalg")
+def cholesky(A: Array, upper: bool) -> Any:
+    factors, info = cholesky_ex(A, upper, False)
+    for place in np.argwhere(info):
+        where = tuple(int(i) for i in place)
+        raise not_positive("linalg.cholesky", where, info.shape, int(info[where]))
+    return factors
+
+
+def not_positive(op: str, place: tuple[int, ...], batch: tuple[int, ...], order: int) -> Exception:
+    """Return the error of a matrix that has no Cholesky factor."""
+    return errors.LinAlgError(
+        f"{op}: {element(place, batch)}the matrix is not positive-definite: its leading minor of order {order} "
+        f"is not"
+    )
+
+
+@cpu.kernel("linalg_lu_factor_ex", dtypes="linalg")
+def lu_factor_ex(A: Array, check_errors: bool) -> Any:
+    expect(A.ndim >= 2, "linalg.lu_factor_ex() takes matrices")
+    batch, size = A.shape[:-2], min(A.shape[-2:])
+    factors, pivots, info = (
+        np.empty_like(A, order="C"),
+        np.empty((*batch, size), np.int32),
+        np.zeros(batch, np.int32),
+    )
+    if A.size:
+        (getrf,) = lapack("getrf", A)
+        for place in np.ndindex(batch):
+            factors[place], pivots[place], info[place] = getrf(A[place])
+        pivots += 1
+    if check_errors and info.any():
+        raise_singular("linalg.lu_factor_ex", A, ValueError("no pivot"))
+    return factors, pivots, info
+
+
+@cpu.kernel("lu_unpack", dtypes="linalg", check=True)
+def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
+    (m, n), batch = LU_data.shape[-2:], LU_data.shape[:-2]
+    P = L = U = np.empty((0,), LU_data.dtype)
+    if unpack_data:
+        L = np.tril(LU_data[..., : min(m, n)], -1)
+        np.einsum("...ii->...i", L[..., : min(m, n), :])[...] = 1
+        U = np.triu(LU_data[..., : min(m, n), :])
+    if unpack_pivots:
+        # Every exchange of rows is made in all matrices of the batch at once.
+        if LU_pivots.size and (LU_pivots.min() < 1 or LU_pivots.max() > m):
+            raise errors.PlaceError(
+                f"lu_unpack(): a pivot is not between 1 and the {m} rows\n"
+                "  try: the pivots that linalg.lu_factor returned"
+            )
+        pivots = LU_pivots.reshape(prod(batch), LU_pivots.shape[-1]) - 1
+        each = np.arange(len(pivots))
+        order = np.tile(np.arange(m), (len(pivots), 1))
+        for k in range(pivots.shape[1]):
+            other = pivots[:, k]
+            order[:, k], order[each, other] = order[each, other], order[:, k].copy()
+        P = np.zeros((len(pivots), m, m), LU_data.dtype)
+        P[each[:, np.newaxis], order, np.arange(m)] = 1
+        P = P.reshape(*batch, m, m)
+    return P, L, U
+
+
+@cpu.kernel("geqrf", dtypes="linalg", check=True, by="SciPy")
+def geqrf(self: Array) -> Any:
+    factors = np.array(self, order="C")
+    tau = np.zeros((*self.shape[:-2], min(self.shape[-2:])), self.dtype)
+    if self.size:
+        (function,) = lapack("geqrf", self)
+        for place in np.ndindex(self.shape[:-2]):
+            factors[place], tau[place] = function(self[place])[:2]
+    return factors, tau
+
+
+@cpu.kernel("linalg_ldl_factor_ex", dtypes="linalg", check=True, by="SciPy")
+def ldl_factor_ex(self: Array, hermitian: bool, check_errors: bool) -> Any:
+    batch = self.shape[:-2]
+    factors, pivots = np.tril(self), np.zeros(self.shape[:-1], np.int32)
+    info = np.zeros(batch, np.int32)
+    if self.size:
+        (function,) = lapack("hetrf" if hermitian and np.iscomplexobj(self) else "sytrf", self)
+        for place in np.ndindex(batch):
+            found, pivots[place], info[place] = function(self[place], lower=1)
+            factors[place] = np.tril(found)
+    if check_errors and info.any():
+        raise errors.LinAlgError(
+            f"linalg.ldl_factor_ex(): column {info[info != 0][0]} has no pivot: the factor D is singular"
+        )
+    return factors, pivots, info
+
+
+def expect_pivots(pivots: list[int]) -> None:
+    """Raise for what linalg.ldl_factor cannot have returned: LAPACK would exchange rows that are not there."""
+    n, k = len(pivots), 0
+    while k < n:
+        step = 1 if pivots[k] > 0 else 2
+        if not 1 <= abs(pivots[k]) <= n or k + step > n or pivots[k + step - 1] != pivots[k]:
+            raise errors.PlaceError(
+                f"linalg.ldl_solve(): these are not pivots of a matrix with {n} rows: {pivots}\n"
+                "  try: the pivots that linalg.ldl_factor returned"
+            )
+        k += step
+
+
+@cpu.kernel("linalg_ldl_solve", dtypes="linalg", check=True, by="SciPy")
+def ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Any:
+    batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    result = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])), order="C")
+    if result.size:
+        (function,) = lapack("hetrs" if hermitian and np.iscomplexobj(LD) else "sytrs", LD)
+        factors = np.broadcast_to(LD, (*batch, *LD.shape[-2:]))
+        places = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+        for place in np.ndindex(batch):
+            expect_pivots(places[place].tolist())
+            result[place] = function(factors[place], places[place], result[place], lower=1)[0]
+    return result
