@@ -98,11 +98,11 @@ TT_INLINE double logarithm_f64(double x) { return tt_log(x); }
 #define TT_SOURCE "attention.inc"
 #include "instances.h"
 
-/* Queries of a block, for as many parts at least: by sizes alone, so that threads change no bits. */
-static npy_intp block_of(const attention *job, npy_intp most, npy_intp parts)
+/* Queries of a block, from `least` to `most`, for as many parts: by sizes alone, so that threads change no bits. */
+static npy_intp block_of(const attention *job, npy_intp least, npy_intp most, npy_intp parts)
 {
     npy_intp high = most;
-    while (high > TT_QUERIES && (high / 2 >= job->queries || job->number * ((job->queries + high - 1) / high) < parts)) high /= 2;
+    while (high > least && (high / 2 >= job->queries || job->number * ((job->queries + high - 1) / high) < parts)) high /= 2;
     return high;
 }
 
@@ -154,7 +154,8 @@ static PyObject *_attention(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (result != NULL && totals != NULL) {
         if (PyArray_SIZE(totals)) {
             job.result = PyArray_DATA(result), job.totals = PyArray_DATA(totals);
-            job.high = block_of(&job, TT_BLOCK, 8);
+            job.high = block_of(&job, TT_BLOCK, 4 * TT_BLOCK, 32);
+            if (job.high == TT_BLOCK) job.high = block_of(&job, TT_QUERIES, TT_BLOCK, 8);
             npy_intp blocks = (job.queries + job.high - 1) / job.high, cost = job.high * job.keys * (job.width + job.out + 16);
             TT_BEGIN_WORK(job.number * blocks * cost / 16)
             tt_parallel_for(0, job.number * blocks, 1 + 200000 / (cost + 1), job.dtype == TT_F32 ? attend_f32 : attend_f64, &job);
@@ -173,7 +174,7 @@ static void run_backward(attention *job)
 {
     npy_intp all = TT_QUERIES;
     while (all < job->queries) all *= 2;
-    job->high = block_of(job, all, 8);
+    job->high = block_of(job, TT_QUERIES, all, 8);
     npy_intp blocks = (job->queries + job->high - 1) / job->high, size = job->size * job->number * job->keys;
     npy_intp cost = least(job->high, job->queries) * job->keys * (3 * job->width + 2 * job->out + 32);
     char *shares = NULL;
