@@ -4,10 +4,11 @@
  */
 #include "vector_math.h"
 
-/* Queries of a block, and keys of a tile.  Each block packs all keys and values again, so that large blocks pack less;
- * where each query sees the keys before it only, small ones compute less that counts for nothing. */
-#define TT_FEW_QUERIES 64
-#define TT_QUERIES 256
+/* Queries that are taken at once, and keys of a tile, so that tiles stay in the second-level cache.  Blocks of queries pack keys
+ * and values once, so that large ones pack less; below TT_PACKING queries they are read in place. */
+#define TT_QUERIES 64
+#define TT_BLOCK (4 * TT_QUERIES)
+#define TT_PACKING 12
 #define TT_KEYS 240 /* whole columns of blocks of products, for each instruction set */
 
 typedef struct {
@@ -19,6 +20,7 @@ typedef struct {
     PyArrayObject *q, *k, *v, *mask;        /* NULL without a mask */
     PyArrayObject *grad, *found, *sums;     /* of the gradients: g, the result and its sums */
     char *result, *totals, *to_q, *to_k, *to_v;
+    char *shares_k, *shares_v;              /* of each block of queries in the gradients of keys and values */
     int causal, added;                      /* whether the mask is added to the scores, and not one of bools */
     tt_dtype half;                          /* of such a mask, where the others were converted to float; TT_NONE otherwise */
     double scale;
@@ -30,16 +32,6 @@ typedef struct { const char *q, *k, *v, *mask, *grad, *found, *sums; } attention
 
 /* Queries [first, first + rows), keys [begin, begin + count). */
 typedef struct { npy_intp first, rows, begin, count; } attention_tile;
-
-#define T float
-#define EXP tt_exp_f
-#define LOG tt_log_f
-#include "attention_rows.inc"
-
-#define T double
-#define EXP tt_exp
-#define LOG tt_log
-#include "attention_rows.inc"
 
 static const char *place_of(const attention *job, PyArrayObject *array, npy_intp number)
 {
@@ -59,118 +51,58 @@ static attention_part part_of(const attention *job, npy_intp number)
                             place_of(job, job->sums, number)};
 }
 
-/* Adds a product to C, or writes it. */
-static void multiply_tile(attention *job, npy_intp m, npy_intp n, npy_intp k, const void *a, npy_intp ars, npy_intp acs,
-                          const void *b, npy_intp brs, npy_intp bcs, void *c, npy_intp ldc, int add)
-{
-    tt_gemm product = {m, n, k, a, b, ars, acs, brs, bcs, c, ldc, add, NULL, TT_ANY_WAY};
-    if (n > 0 && tt_gemm_code_of(job->dtype)->serial(&product)) job->failed = 1;
-}
-
 /* How many keys at least one of the queries up to `end` sees. */
 static npy_intp seen_before(const attention *job, npy_intp end) { return job->causal && end < job->keys ? end : job->keys; }
 
-/* The products of the queries and the keys of a tile, in rows of TT_KEYS. */
-static void score(attention *job, const attention_part *part, const attention_tile *tile, char *scores)
-{
-    npy_intp size = job->size, nd = job->ndim;
-    npy_intp qr = PyArray_STRIDE(job->q, (int)nd) / size, qc = PyArray_STRIDE(job->q, (int)nd + 1) / size;
-    npy_intp kr = PyArray_STRIDE(job->k, (int)nd) / size, kc = PyArray_STRIDE(job->k, (int)nd + 1) / size;
-    multiply_tile(job, tile->rows, tile->count, job->width, part->q + tile->first * qr * size, qr, qc,
-                  part->k + tile->begin * kr * size, kc, kr, scores, TT_KEYS, 0);
-}
-
 static npy_intp least(npy_intp a, npy_intp b) { return a < b ? a : b; }
 
-/* Blocks of queries [begin, end), counted over the batch. */
-static void attend(int64_t begin, int64_t end, void *context)
+/* How many keys of a tile a query sees. */
+static npy_intp seen_by(const attention *job, npy_intp query, npy_intp begin, npy_intp count)
 {
-    attention *job = context;
-    npy_intp blocks = (job->queries + job->high - 1) / job->high, size = job->size, nd = job->ndim;
-    npy_intp vr = PyArray_STRIDE(job->v, (int)nd) / size, vc = PyArray_STRIDE(job->v, (int)nd + 1) / size;
-    char *scores = NULL;
-    if (posix_memalign((void **)&scores, 64, (size_t)(job->high * (TT_KEYS + 2) * size))) {
-        job->failed = 1;
-        return;
-    }
-    char *tops = scores + job->high * TT_KEYS * size, *sums = tops + job->high * size;
-    for (int64_t at = begin; at < end; at++) {
-        npy_intp number = at / blocks, first = at % blocks * job->high, rows = least(job->queries - first, job->high);
-        attention_part part = part_of(job, number);
-        char *to = job->result + (number * job->queries + first) * job->out * size;
-        for (npy_intp i = 0; i < rows; i++) {
-            if (size == 4) ((float *)tops)[i] = -INFINITY, ((float *)sums)[i] = 0;
-            else ((double *)tops)[i] = -INFINITY, ((double *)sums)[i] = 0;
-        }
-        npy_intp most = seen_before(job, first + rows);
-        if (most == 0) memset(to, 0, (size_t)(rows * job->out * size));
-        for (npy_intp key = 0; key < most; key += TT_KEYS) {
-            attention_tile tile = {first, rows, key, least(most - key, TT_KEYS)};
-            score(job, &part, &tile, scores);
-            if (size == 4) soften_rows_float(job, &part, &tile, scores, tops, sums, to);
-            else soften_rows_double(job, &part, &tile, scores, tops, sums, to);
-            multiply_tile(job, rows, job->out, tile.count, scores, TT_KEYS, 1, part.v + key * vr * size, vr, vc, to, job->out, key > 0);
-        }
-        char *totals = job->totals + (number * job->queries + first) * size;
-        if (size == 4) settle_rows_float(job, rows, tops, sums, to, totals);
-        else settle_rows_double(job, rows, tops, sums, to, totals);
-    }
-    free(scores);
+    npy_intp seen = job->causal ? query + 1 - begin : count;
+    return seen < 0 ? 0 : seen < count ? seen : count;
 }
 
-/* Gradients for elements [begin, end) of the batch. */
-static void attend_back(int64_t begin, int64_t end, void *context)
+/* The mask of a query from a key on, or NULL. */
+static const char *mask_at(const attention *job, const attention_part *part, npy_intp query, npy_intp key)
 {
-    attention *job = context;
-    npy_intp size = job->size, nd = job->ndim, keys = job->keys, width = job->width, out = job->out, high = job->high;
-#define STRIDES(X, NAME) npy_intp NAME##r = PyArray_STRIDE(job->X, (int)nd) / size, NAME##c = PyArray_STRIDE(job->X, (int)nd + 1) / size
-    STRIDES(q, q);
-    STRIDES(k, k);
-    STRIDES(v, v);
-    STRIDES(grad, g);
-#undef STRIDES
-    char *weights = NULL;
-    if (posix_memalign((void **)&weights, 64, (size_t)(high * (2 * TT_KEYS + 1) * size))) {
-        job->failed = 1;
-        return;
-    }
-    char *slopes = weights + high * TT_KEYS * size, *means = slopes + high * TT_KEYS * size;
-    for (int64_t number = begin; number < end; number++) {
-        attention_part part = part_of(job, number);
-        char *all_k = job->to_k + number * keys * width * size, *all_v = job->to_v + number * keys * out * size;
-        memset(all_k, 0, (size_t)(keys * width * size));
-        memset(all_v, 0, (size_t)(keys * out * size));
-        for (npy_intp first = 0; first < job->queries; first += high) {
-            npy_intp rows = least(job->queries - first, high), most = seen_before(job, first + rows);
-            const char *g = part.grad + first * gr * size, *q = part.q + first * qr * size;
-            char *to_q = job->to_q + (number * job->queries + first) * width * size;
-            if (size == 4) mean_rows_float(job, &part, first, rows, means);
-            else mean_rows_double(job, &part, first, rows, means);
-            if (most == 0) memset(to_q, 0, (size_t)(rows * width * size));
-            for (npy_intp key = 0; key < most; key += TT_KEYS) {
-                attention_tile tile = {first, rows, key, least(most - key, TT_KEYS)};
-                npy_intp count = tile.count;
-                const char *k = part.k + key * kr * size, *v = part.v + key * vr * size;
-                score(job, &part, &tile, weights);
-                if (size == 4) weigh_rows_float(job, &part, &tile, weights);
-                else weigh_rows_double(job, &part, &tile, weights);
-                multiply_tile(job, count, out, rows, weights, 1, TT_KEYS, g, gr, gc, all_v + key * out * size, out, 1);
-                multiply_tile(job, rows, count, out, g, gr, gc, v, vc, vr, slopes, TT_KEYS, 0);
-                if (size == 4) harden_rows_float(job, &tile, weights, slopes, means);
-                else harden_rows_double(job, &tile, weights, slopes, means);
-                multiply_tile(job, rows, width, count, slopes, TT_KEYS, 1, k, kr, kc, to_q, width, key > 0);
-                multiply_tile(job, count, width, rows, slopes, 1, TT_KEYS, q, qr, qc, all_k + key * width * size, width, 1);
-            }
-        }
-    }
-    free(weights);
+    if (part->mask == NULL) return NULL;
+    return part->mask + query * PyArray_STRIDE(job->mask, (int)job->ndim) + key * PyArray_STRIDE(job->mask, (int)job->ndim + 1);
 }
 
-/* Queries of a block, for as many parts at least: by sizes alone, so that threads change no bits. */
-static npy_intp block_of(const attention *job, npy_intp parts)
+/* exp(x) of distances from the greatest score: x <= 0, and what float32 has no normal number for is 0.  So 2^n needs no halves. */
+TT_INLINE float weight_f32(float x)
 {
-    npy_intp high = job->causal ? TT_FEW_QUERIES : TT_QUERIES;
-    while (high > TT_FEW_QUERIES && (high / 2 >= job->queries || job->number * ((job->queries + high - 1) / high) < parts)) high /= 2;
+    float rounded = x * 0x1.715476p0f + (TT_ROUNDER_F + 127.0f);
+    float r = x * 0x1.715476p0f - (rounded - (TT_ROUNDER_F + 127.0f));
+    float p = 0x1.470b4ap-13f; /* (2^r - 1) / r */
+    p = p * r + 0x1.5f7276p-10f;
+    p = p * r + 0x1.3b270ep-7f;
+    p = p * r + 0x1.c6ae72p-5f;
+    p = p * r + 0x1.ebfbe2p-3f;
+    p = p * r + 0x1.62e432p-1f;
+    p = (p * r + 1.0f) * tt_from_bits_f(tt_bits_f(rounded) << 23);
+    return x < -87.0f ? 0.0f : p;
+}
+
+TT_INLINE double weight_f64(double x) { return tt_exp(x); }
+TT_INLINE float logarithm_f32(float x) { return tt_log_f(x); }
+TT_INLINE double logarithm_f64(double x) { return tt_log(x); }
+
+#if 0 /* for the build, as in products.c */
+#include "attention.inc"
+#include "attention_rows.inc"
+#endif
+#undef TT_SOURCE
+#undef TT_CODE_OF
+#define TT_SOURCE "attention.inc"
+#include "instances.h"
+
+/* Queries of a block, from `least` to `most`, for as many parts: by sizes alone, so that threads change no bits. */
+static npy_intp block_of(const attention *job, npy_intp least, npy_intp most, npy_intp parts)
+{
+    npy_intp high = most;
+    while (high > least && (high / 2 >= job->queries || job->number * ((job->queries + high - 1) / high) < parts)) high /= 2;
     return high;
 }
 
@@ -222,10 +154,11 @@ static PyObject *_attention(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (result != NULL && totals != NULL) {
         if (PyArray_SIZE(totals)) {
             job.result = PyArray_DATA(result), job.totals = PyArray_DATA(totals);
-            job.high = block_of(&job, 8);
+            job.high = block_of(&job, TT_BLOCK, 4 * TT_BLOCK, 32);
+            if (job.high == TT_BLOCK) job.high = block_of(&job, TT_QUERIES, TT_BLOCK, 8);
             npy_intp blocks = (job.queries + job.high - 1) / job.high, cost = job.high * job.keys * (job.width + job.out + 16);
             TT_BEGIN_WORK(job.number * blocks * cost / 16)
-            tt_parallel_for(0, job.number * blocks, 1 + 200000 / (cost + 1), attend, &job);
+            tt_parallel_for(0, job.number * blocks, 1 + 200000 / (cost + 1), job.dtype == TT_F32 ? attend_f32 : attend_f64, &job);
             TT_END_WORK
         }
         found = job.failed ? PyErr_NoMemory() : PyTuple_Pack(2, result, totals);
@@ -233,6 +166,40 @@ static PyObject *_attention(PyObject *module, PyObject *const *args, Py_ssize_t 
     Py_XDECREF(result);
     Py_XDECREF(totals);
     return found;
+}
+
+/* Each block of queries has a share in the gradients of keys and values.  A large batch has one block for each of its elements,
+ * whose share is the gradient; else the shares are added in the order of the blocks. */
+static void run_backward(attention *job)
+{
+    npy_intp all = TT_QUERIES;
+    while (all < job->queries) all *= 2;
+    job->high = block_of(job, TT_QUERIES, all, 8);
+    npy_intp blocks = (job->queries + job->high - 1) / job->high, size = job->size * job->number * job->keys;
+    npy_intp cost = least(job->high, job->queries) * job->keys * (3 * job->width + 2 * job->out + 32);
+    char *shares = NULL;
+    job->shares_k = job->to_k, job->shares_v = job->to_v;
+    if (blocks == 0) {
+        memset(job->to_k, 0, (size_t)(size * job->width));
+        memset(job->to_v, 0, (size_t)(size * job->out));
+        return;
+    }
+    if (blocks > 1) {
+        shares = malloc((size_t)(size * blocks * (job->width + job->out)) + 1);
+        if (shares == NULL) {
+            job->failed = 1;
+            return;
+        }
+        job->shares_k = shares, job->shares_v = shares + size * blocks * job->width;
+    }
+    TT_BEGIN_WORK(job->number * blocks * cost / 16)
+    tt_parallel_for(0, job->number * blocks, 1 + 200000 / (cost + 1), job->dtype == TT_F32 ? attend_back_f32 : attend_back_f64, job);
+    if (blocks > 1) {
+        npy_intp added = job->number * blocks * (job->width + job->out);
+        tt_parallel_for(0, job->keys, 1 + 32768 / (added + 1), job->dtype == TT_F32 ? add_blocks_f32 : add_blocks_f64, job);
+    }
+    TT_END_WORK
+    free(shares);
 }
 
 static PyObject *_attention_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -253,12 +220,8 @@ static PyObject *_attention_backward(PyObject *module, PyObject *const *args, Py
                             tt_empty_of(ndim, PyArray_DIMS(job.v), job.v)};
     PyObject *result = NULL;
     if (to[0] != NULL && to[1] != NULL && to[2] != NULL) {
-        job.high = block_of(&job, 1);
         job.to_q = PyArray_DATA(to[0]), job.to_k = PyArray_DATA(to[1]), job.to_v = PyArray_DATA(to[2]);
-        npy_intp cost = job.queries * job.keys * (3 * job.width + 2 * job.out + 32);
-        TT_BEGIN_WORK(job.number * cost / 16)
-        tt_parallel_for(0, job.number, 1 + 200000 / (cost + 1), attend_back, &job);
-        TT_END_WORK
+        run_backward(&job);
         result = job.failed ? PyErr_NoMemory() : PyTuple_Pack(3, to[0], to[1], to[2]);
     }
     for (int i = 0; i < 3; i++) Py_XDECREF(to[i]);

@@ -70,6 +70,8 @@ typedef struct {
 typedef struct {
     int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
     tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of channels with one filter */
+    tt_body pointwise;                    /* of pieces of places, with few filters of one element */
+    npy_intp piece;                       /* places of one */
     tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
     tt_body pack_grad, weights_of_many;  /* the same for many filters */
     tt_body single_weights;              /* the same for channels with one filter */

@@ -176,6 +176,13 @@ static void join_rows(const tt_convolution *job, tt_phase *phase)
     }
 }
 
+/* Whether each result is a product of a filter and the channels at its own place of the input. */
+static bool is_pointwise(const tt_convolution *job, const tt_phase *phases, npy_intp count)
+{
+    if (!job->direct || count != 1 || phases[0].k != job->c || job->c == 0) return false;
+    return volume(phases[0].out) == job->plane && job->channel_size == job->plane && phases[0].first == 0 && phases[0].offset[0] == 0;
+}
+
 /* Computes all phases for all images; false without memory.  Runs without the GIL. */
 static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, tt_phase *phases, npy_intp count,
                          npy_intp images, const char *input, char *result, npy_intp size)
@@ -191,7 +198,8 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
     }
     job->own_planes = job->single && job->c == 1;
     job->direct = job->direct && !job->single;
-    for (npy_intp i = 0; i < count; i++) {
+    bool pointwise = job->m <= 2 * code->rows && is_pointwise(job, phases, count);
+    for (npy_intp i = 0; i < count && !pointwise; i++) {
         tt_phase *phase = job->phase = &phases[i];
         npy_intp packed = (job->single ? channels : panels * code->rows) * phase->k;
         phase->in_order = 1;
@@ -217,6 +225,12 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
         if (job->single) {
             npy_intp cost = places * (phases[0].k + 4) + job->planes * job->plane;
             tt_parallel_for(0, job->images * job->groups, 1 + 100000 / cost, code->single, job);
+            continue;
+        }
+        if (pointwise) {
+            job->phase = &phases[0];
+            npy_intp pieces = (job->plane + code->piece - 1) / code->piece, cost = job->m * (job->c + 1) * code->piece;
+            tt_parallel_for(0, job->images * job->groups * pieces, 1 + 300000 / cost, code->pointwise, job);
             continue;
         }
         for (npy_intp i = 0; i < count; i++) {

@@ -166,10 +166,10 @@ def test_no_keys_and_special_values() -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("length", [100, 300])
-def test_threads_do_not_change_results(length: int, causal: bool) -> None:
+@pytest.mark.parametrize(("batch", "length"), [(4, 100), (4, 300), (1, 700)])
+def test_threads_do_not_change_results(batch: int, length: int, causal: bool) -> None:
     threads = load("threads")
-    q = np.random.default_rng(0).standard_normal((4, length, 32)).astype(np.float32)
+    q = np.random.default_rng(0).standard_normal((batch, length, 32)).astype(np.float32)
     before, found = threads.get_num_threads(), []
     try:
         for count in (1, 3):
@@ -180,6 +180,36 @@ def test_threads_do_not_change_results(length: int, causal: bool) -> None:
         threads.set_num_threads(before)
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("number", [1, 9])
+def test_gradients_of_long_sequences(number: int, causal: bool) -> None:
+    q, k, v, g = np.random.default_rng(0).standard_normal((4, number, 530, 24)).astype(np.float32)
+    expected = reference(q, k, v, None, causal, 0.3, g)
+    result = NATIVE._attention(q, k, v, None, causal, 0.3)
+    found = *result, *NATIVE._attention_backward(g, q, k, v, None, *result, causal, 0.3)
+    for one, other in zip(found, expected, strict=True):
+        close(one, other, np.float32)
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.7])
+def test_scales_that_are_not_positive(scale: float) -> None:
+    q, k, v, g = np.random.default_rng(0).standard_normal((4, 2, 21, 5)).astype(np.float32)
+    expected = reference(q, k, v, None, True, scale, g)
+    result = NATIVE._attention(q, k, v, None, True, scale)
+    found = *result, *NATIVE._attention_backward(g, q, k, v, None, *result, True, scale)
+    for one, other in zip(found, expected, strict=True):
+        close(one, other, np.float32)
+
+
+def test_gradients_without_queries_are_zeros() -> None:
+    q, k = np.ones((1, 0, 4), np.float32), np.ones((1, 3, 4), np.float32)
+    found = NATIVE._attention_backward(
+        q, q, k, k, None, *NATIVE._attention(q, k, k, None, False, 1.0), False, 1.0
+    )
+    assert [t.shape for t in found] == [(1, 0, 4), (1, 3, 4), (1, 3, 4)]
+    assert not any(t.any() for t in found)
 
 
 def test_what_does_not_fit_is_refused() -> None:

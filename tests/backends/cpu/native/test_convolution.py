@@ -167,6 +167,37 @@ def test_transposes_add_the_bias(size: int) -> None:
         np.testing.assert_allclose(found, plain + bias.reshape(-1, 1, 1), rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize(
+    ("channels", "filters", "size"), [(5, 2, (7, 9)), (40, 3, (40, 53)), (70, 8, (3, 11)), (1, 2, (5, 5))]
+)
+def test_filters_of_one_element(channels: int, filters: int, size: Any, groups: int, dtype: Any) -> None:
+    x, w, bias = (
+        numbers(0, 2, groups * channels, *size),
+        numbers(1, groups * filters, channels, 1, 1),
+        numbers(2, groups * filters),
+    )
+    x, w, bias = (t.astype(dtype) for t in (x, w, bias))
+    parts = (
+        x.reshape(2, groups, channels, -1).astype(np.float64),
+        w.reshape(groups, filters, channels).astype(np.float64),
+    )
+    expected = np.einsum("bgcp,gfc->bgfp", *parts).reshape(2, groups * filters, *size)
+    close(NATIVE.conv2d(x, w, None, 1, 0, 1, groups), expected, dtype, channels)
+    found = NATIVE.conv2d(x, w, bias, 1, 0, 1, groups)
+    close(found, expected + bias[:, None, None], dtype, channels)
+    turned = np.ascontiguousarray(
+        w.reshape(groups, filters, channels).swapaxes(1, 2).reshape(-1, filters, 1, 1)
+    )
+    close(
+        NATIVE.conv_transpose2d(x, turned, bias, 1, 0, 0, groups, 1),
+        expected + bias[:, None, None],
+        dtype,
+        channels,
+    )
+
+
 def test_strides_of_any_kind() -> None:
     x, w = numbers(0, 6, 3, 9, 8), numbers(1, 3, 3, 4, 2)
     expected = reference(
