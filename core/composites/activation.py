@@ -133,8 +133,7 @@ def glu(self: Any, dim: int) -> Any:
 def prelu(self: Any, weight: Any) -> Any:
     check_shapes("prelu", self, weight)
     shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
-    # Both gradients use one comparison here, where those of _prelu_kernel would each make their own.
-    return ops.where(ops.gt(self, 0), self, ops.mul(self, ops.reshape(weight, shape)))
+    return ops._prelu_kernel(self, ops.reshape(weight, shape))
 
 
 @composite("_prelu_kernel")
