@@ -55,6 +55,10 @@ def check_alpha(alpha: float) -> None:
 @composite("hardtanh")
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
     check_limits(min_val, max_val)
+    if self.dtype.kind == "unsigned":
+        min_val, max_val = (int(limit) if math.isfinite(limit) else limit for limit in (min_val, max_val))
+        if min_val < 0 or max_val < 0:
+            raise ValueRangeError("hardtanh(): cannot do hardtanh on an unsigned type with negative limits")
     return ops.minimum(ops.maximum(self, number(min_val, self)), number(max_val, self))
 
 
