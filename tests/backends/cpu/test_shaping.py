@@ -201,7 +201,10 @@ def test_resize_in_a_memory_format(same):
         assert x.stride() == (12, 1, 6, 3)
         assert x[0, 0, 0].tolist() == [0, 3]
     x = tt.arange(24).resize_(2, 3, 2, 2, memory_format=tt.channels_last)
-    same(x.resize_(1, 3, 2, 2, memory_format=tt.channels_last).flatten(), [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11])
+    same(
+        x.resize_(1, 3, 2, 2, memory_format=tt.channels_last).flatten(),
+        [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11],
+    )
     same(tt.arange(4).resize_(2, 2, memory_format=tt.contiguous_format), [[0, 1], [2, 3]])
     with pytest.raises(RuntimeError, match="rank 4"):
         tt.arange(4).resize_(2, 2, memory_format=tt.channels_last)
