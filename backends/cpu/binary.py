@@ -85,6 +85,17 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return np.add(self, np.multiply(tensor1, tensor2))
 
 
+@cpu.kernel("addcdiv", dtypes="floating", same_dtype=True)  # the composite refuses to divide integers
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    if isinstance(value, complex):
+        raise errors.DtypeError(f"addcdiv(): the value {value} cannot be converted to {self.dtype}")
+    quotient = np.divide(tensor1, tensor2)
+    if value != 1:
+        factor = wrapped(value, self)
+        quotient = np.multiply(quotient, factor if isinstance(factor, np.ndarray) else self.dtype.type(value))
+    return np.add(self, quotient)
+
+
 @cpu.kernel("lerp", dtypes="floating_complex")
 @cpu.kernel("lerp.Scalar", dtypes="floating_complex")
 def lerp(self: Any, end: Any, weight: Any) -> Any:

@@ -117,6 +117,23 @@ def resize(self: Array, size: Sequence[int]) -> Array:
     return new.reshape(shape)
 
 
+@cpu.kernel("resize")
+def resize_in_format(self: Array, size: Sequence[int], memory_format: Any) -> Array:
+    name = str(memory_format).rpartition(".")[2]
+    order = ORDERS.get(name)
+    if order is None:
+        if name == "preserve_format":
+            raise errors.UnsupportedError("resize_(): unsupported memory format preserve_format")
+        return resize(self, size)
+    if len(size) != len(order):
+        raise errors.ShapeError(f"required rank {len(order)} tensor to use {name} format, got {len(size)}")
+    # The memory keeps its elements in their order, so one that has the format already is taken as it lies.
+    if self.ndim == len(order) and not self.flags.c_contiguous:
+        self = self.transpose(order)
+    inverse = [order.index(d) for d in range(len(order))]
+    return resize(self, [size[d] for d in order]).transpose(inverse)
+
+
 # --- like another tensor ---------------------------------------------------------------------------------------
 
 

@@ -55,6 +55,10 @@ def check_alpha(alpha: float) -> None:
 @composite("hardtanh")
 def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
     check_limits(min_val, max_val)
+    if self.dtype.kind == "unsigned":
+        min_val, max_val = (int(limit) if math.isfinite(limit) else limit for limit in (min_val, max_val))
+        if min_val < 0 or max_val < 0:
+            raise ValueRangeError("hardtanh(): cannot do hardtanh on an unsigned type with negative limits")
     return ops.minimum(ops.maximum(self, number(min_val, self)), number(max_val, self))
 
 
@@ -133,8 +137,7 @@ def glu(self: Any, dim: int) -> Any:
 def prelu(self: Any, weight: Any) -> Any:
     check_shapes("prelu", self, weight)
     shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
-    # Both gradients use one comparison here, where those of _prelu_kernel would each make their own.
-    return ops.where(ops.gt(self, 0), self, ops.mul(self, ops.reshape(weight, shape)))
+    return ops._prelu_kernel(self, ops.reshape(weight, shape))
 
 
 @composite("_prelu_kernel")

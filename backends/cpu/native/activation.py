@@ -55,6 +55,9 @@ if NATIVE is not None:
         for _op, _rest in _table.items():
             both_forms(cpu, _op, getattr(NATIVE, _op), (_first, *_rest))
 
+    both_forms(cpu, "_prelu_kernel", NATIVE.prelu, ("self", "weight"))
+    both_forms(cpu, "_prelu_backward", NATIVE.prelu_backward, ("grad_output", "self", "weight"))
+
     @cpu.kernel("prelu", dtypes=FLOATING, native=True)
     def prelu(self: Any, weight: Any) -> Any:
         channels = self.shape[1] if self.ndim > 1 else 1

@@ -50,12 +50,17 @@ SINGLE: Final = ("float16", "bfloat16", "float32")
 
 
 def both_forms(
-    table: KernelTable, op: str, function: Any, takes: tuple[str, ...], dtypes: tuple[str, ...] = FLOATING
+    table: KernelTable,
+    op: str,
+    function: Any,
+    takes: tuple[str, ...],
+    dtypes: tuple[str, ...] = FLOATING,
+    **options: Any,
 ) -> None:
     """Add a function that returns a new array, or writes into one more argument."""
     half: Any = "native" if op in COMPARED else "same"
-    table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True)
-    table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True, form="out")
+    table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True, **options)
+    table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True, form="out", **options)
 
 
 if NATIVE is not None:
@@ -67,6 +72,8 @@ if NATIVE is not None:
         both_forms(cpu, _op, getattr(NATIVE, f"{_op}_integers"), ("self", "other"), ("int32", "int64"))
     for _function, (_op, _takes) in OTHERS.items():
         both_forms(cpu, _op, getattr(NATIVE, _function), _takes)
+    of_three = ("self", "tensor1", "tensor2", "value")
+    both_forms(cpu, "addcdiv", NATIVE.addcdiv, of_three, same_dtype=True)  # the composite refuses integers
     both_forms(cpu, "lerp", NATIVE.lerp, ("self", "end", "weight"))
     both_forms(cpu, "clamp", NATIVE.clamp_integers, ("self", "min", "max"), ("int32", "int64"))
     both_forms(

@@ -62,6 +62,9 @@ class Kernel:
     available : callable or None
         Tells why the kernel cannot serve here, for instance because a library is not installed, or None if it can.
         Asked when a call is resolved; the answer is what `explain` shows of a kernel that is passed over.
+    same_dtype : bool
+        The kernel serves only calls whose tensors all have its dtype already: for operators whose composite looks at
+        the dtypes that the arguments have before they are promoted.
     by : str
         What computes, in a word, where it is not the kernel's own code: the name of a library.  `explain` shows it.
     """
@@ -79,6 +82,7 @@ class Kernel:
     tensors: bool = False
     available: Callable[[], str | None] | None = None
     by: str = ""
+    same_dtype: bool = False
 
 
 @cache
@@ -163,6 +167,7 @@ class KernelTable:
         tensors: bool = False,
         available: Callable[[], str | None] | None = None,
         by: str = "",
+        same_dtype: bool = False,
     ) -> Callable[[Function], Function]:
         """Add a kernel; without a function, return a decorator that adds it.
 
@@ -187,6 +192,7 @@ class KernelTable:
                     tensors,
                     available,
                     by,
+                    same_dtype,
                 )
             )
             return function

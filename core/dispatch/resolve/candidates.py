@@ -55,6 +55,9 @@ def eligible_kernels(
             what = kernel.by or "it"
             resolution.note("kernel", registration, False, f"{what} is not available: {lacking}")
             continue
+        if kernel.same_dtype and not dtypes.homogeneous:
+            resolution.note("kernel", registration, False, "serves only tensors of one dtype")
+            continue
         native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
         native = native or (kernel.half == "same" and dtypes.homogeneous)
         if compute is complex32:  # which kernels serve themselves only where they name it

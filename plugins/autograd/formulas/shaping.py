@@ -126,6 +126,32 @@ def unfold_self(g: Any, self_shape: Sequence[int], dimension: int, size: int, st
 d.of("diagonal", self=diagonal_self)
 d.of("unfold", self=unfold_self)
 d.of("diag_embed", self=lambda g, offset, dim1, dim2: ops.diagonal(g, offset, dim1, dim2))
+# For each mode, which of n elements is read where `at` counts from the first of them.
+PADDED_PLACES = {
+    "reflect": lambda at, n: n - 1 - ops.abs(n - 1 - ops.abs(at)),
+    "replicate": lambda at, n: ops.clamp(at, 0, n - 1),
+    "circular": lambda at, n: ops.remainder(at, n),
+}
+
+
+def pad_places_self(g: Any, self_shape: Sequence[int], pad: Sequence[int], mode: str) -> Any:
+    """Add the elements up where they came from, dimension by dimension."""
+    for i in range(len(pad) // 2):
+        before, after, dim = pad[2 * i], pad[2 * i + 1], len(self_shape) - 1 - i
+        if not before and not after:
+            continue
+        size = self_shape[dim]
+        at = PADDED_PLACES[mode](ops.arange.start(-before, size + after, device=g.device), size)
+        if g.dtype.is_floating_point:
+            ones = ops.ones((1, size + before + after), dtype=to_dtype("float64"), device=g.device)
+            g = ops._spread_taps(g, ops.unsqueeze(at, 0), ones, dim, size)
+        else:
+            shape = (*g.shape[:dim], size, *g.shape[dim + 1 :])
+            g = ops.index_add(ops.new_zeros(g, shape), dim, at, g)
+    return g
+
+
+d.of("_pad_places", self=pad_places_self)
 d.of("constant_pad_nd", self=lambda g, pad: ops.constant_pad_nd(g, [-count for count in pad], 0))
 
 # --- one part replaced: nothing of self is left there, and src is nowhere else --------------------------------------

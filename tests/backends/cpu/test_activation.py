@@ -172,3 +172,26 @@ def test_relu_keeps_the_sign_of_a_zero(dtype):
     found = tt.relu(tt.tensor([-0.0, 0.0, -1.0, math.nan] * 9, dtype=dtype)).float().tolist()
     assert [math.copysign(1, x) for x in found[:3]] == [-1, 1, 1] and math.isnan(found[3])
     assert str(found) == str(found[:4] * 9)
+
+
+def test_hardtanh_of_an_unsigned_type_refuses_negative_limits():
+    x, y = (m.tensor([0, 1, 200], dtype=m.uint8) for m in (tt, torch))
+    for limits in ((-1, 1), (-2, -1), (-1.5, 3)):
+        for m, values in ((tt, x), (torch, y)):
+            with pytest.raises(RuntimeError, match="unsigned type with negative limits"):
+                m.nn.functional.hardtanh(values, *limits)
+    for limits in ((-0.5, 3), (0, 2)):
+        assert F.hardtanh(x, *limits).tolist() == torch.nn.functional.hardtanh(y, *limits).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("weights", [1, 3])
+def test_gradients_of_prelu_with_nan_and_zeros(dtype, weights):
+    found = []
+    for m in (tt, torch):
+        x = m.tensor([NUMBERS] * 3, dtype=m.float64).reshape(5, 3, 3).to(getattr(m, dtype)).requires_grad_()
+        weight = m.full((weights,), 0.25, dtype=getattr(m, dtype)).requires_grad_()
+        result = m.nn.functional.prelu(x, weight)
+        (grad,) = m.autograd.grad(result, [x], m.full_like(result, 3.0))
+        found.append([result.detach().double().tolist(), grad.double().tolist()])
+    assert str(found[0]) == str(found[1])

@@ -258,8 +258,15 @@ def test_scaled_products_and_quotients(both_ways: None) -> None:
     same(tt.addcmul(ones, tt.tensor([2, 3]), tt.tensor([4, 5]), value=-1), [-7, -14])
     same(tt.addcmul(ones, ones, ones, value=0.5), [1, 1])  # the value is an integer, too
     same(tt.addcdiv(tt.tensor([1.0]), tt.tensor([3.0]), tt.tensor([0.0])), [INF])
-    with pytest.raises(RuntimeError, match="integers"):
-        tt.addcdiv(tt.ones(2), ones, ones)
+    for wide in (tt.ones(2), tt.ones(2, dtype=tt.float64), tt.ones(2, dtype=tt.bfloat16)):
+        for call in (tt.addcdiv, tt.Tensor.addcdiv_):
+            call(wide, wide, wide)  # the kernel of floats serves these
+            with pytest.raises(RuntimeError, match="integers"):
+                call(wide, ones, ones)
+    same(tt.addcdiv(tt.ones(2), tt.tensor([6, 3]), tt.tensor(2.0)), [4, 2.5])
+    same(tt.addcdiv(ones, tt.tensor([6.0]), ones, value=0.5), [4, 4])
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        tt.addcdiv(tt.ones(2), tt.ones(2), tt.ones(2), value=1j)
     with pytest.raises(RuntimeError, match="cannot be converted"):
         tt.addcmul(tt.ones(2), tt.ones(2), tt.ones(2), value=1j)
     # Half precision is rounded once.

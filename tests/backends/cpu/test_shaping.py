@@ -195,6 +195,23 @@ def test_the_sign_of_a_view_is_its_memory():
     assert x.t()[1:].as_strided((6,), (1,), 0).tolist() == x.flatten().tolist()
 
 
+def test_resize_in_a_memory_format(same):
+    for count in (24, 8):
+        x = tt.arange(count).resize_(2, 3, 2, 2, memory_format=tt.channels_last)
+        assert x.stride() == (12, 1, 6, 3)
+        assert x[0, 0, 0].tolist() == [0, 3]
+    x = tt.arange(24).resize_(2, 3, 2, 2, memory_format=tt.channels_last)
+    same(
+        x.resize_(1, 3, 2, 2, memory_format=tt.channels_last).flatten(),
+        [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11],
+    )
+    same(tt.arange(4).resize_(2, 2, memory_format=tt.contiguous_format), [[0, 1], [2, 3]])
+    with pytest.raises(RuntimeError, match="rank 4"):
+        tt.arange(4).resize_(2, 2, memory_format=tt.channels_last)
+    with pytest.raises(RuntimeError, match="preserve_format"):
+        tt.arange(4).resize_(2, 2, memory_format=tt.preserve_format)
+
+
 def test_resize(same):
     same(lambda m, x: x.resize_(3, 2), torch.arange(6.0))
     same(lambda m, x: x.resize_(2, 2), torch.arange(6.0))

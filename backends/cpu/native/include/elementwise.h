@@ -198,9 +198,13 @@ static void tt_run_part(int64_t begin, int64_t end, void *context)
 /* Fills a block with one element. */
 static void tt_repeat(char *block, const char *element, npy_intp count, npy_intp size)
 {
+    uint32_t one;
     switch (size) {
     case 1: memset(block, *(const uint8_t *)element, (size_t)count); break;
-    case 4: for (npy_intp i = 0; i < count; i++) ((uint32_t *)block)[i] = *(const uint32_t *)element; break;
+    case 4:
+        memcpy(&one, element, sizeof one); /* read once: the block might be the element, for all that compilers see */
+        for (npy_intp i = 0; i < count; i++) ((uint32_t *)block)[i] = one;
+        break;
     default: for (npy_intp i = 0; i < count; i++) memcpy(block + i * size, element, (size_t)size);
     }
 }

@@ -8,6 +8,8 @@
 
 typedef enum { PAD_VALUE, PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR } padding_mode;
 
+enum { PADDING_KNOWN = 64 };
+
 /* A row holds the elements of the last dimension that grows or shrinks, and of those behind it. */
 typedef struct {
     const char *in;
@@ -20,6 +22,8 @@ typedef struct {
     npy_intp before[NPY_MAXDIMS];
     int element;                 /* bytes of an element, up to 8, whose bits are the value's; 0 for zeros */
     uint64_t bits;
+    bool known; /* the places in a row outside of the input are in `from` */
+    npy_intp from[PADDING_KNOWN]; /* bytes from the beginning of the input's row to where they are read */
 } padding;
 
 /* The element that place `at`, counted from the first one, takes its value from; negative without one. */
@@ -80,9 +84,17 @@ TT_INLINE void padding_copy_item(char *out, const char *in, size_t item)
     else memcpy(out, in, item);
 }
 
-/* Places [begin, end) of a row, all of them outside of the input. */
-TT_INLINE void padding_outside(const padding *p, char *out, const char *row, npy_intp begin, npy_intp end)
+/* Places [begin, end) of a row, all of them outside of the input; of the places outside, `at` is the number of the first. */
+TT_INLINE void padding_outside(const padding *p, char *out, const char *row, npy_intp begin, npy_intp end, npy_intp at)
 {
+    if (p->known) {
+        const npy_intp *from = p->from + at - begin;
+        if (p->item == 4)
+            for (npy_intp i = begin; i < end; i++) memcpy(out + i * 4, row + from[i], 4);
+        else
+            for (npy_intp i = begin; i < end; i++) padding_copy_item(out + (size_t)i * p->item, row + from[i], p->item);
+        return;
+    }
     npy_intp size = p->sizes[p->outer], before = p->before[p->outer];
     if (p->mode == PAD_VALUE) {
         if (end > begin) padding_fill(p, out + (size_t)begin * p->item, (size_t)(end - begin) * p->item);
@@ -123,9 +135,9 @@ static void padding_rows(int64_t begin, int64_t end, void *context)
             padding_fill(p, out, (size_t)length * p->item);
         } else {
             const char *in = p->in + (size_t)source * (size_t)size * p->item;
-            padding_outside(p, out, in, 0, first);
+            padding_outside(p, out, in, 0, first, 0);
             padding_copy(out + (size_t)first * p->item, in + (size_t)(first - before) * p->item, (size_t)(last - first) * p->item);
-            padding_outside(p, out, in, last, length);
+            padding_outside(p, out, in, last, length, first);
         }
         if (++inner < rows) continue;
         inner = 0;
@@ -182,12 +194,26 @@ static bool padding_mode_of(PyObject *name, padding_mode *mode)
     return false;
 }
 
+/* Works out once what all rows read outside of the input. */
+static void padding_know(padding *p)
+{
+    npy_intp size = p->sizes[p->outer], before = p->before[p->outer], length = p->grown[p->outer], count = 0;
+    p->known = p->mode != PAD_VALUE;
+    for (npy_intp i = 0; i < length && p->known; i++) {
+        if (i == before && size > 0) i += size - 1; /* what is copied */
+        else if (i - before >= 0 && i - before < size) continue;
+        else if (count == PADDING_KNOWN) p->known = false;
+        else p->from[count++] = padding_source(p->mode, i - before, size) * (npy_intp)p->item;
+    }
+}
+
 static PyObject *padded(padding *p, PyArrayObject *self, const npy_intp *shape)
 {
     PyArrayObject *held = tt_contiguous(self), *out = held == NULL ? NULL : tt_empty_of(PyArray_NDIM(self), shape, self);
     if (out != NULL && PyArray_SIZE(out) > 0) {
         p->in = PyArray_BYTES(held);
         p->out = PyArray_BYTES(out);
+        padding_know(p);
         npy_intp rows = 1, length = PyArray_SIZE(out);
         for (int d = 0; d < p->outer; d++) rows *= p->grown[d];
         TT_BEGIN_WORK(length)

@@ -17,6 +17,7 @@ enum {
     REDUCE_ROWS = 64,    /* rows that `columns` gets at once */
     REDUCE_WIDTH = 512,  /* accumulators side by side */
     REDUCE_BUFFER = 4096,
+    REDUCE_SHORT = 2048, /* elements of lines that are converted together */
     REDUCE_NARROW = 16,
     REDUCE_PARTS = 16,
     REDUCE_ACC = 24 /* the largest accumulator in bytes */
@@ -275,6 +276,18 @@ static void reduce_store(const reduce_plan *p, const char *acc, npy_intp out, np
     }
 }
 
+/* Accumulates short lines of half precision; those that lie one after the other are converted together. */
+static void reduce_short_halves(const reduce_plan *p, const char *data, npy_intp step, int64_t count, char *acc)
+{
+    float buffer[REDUCE_SHORT];
+    int64_t line = p->line, most = line > 0 && step == 2 * line ? REDUCE_SHORT / line : 1;
+    for (int64_t first = 0; first < count; first += most) {
+        int64_t now = count - first < most ? count - first : most;
+        rows_read_f32(p->type, data + first * step, 2, now * line, buffer);
+        for (int64_t i = 0; i < now; i++) p->how->row(acc + (size_t)(first + i) * p->how->acc, buffer + i * line, line, 0);
+    }
+}
+
 static void reduce_some(int64_t begin, int64_t end, void *context)
 {
     const reduce_plan *p = context;
@@ -285,6 +298,9 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
         npy_intp in_step = p->kept ? p->keep[p->kept - 1].in : 0, out_step = p->kept ? p->keep[p->kept - 1].out : 0;
         /* Lines of one piece that need no buffer go the short way. */
         int plain = p->units == 1 && p->reduced == 1 && rows_is_native(p->type) && p->drop[0].in == tt_sizes[p->type];
+        int halves = p->units == 1 && p->reduced == 1 && tt_is_half(p->type) && p->drop[0].in == 2 && p->line <= REDUCE_SHORT;
+        /* Several lines of each of several results: in the order of memory. */
+        int across = p->pieces == 1 && p->reduced > 1 && reduce_magnitude(in_step) < reduce_magnitude(p->drop[p->reduced - 2].in);
         for (int64_t task = begin; task < end;) {
             npy_intp out = 0;
             int64_t at = task % inner, now = inner - at < end - task ? inner - at : end - task;
@@ -293,9 +309,12 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
             p->how->start(acc, now);
             if (plain)
                 for (int64_t i = 0; i < now; i++) p->how->row(acc + (size_t)i * p->how->acc, data + i * in_step, p->line, 0);
+            else if (halves)
+                reduce_short_halves(p, data, in_step, now, acc);
             else
-                for (int64_t i = 0; i < now; i++)
-                    reduce_lines(p, data + i * in_step, 0, p->units, acc + (size_t)i * p->how->acc);
+                for (int64_t unit = 0; unit < p->units; unit = across ? unit + 1 : p->units)
+                    for (int64_t i = 0; i < now; i++)
+                        reduce_lines(p, data + i * in_step, unit, across ? unit + 1 : p->units, acc + (size_t)i * p->how->acc);
             reduce_store(p, acc, out, out_step, now);
             task += now;
         }

@@ -14,6 +14,7 @@ ACTIVATION(hardshrink, 1, 1, TT_GRAIN_CHEAP, a, N(0))
 ACTIVATION(softshrink, 1, 1, TT_GRAIN_CHEAP, a, N(0))
 ACTIVATION(threshold_backward, 2, 1, TT_GRAIN_CHEAP, a, b, N(0))
 ACTIVATION(prelu, 2, 0, TT_GRAIN_CHEAP, a, b)
+ACTIVATION(prelu_backward, 3, 0, TT_GRAIN_CHEAP, a, b, c)
 TT_OP(glu, 2, 0, TT_GRAIN_DEAR, a * tt_sigmoid_f(b), a * tt_sigmoid(b))
 ACTIVATION(leaky_relu_backward, 2, 1, TT_GRAIN_CHEAP, a, b, N(0))
 ACTIVATION(hardtanh_backward, 2, 2, TT_GRAIN_CHEAP, a, b, N(0), N(1))
@@ -157,7 +158,7 @@ static PyMethodDef methods[] = {
     ONE(hardshrink, ", lambd"), ONE(elu, ", alpha"), ONE(celu, ", alpha"), ONE(selu, ""), ONE(silu, ""),
     ONE(logsigmoid, ""), ONE(mish, ""), ONE(hardsigmoid, ""), ONE(hardswish, ""), ONE(softplus, ", beta, threshold"),
     ONE(gelu, ", approximate"), ONE(prelu, ", weight"), ONE(glu, ", gate"), GRADIENT(threshold_backward, "self, threshold"),
-    GRADIENT(leaky_relu_backward, "self, negative_slope"), GRADIENT(hardtanh_backward, "self, min_val, max_val"),
+    GRADIENT(prelu_backward, "self, weight"), GRADIENT(leaky_relu_backward, "self, negative_slope"), GRADIENT(hardtanh_backward, "self, min_val, max_val"),
     GRADIENT(shrink_backward, "self, lambd"), GRADIENT(silu_backward, "self"), GRADIENT(mish_backward, "self"),
     GRADIENT(elu_backward, "self, alpha, scale, input_scale"), GRADIENT(sigmoid_backward, "output"),
     GRADIENT(tanh_backward, "output"), GRADIENT(log_sigmoid_backward, "self"), GRADIENT(hardsigmoid_backward, "self"),

@@ -131,6 +131,8 @@ TT_TEST(logical_not, 1, a == 0)
 
 TT_OP(plain_addcmul, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b * c), a + number[0] * (b * c))
 
+TT_OP(plain_addcdiv, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b / c), a + number[0] * (b / c))
+
 TT_OP(plain_lerp, 3, 0, TT_GRAIN_CHEAP, tt_lerp_f(a, b, c), tt_lerp(a, b, c))
 
 /* --- what refuses some numbers ------------------------------------------------------------------------------ */
@@ -163,6 +165,12 @@ static PyObject *call_addcmul(PyObject *module, PyObject *const *args, Py_ssize_
 {
     if (!tt_expect_count("addcmul", count, 4, 5)) return NULL;
     return is_real(args[3]) ? call_plain_addcmul(module, args, count) : tt_call_python_into("tt.backends.cpu.binary", "addcmul", args, 4, count);
+}
+
+static PyObject *call_addcdiv(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("addcdiv", count, 4, 5)) return NULL;
+    return is_real(args[3]) ? call_plain_addcdiv(module, args, count) : tt_call_python_into("tt.backends.cpu.binary", "addcdiv", args, 4, count);
 }
 
 /* lerp(self, end, weight): a weight without dimensions may have another dtype. */
@@ -203,7 +211,7 @@ static PyMethodDef methods[] = {
     INTEGERS(ne), INTEGERS(lt), INTEGERS(le), INTEGERS(gt), INTEGERS(ge), INTEGERS(remainder), INTEGERS(floor_divide),
     TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(clamp_integers, "self, min, max"),
     TT_OP_METHOD(nan_to_num, "self, nan, posinf, neginf"), TT_OP_METHOD(logit, "self, eps"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
-    TT_OP_METHOD(lerp, "self, end, weight"),
+    TT_OP_METHOD(addcdiv, "self, tensor1, tensor2, value"), TT_OP_METHOD(lerp, "self, end, weight"),
     {NULL, NULL, 0, NULL},
 };
 

@@ -144,6 +144,23 @@ def test_infinities():
             np.testing.assert_allclose(lse, [np.inf, np.log(np.e + np.e**2), np.inf, -np.inf], rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["f2", "bfloat16"])
+@pytest.mark.parametrize("line", [0, 1, 7, 50, 500, 2048, 2049])
+def test_short_lines_of_half_precision_are_summed_like_those_of_floats(dtype, line):
+    kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    x = np.random.default_rng(line).standard_normal((70, line + 3)).astype(kind)
+    for rows in (np.ascontiguousarray(x[:, :line]), x[:, :line], x[::3, :line]):
+        wanted = NATIVE.sum(rows.astype("f4"), 1, False).astype(kind)
+        np.testing.assert_array_equal(NATIVE.sum(rows, 1, False), wanted)
+
+
+def test_lines_of_several_results_are_summed_in_the_same_order_wherever_they_lie():
+    x = np.random.default_rng(0).standard_normal((9, 70, 33)).astype("f4")
+    wanted = NATIVE.sum(x, (0, 2), False)
+    np.testing.assert_allclose(wanted, x.astype("f8").sum((0, 2)), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal([NATIVE.sum(x[:, i], (0, 1), False) for i in range(70)], wanted)
+
+
 @pytest.mark.parametrize("shape", [(10**6,), (10**6, 1), (1000, 1000), (250, 4000), (500000, 2)], ids=str)
 def test_sums_lose_no_more_than_sums_in_pairs(shape):
     x = np.full(shape, 0.1, np.float32)

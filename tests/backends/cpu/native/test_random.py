@@ -115,7 +115,7 @@ def test_integers_are_equal(dtype, low, high):
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 10, 24, 25, 1000, 2048, 2049, 5000, 100_003])
+@pytest.mark.parametrize("n", [0, 1, 2, 10, 24, 25, 1000, 2048, 2049, 5000, 8192, 8193, 100_003])
 def test_permutations_are_equal(n):
     for dtype in ("i8", "i4", "i2" if n < 2**15 else "f8"):
         found, wanted = both("randperm", n, generator, np.dtype(dtype), offset=9)
