@@ -50,7 +50,9 @@ def test_a_turn_takes_the_time_of_its_repetitions(runner: Runner) -> None:
     assert runner.turn(False, 3) >= 0.006
 
 
-@pytest.mark.skipif(not hasattr(time, "CLOCK_PROCESS_CPUTIME_ID"), reason="threads' time is not in process_time")
+@pytest.mark.skipif(
+    not hasattr(time, "CLOCK_PROCESS_CPUTIME_ID"), reason="threads' time is not in process_time"
+)
 def test_a_process_rests_when_its_threads_have_stopped_looking_for_work() -> None:
     def look() -> None:
         while time.perf_counter() < end:
