@@ -250,7 +250,8 @@ def _find_rule(name: str) -> ShapeRule:
     if ":" not in name:
         home = family_index(*INDEXED).get(name)
         if home:
-            return module_named(home[0]).rule.rules[name]  # type: ignore[no-any-return]  # a table of a family
+            table: Mapping[str, ShapeRule] = module_named(home[0]).rule.rules
+            return table[name]
         raise UnknownNameError("shape rule", name, rules())
     try:
         return ShapeRule(name, object_named(name))

@@ -135,7 +135,8 @@ def name_caller(cached: KernelCall, error: Exception) -> None:
         ):
             error.args = (f"{name}(): {problem}", *error.args[1:])
             if getattr(error, "op", None) == inner:
-                error.op = name  # type: ignore[attr-defined]  # a field of some classes
+                with_field: Any = error  # of some classes
+                with_field.op = name
 
 
 def method_escaped(cached: KernelCall, error: Exception, args: Sequence[Any]) -> NoReturn:
