@@ -36,8 +36,9 @@ def demo(
         list[str] | None,
         typer.Option(
             "--mask",
-            metavar="NAME",
-            help="Ignore the kernels of an operator, so that its composite serves; a pattern with * is several.",
+            metavar="PATTERN",
+            help="Ignore the kernels of these operators, so that their composites serve: softmax, 'linalg_*'; may be "
+            "given several times.",
             autocompletion=complete_op,
         ),
     ] = None,

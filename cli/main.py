@@ -5,27 +5,33 @@ Exit codes: 0 success; 1 the command ran and found a problem; 2 wrong usage.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from tt.cli import cuda, demo, env, new, ops, output, plugins, port, run
-from tt.cli.options import examples, help_if_alone
+from tt.cli.help import Command, Group, examples, help_if_alone
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
 __all__ = ["build", "main"]
+
+OWN = ("demo", "env", "ops", "plugins", "new", "port", "run", "cuda")
+"""The commands of tt, what a new user wants first."""
 
 WRONG_CALL = 2
 FOUND_PROBLEMS = 1
 USAGE_ERRORS = (ArgumentError, UnknownNameError, UnknownOpError)
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The group of all commands: distinguishes errors of tt from bugs."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of OWN, then those of plugins."""
+        names = list(super().list_commands(ctx))
+        return sorted(names, key=lambda name: OWN.index(name) if name in OWN else len(OWN))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error that tt raises on purpose is printed without its traceback."""
@@ -54,20 +60,21 @@ def root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """A plugin-based tensor framework: its operators, plugins and surroundings."""
+    """Inspect and check tt, a plugin-based tensor framework, and write packages for it.
+
+    Each command explains itself: tt COMMAND --help.
+    """
     help_if_alone(context)
 
 
 def build() -> typer.Typer:
     """Return the command with all its subcommands, including plugins'."""
-    # Boxes around the help are for eyes; a pipe gets plain text.
-    markup: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
     app = typer.Typer(
         name="tt",
         cls=Commands,
         invoke_without_command=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=markup,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(
@@ -79,21 +86,25 @@ def build() -> typer.Typer:
     app.add_typer(cuda.app, name="cuda", short_help="Compile CUDA kernels ahead.")
     app.command(
         "env",
+        cls=Command,
         short_help="Show versions and settings, for a bug report.",
         epilog=examples("tt env", "tt env --json"),
     )(env.env)
     app.command(
         "demo",
+        cls=Command,
         short_help="Train a network to read handwritten digits.",
         epilog=examples("tt demo", "tt demo --seeds 5 --mask softmax"),
     )(demo.demo)
     app.command(
         "port",
+        cls=Command,
         short_help="Swap the imports of PyTorch programs.",
         epilog=examples("tt port model.py", "tt port --write train.py model.py"),
     )(port.port)
     app.command(
         "run",
+        cls=Command,
         short_help="Start a program on several ranks, as torchrun does.",
         context_settings={
             "ignore_unknown_options": True,
@@ -101,11 +112,11 @@ def build() -> typer.Typer:
             "help_option_names": [],
         },
     )(run.run)
-    add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo", "port", "run"})
+    add_plugin_commands(app)
     return app
 
 
-def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
+def add_plugin_commands(app: typer.Typer) -> None:
     """Add the commands from the plugins' hook `tt_commands`; failing ones are reported and left out."""
     if not plugins_of_others():
         return  # tt's own plugins bring no command; the host would import the dispatcher for nothing
@@ -118,11 +129,11 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
         return
     for name, target in brought.items():
         if isinstance(target, TTError):  # several plugins bring it, and none is preferred
-            app.command(name, help=str(target))(refuse(target))
+            app.command(name, cls=Command, help=str(target))(refuse(target))
             continue
         module, _, attribute = target.partition(":")
         try:
-            if name in taken:
+            if name in OWN:
                 raise ValueError("tt has a command of this name")
             command = getattr(import_module(module), attribute)
         except Exception as error:  # a failing plugin must not affect the other commands
@@ -131,7 +142,7 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name)(command)
+            app.command(name, cls=Command)(command)
 
 
 def plugins_of_others() -> bool:

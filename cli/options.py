@@ -6,29 +6,18 @@ from typing import Annotated
 
 import typer
 
-from tt.cli import output
-
 __all__ = [
     "Json",
     "OpName",
     "complete_backend",
+    "complete_check",
+    "complete_dtype",
+    "complete_kind",
     "complete_name",
     "complete_op",
     "complete_plugin",
-    "examples",
-    "help_if_alone",
+    "complete_tag",
 ]
-
-
-def help_if_alone(context: typer.Context) -> None:
-    """Show the help of a group that is called without a command."""
-    if context.invoked_subcommand is None:
-        output.text(context.get_help())
-
-
-def examples(*commands: str) -> str:
-    """Return the end of a command's help, with calls to copy; an empty line keeps each on its own."""
-    return "\n\n".join(["Examples:", *commands])
 
 
 def complete_op(incomplete: str) -> list[str]:
@@ -54,10 +43,38 @@ def complete_plugin(incomplete: str) -> list[str]:
 
 
 def complete_backend(incomplete: str) -> list[str]:
-    """Return the device types whose name begins so."""
-    from tt.core.host import host
+    """Return the backends whose name begins so: devices, and with a slash their layouts, as in cpu/sparse_coo."""
+    from tt.core.reports.coverage import places
 
-    return sorted(name for name in host.names("device") if name.startswith(incomplete))
+    return [name for name in map(str, places()) if name.startswith(incomplete)]
+
+
+def complete_dtype(incomplete: str) -> list[str]:
+    """Return the dtypes whose name begins so."""
+    from tt.core.types.dtype import DTYPES
+
+    return [dtype.name for dtype in DTYPES if dtype.name.startswith(incomplete)]
+
+
+def complete_kind(incomplete: str) -> list[tuple[str, str]]:
+    """Return the kinds of operators whose name begins so, with their meaning."""
+    from tt.core.schema.words import KINDS
+
+    return [(name, about) for name, about in KINDS.items() if name.startswith(incomplete)]
+
+
+def complete_tag(incomplete: str) -> list[tuple[str, str]]:
+    """Return the tags of operators that begin so, with their meaning."""
+    from tt.core.schema.words import TAGS
+
+    return [(name, about) for name, about in TAGS.items() if name.startswith(incomplete)]
+
+
+def complete_check(incomplete: str) -> list[str]:
+    """Return the checks of `tt ops check --run` whose name begins so."""
+    from tt.core.testing.conformance import CHECKS
+
+    return [name for name in CHECKS if name.startswith(incomplete)]
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -15,7 +15,7 @@ __all__ = ["port"]
 
 
 def port(
-    paths: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Python files that import torch.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="FILE", help="A Python file that imports torch.")],
     write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False,
     as_json: Json = False,
 ) -> None:

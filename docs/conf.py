@@ -63,6 +63,8 @@ MATRIX = """```{raw} html
 <p><a href="matrix.html">Open the matrix alone</a></p>
 <iframe src="matrix.html" title="Operators and backends" style="width:100%;height:80vh;border:0"></iframe>
 ```"""
+HOME = '<p><a href="coverage.html" target="_top">tt: coverage of operators</a></p>'
+"""The way back from the matrix, which is a page without the site's menu."""
 # The pages that list others, and their lists if not their links.
 INDEXES = {
     "README": ["docs/README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
@@ -88,6 +90,8 @@ def fit(app: Any, name: str, source: list[str]) -> None:
         return link[1] if outside else link[0]
 
     source[0] = with_pictures(LINK.sub(shown, source[0])).replace("<!-- matrix -->", MATRIX)
+    # The empty line that ends a session is for doctest, not for readers.
+    source[0] = re.sub(r"(?ms)^(```python\n.*?)\n+^```$", r"\1\n```", source[0])
     if name in INDEXES:
         linked = (target for _, target, _ in LINK.findall(source[0]) if target.endswith(".md"))
         listed = INDEXES[name] or dict.fromkeys(target for target in linked if not target.startswith("../"))
@@ -95,7 +99,7 @@ def fit(app: Any, name: str, source: list[str]) -> None:
         options = "" if name in ("docs/operators", "docs/reference") else ":hidden:\n"
         source[0] += f"\n\n```{{toctree}}\n{options}\n" + "\n".join(listed) + "\n```\n"
     elif name.startswith("docs/operators/") and not name.endswith("/README"):
-        source[0] = "---\norphan: true\n---\n" + with_code(with_plot(source[0]))
+        source[0] = "---\norphan: true\n---\n" + with_code(with_plot(with_classes(source[0])))
 
 
 # --- operators -------------------------------------------------------------------------------------------------
@@ -111,6 +115,18 @@ def formulas() -> dict[str, str]:
             line = text.count("\n", 0, match.start()) + 1
             found.setdefault(match[1].partition(".")[0], f"{path.relative_to(ROOT).as_posix()}:{line}")
     return found
+
+
+def with_classes(text: str) -> str:
+    """Return the page of an operator with links from the classes that it is related to, which autodoc describes."""
+    before, heading, related = text.partition("## See also\n")
+    names, end, rest = related.partition("\n## ")
+
+    def linked(name: re.Match[str]) -> str:
+        page = ROOT / "docs" / "reference" / f"{name[1]}.rst"
+        return f"[{name[1]}](../reference/{page.name})" if page.is_file() else name[0]
+
+    return before + heading + re.sub(r"`(tt\.[\w.]+)`", linked, names) + end + rest
 
 
 def with_plot(text: str) -> str:
@@ -161,7 +177,9 @@ def inline_math(translator: Any, node: Any) -> None:
 
 def block_math(translator: Any, node: Any) -> None:
     """Write a formula of its own."""
-    translator.body.append(f'<div class="formula">{mathml(node.astext(), "block")}</div>\n')
+    translator.body.append(
+        f'<div class="formula" style="padding:.5em 0">{mathml(node.astext(), "block")}</div>\n'
+    )
     raise nodes.SkipNode
 
 
@@ -175,7 +193,8 @@ def write_coverage(app: Any, error: Exception | None) -> None:
         from tt.core.reports.coverage.html import html
         from tt.core.reports.pages import own_places
 
-        (Path(app.outdir) / "docs" / "matrix.html").write_text(html(matrix(own_places())), encoding="utf-8")
+        page = html(matrix(own_places())).replace("<header>", f"<header>{HOME}", 1)
+        (Path(app.outdir) / "docs" / "matrix.html").write_text(page, encoding="utf-8")
 
 
 def setup(app: Any) -> None:

@@ -49,7 +49,7 @@ TESTED_ELSEWHERE: Final = {
     "backends/cuda/runtime/{device_asserts,graph_random}.py": "tests/backends/cuda/emulated, test_indexing.py",
     "backends/cuda/runtime/{graphed_callables,profiling,settings}.py": "tests/backends/cuda: runtime, test_products.py",
     "cli/*/{app,options,facts}.py": "groups, options and rows of the commands that tests/cli runs",
-    "cli/options.py": "the commands that tests/cli runs",
+    "cli/{help,options}.py": "the commands that tests/cli runs",
     "core/compiled.py": "tests/packaging/test_compiled.py, which compiles",
     "core/errors/*": "every exception: tests/core/test_errors.py",
     "core/hooks.py": "names for plugins, which every plugin of tests/core/host imports",

@@ -139,6 +139,9 @@ class AtomicFile:
         try:
             descriptor = os.open(self._temporary, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666)
         except OSError as error:  # the temporary file is not the caller's affair
+            if isinstance(error, FileNotFoundError):
+                missing = f"the folder {self._folder} does not exist"
+                raise FileNotFoundError(error.errno, missing, self._target) from None
             raise type(error)(error.errno, error.strerror, self._target) from None
         self._named = True
         return descriptor

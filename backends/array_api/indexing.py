@@ -158,9 +158,11 @@ def _along(builder: KernelBuilder) -> None:
             expect_in_range(builder, index, 1, 0)
             return builder.copy(self)
         axis, flat = builder.axis(dim, self.ndim), xp.reshape(builder.int64(index), (-1,))
-        if bool(xp.any((flat < 0) | (flat >= self.shape[axis]))):
+        outside = (flat < 0) | (flat >= self.shape[axis])
+        if bool(xp.any(outside)):
+            wrong = int(flat[int(xp.argmax(xp.astype(outside, xp.uint8)))])
             raise errors.IndexValueError(
-                f"an index is not among the {self.shape[axis]} places of its dimension"
+                f"index_select(): index {wrong} is out of range for a dimension of size {self.shape[axis]}"
             )
         return xp.take(self, flat, axis=axis)
 

@@ -32,6 +32,12 @@ def in_range(index: Array, size: int) -> bool:
     return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < size)
 
 
+def out_of_range(op: str, index: Array, size: int) -> errors.IndexValueError:
+    """Return the error for the first index that is not from 0 to before a size."""
+    wrong = index[(index < 0) | (index >= size)].reshape(-1)[0]
+    return errors.IndexValueError(f"{op}(): index {wrong} is out of range for a dimension of size {size}")
+
+
 def held(index: Array) -> Array:
     """Return a copy of an index or mask.
 
@@ -96,7 +102,7 @@ def expect_vector(self: Array, dim: int, index: Array) -> None:
         raise ValueError("an index or dimension that is not there, which the shape rule refuses")
     size = self.shape[dim] if self.ndim else 1
     if not in_range(index, size):
-        raise errors.IndexValueError(f"an index is not among the {size} places of its dimension")
+        raise out_of_range("index_select", index, size)
 
 
 @cpu.kernel("take", half="native")
@@ -118,7 +124,7 @@ def embedding(
     if weight.ndim != 2:
         raise ValueError("a weight of other dimensions, which the shape rule refuses")
     if not in_range(indices, weight.shape[0]):
-        raise errors.IndexValueError(f"an index is not among the {weight.shape[0]} places of its dimension")
+        raise out_of_range("embedding", indices, weight.shape[0])
     return weight.take(indices, 0)
 
 

@@ -18,7 +18,15 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, held, in_range, places_of
+from tt.backends.cpu.indexing import (
+    expect_dim,
+    expect_vector,
+    filling,
+    held,
+    in_range,
+    out_of_range,
+    places_of,
+)
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32
 
 __all__ = ["cpu"]
@@ -282,7 +290,7 @@ def embedding_dense_backward(
         raise ValueError("a gradient of another shape, which the shape rule refuses")
     indices = held(indices)
     if not in_range(indices, num_weights):
-        raise errors.IndexValueError(f"an index is not among the {num_weights} places of its dimension")
+        raise out_of_range("embedding_dense_backward", indices, num_weights)
     places, columns = indices.reshape(-1), grad_output.shape[-1]
     rows = grad_output.reshape(places.size, columns)
     if scale_grad_by_freq:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import typer
 
 from tt.cli.cuda.warmup import warmup
-from tt.cli.options import examples, help_if_alone
+from tt.cli.help import Command, Group, examples, help_if_alone
 
 __all__ = ["app"]
 
-app = typer.Typer()
+app = typer.Typer(cls=Group)
 
 
 @app.callback(invoke_without_command=True, epilog=examples("tt cuda warmup"))
@@ -20,6 +20,7 @@ def cuda(context: typer.Context) -> None:
 
 app.command(
     "warmup",
+    cls=Command,
     short_help="Compile the kernels that programs run most.",
     epilog=examples("tt cuda warmup", "tt cuda warmup --arch sm_90 --dtype float32"),
 )(warmup)

@@ -24,12 +24,16 @@ def warmup(
     arch: Annotated[
         list[str] | None,
         typer.Option(
-            "--arch", metavar="NAME", help="Compile for this architecture, as in sm_90; may be repeated."
+            "--arch",
+            metavar="NAME",
+            help="Compile for this architecture, as in sm_90; may be given several times.",
         ),
     ] = None,
     dtype: Annotated[
         list[str] | None,
-        typer.Option("--dtype", metavar="NAME", help="Compile the kernels of this dtype; may be repeated."),
+        typer.Option(
+            "--dtype", metavar="NAME", help="Compile the kernels of this dtype; may be given several times."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

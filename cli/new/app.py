@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import typer
 
+from tt.cli.help import Command, Group, examples, help_if_alone
 from tt.cli.new.backend import backend
 from tt.cli.new.op import op
-from tt.cli.options import examples, help_if_alone
 
 __all__ = ["app"]
 
-app = typer.Typer()
+app = typer.Typer(cls=Group)
 
 
 @app.callback(
@@ -24,11 +24,13 @@ def new(context: typer.Context) -> None:
 
 app.command(
     "backend",
+    cls=Command,
     short_help="Write a package with a backend.",
     epilog=examples("tt new backend npu --library array_api_strict"),
 )(backend)
 app.command(
     "op",
+    cls=Command,
     short_help="Write a package with an operator.",
     epilog=examples("tt new op acme::twice", "tt new op acme::twice --directory work/acme --license MIT"),
 )(op)

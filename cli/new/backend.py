@@ -27,7 +27,7 @@ TEMPLATES = {
 
 
 def backend(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The device type: npu.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the device type: npu.")],
     library: Annotated[
         str,
         typer.Option(metavar="MODULE", help="The array library: a module with the array API standard."),

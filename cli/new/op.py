@@ -26,7 +26,9 @@ TEMPLATES = {
 
 
 def op(
-    name: Annotated[str, typer.Argument(metavar="NS::NAME", help="The operator: acme::twice.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NS::NAME", help="Namespace and name of the operator: acme::twice.")
+    ],
     directory: Directory = None,
     author: Author = "",
     license: License = "Apache-2.0",

@@ -11,13 +11,11 @@ __all__ = ["Author", "Directory", "Force", "License"]
 
 Directory = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="The folder of the package; by default named as the package, here."),
+    typer.Option(metavar="FOLDER", help="The folder of the package (default: named as the package, here)."),
 ]
-Author = Annotated[str, typer.Option(metavar="'NAME <MAIL>'", help="The author; none by default.")]
+Author = Annotated[str, typer.Option(metavar="'NAME <MAIL>'", help="The author (default: none).")]
 License = Annotated[str, typer.Option(metavar="SPDX", help="The licence, as an SPDX expression.")]
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force", help="Write into a folder that is not empty; files of the same names are replaced."
-    ),
+    typer.Option("--force", help="Write into a folder that is not empty, replacing files of the same names."),
 ]

@@ -13,7 +13,7 @@ import typer
 from tt.cli import output
 from tt.cli.files import require_writable, write
 from tt.cli.ops import conformance
-from tt.cli.options import Json, complete_backend, complete_op
+from tt.cli.options import Json, complete_backend, complete_check, complete_dtype, complete_op
 
 if TYPE_CHECKING:
     from tt.core.reports.check import Problem
@@ -25,7 +25,7 @@ __all__ = ["check"]
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[FILE]...",
+        metavar="FILE",
         help="Schema files to check on their own.",
         exists=True,
         dir_okay=False,
@@ -37,7 +37,7 @@ Backends = Annotated[
     typer.Option(
         "--backend",
         metavar="NAME",
-        help="Also what this backend lacks (default: cpu); may be given several times.",
+        help="Show what this backend lacks (default: cpu); may be given several times.",
         autocompletion=complete_backend,
     ),
 ]
@@ -59,17 +59,25 @@ Dtypes = Annotated[
         "--dtype",
         metavar="NAME",
         help="Only this dtype, or all (default: all; with --run one of each kind); may be given several times.",
+        autocompletion=complete_dtype,
     ),
 ]
 Checks = Annotated[
     list[str] | None,
-    typer.Option("--checks", metavar="NAME", help="With --run: only this check; may be given several times."),
+    typer.Option(
+        "--checks",
+        metavar="NAME",
+        help="With --run: only this check, for instance values; may be given several times.",
+        autocompletion=complete_check,
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="With --run: of the inputs (0).")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", help="With --run: the seed of the inputs (default: 0).")
+]
 Samples = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="With --run: at most so many inputs for each operator and dtype (all)."
+        metavar="N", min=1, help="With --run: at most N inputs for each operator and dtype (default: all)."
     ),
 ]
 FailFast = Annotated[
@@ -83,14 +91,14 @@ BaselineFile = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="Compare with an earlier run: only regressions count.",
+        help="Compare with the outcome in FILE: only regressions count.",
         exists=True,
         dir_okay=False,
         readable=True,
     ),
 ]
 Save = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the outcome, to be compared with later.")
+    Path | None, typer.Option(metavar="FILE", help="Write the outcome into FILE, for later comparisons.")
 ]
 
 

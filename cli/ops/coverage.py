@@ -9,7 +9,7 @@ import typer
 
 from tt.cli import output
 from tt.cli.files import require_writable, write
-from tt.cli.options import Json, complete_backend, complete_op
+from tt.cli.options import Json, complete_backend, complete_dtype, complete_op
 
 if TYPE_CHECKING:
     from tt.core.reports.coverage import Matrix, Place
@@ -21,7 +21,7 @@ EMPTY = "no operator passes the filters"
 
 def show_coverage(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="With --markdown: where the page goes.")
+        Path | None, typer.Argument(metavar="FILE", help="With --markdown: the page to write.")
     ] = None,
     backends: Annotated[
         list[str] | None,
@@ -42,23 +42,30 @@ def show_coverage(
         ),
     ] = None,
     namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="Only the operators of tt, or of a plugin.")
+        str, typer.Option(metavar="NAME", help="Only this namespace: tt, or a plugin's, for instance acme.")
     ] = "",
     dtype: Annotated[
-        str, typer.Option(metavar="NAME", help="Only operators for this dtype, and who serves it.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Only operators that promise this dtype, and who serves it.",
+            autocompletion=complete_dtype,
+        ),
     ] = "",
     missing: Annotated[
         bool, typer.Option("--missing", help="Only operators that one of the backends does not serve.")
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="A line for each operator, in place of one for each family.")
+        bool, typer.Option("--all", help="Print a line for each operator instead of each family.")
     ] = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, or write it into FILE.")
     ] = False,
     as_html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page with filters, search and sorting."),
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page with filters, search and sorting into FILE."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -14,9 +14,9 @@ __all__ = ["explain"]
 Specs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="SPEC...",
-        help="The tensors and numbers of the call: cpu:float32, cpu/sparse_coo:float32, cuda:float32[2,3], "
-        "cpu:float32() without dimensions, cpu:float32+autograd, 2.5.",
+        metavar="SPEC",
+        help="A tensor or number of the call, in order: cpu:float32, cpu:float32[2,3] with a shape, cpu:float32() "
+        "without dimensions, cpu/sparse_coo:float32, cpu:float32+autograd, 2.5.",
     ),
 ]
 

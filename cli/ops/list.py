@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tt.cli import output
-from tt.cli.options import Json, complete_backend, complete_plugin
+from tt.cli.options import Json, complete_backend, complete_kind, complete_plugin, complete_tag
 from tt.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -22,11 +22,18 @@ def list_ops(
     kind: Annotated[
         str,
         typer.Option(
-            metavar="KIND", help="Only this kind: pointwise, reduction, view, factory, composite, other."
+            metavar="KIND",
+            help="Only this kind: pointwise, reduction, view, factory, composite, other.",
+            autocompletion=complete_kind,
         ),
     ] = "",
     tag: Annotated[
-        str, typer.Option(metavar="TAG", help="Only operators with this tag, for instance data_dependent.")
+        str,
+        typer.Option(
+            metavar="TAG",
+            help="Only operators with this tag, for instance data_dependent.",
+            autocompletion=complete_tag,
+        ),
     ] = "",
     core: Annotated[
         bool, typer.Option("--core", help="Only the set that a new backend must implement.")
@@ -35,7 +42,7 @@ def list_ops(
         str,
         typer.Option(
             metavar="NAME",
-            help="How this backend serves them: cpu, cuda, cpu/sparse_coo.",
+            help="Show how this backend serves them: cpu, cuda, cpu/sparse_coo.",
             autocompletion=complete_backend,
         ),
     ] = "",

@@ -14,7 +14,10 @@ __all__ = ["write_pages"]
 
 
 def write_pages(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the pages go.", file_okay=False)],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="The folder for the pages; it is created.", file_okay=False),
+    ],
     namespace: Annotated[
         str, typer.Option(metavar="NAME", help="The namespace of a plugin's operators, for instance acme.")
     ] = "tt",

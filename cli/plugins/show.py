@@ -15,7 +15,9 @@ __all__ = ["show"]
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A plugin.", autocompletion=complete_plugin)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The plugin: cpu, autograd.", autocompletion=complete_plugin)
+    ],
     activate: Annotated[
         bool, typer.Option("--activate", help="Let the plugins register first, to see what this one brings.")
     ] = False,

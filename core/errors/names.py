@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from tt.core.errors.base import TTError, _restored
+
+OTHER_WORDS: Final = {
+    "gpu": "cuda", "nvidia": "cuda", "cupy": "cuda", "numpy": "cpu", "coo": "sparse_coo", "sparse": "sparse_coo",
+    "csr": "sparse_csr", "csc": "sparse_csc", "bsr": "sparse_bsr", "bsc": "sparse_bsc", "dense": "strided",
+    "nested": "jagged", "fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16",
+}  # fmt: skip
+"""What users say for a name, though it is spelled otherwise."""
 
 
 def nearest(word: str, candidates: Iterable[str], *, count: int = 3) -> list[str]:
@@ -21,6 +28,9 @@ def nearest(word: str, candidates: Iterable[str], *, count: int = 3) -> list[str
     import difflib  # start-up: only errors need it
 
     known = list(candidates)
+    meant = OTHER_WORDS.get(word.lower())
+    if meant in known:
+        return [meant]
     found = difflib.get_close_matches(word, known, n=count, cutoff=0.7)
     # A short word with one wrong letter is less alike than that.
     return found or [other for other in known if _one_letter_apart(word, other)][:count]

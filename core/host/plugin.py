@@ -30,6 +30,25 @@ class KnownPlugin(NamedTuple):
     install: str
 
 
+_MEMBERS: Final = {
+    "autograd": (
+        "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward", "retain_grad",
+        "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
+    ),
+    "nested": ("lengths", "offsets", "to_padded_tensor"),
+    "quantized": (
+        "int_repr", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
+        "q_zero_point", "qscheme",
+    ),
+    "sparse": (
+        "_indices", "_nnz", "_values", "ccol_indices", "coalesce", "col_indices", "crow_indices", "dense_dim",
+        "indices", "is_coalesced", "nnz", "resize_as_sparse_", "row_indices", "smm", "sparse_dim", "sparse_mask",
+        "sparse_resize_", "sparse_resize_and_clear_", "sspaddmm", "to_dense", "to_sparse", "to_sparse_bsc",
+        "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc", "to_sparse_csr",
+    ),
+}  # fmt: skip
+"""The members that plugins bring, so that one that is blocked or not installed can be named."""
+
 KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("device", "cpu"): KnownPlugin("cpu", "tt-tensor"),
     ("device", "cuda"): KnownPlugin(
@@ -47,13 +66,7 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "inference"): KnownPlugin("autograd", "tt-tensor"),
-    **{
-        ("member", name): KnownPlugin("autograd", "tt-tensor")
-        for name in (
-            "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward", "retain_grad",
-            "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
-        )
-    },
+    **{("member", name): KnownPlugin(plugin, "tt-tensor") for plugin, names in _MEMBERS.items() for name in names},
 }  # fmt: skip
 """The plugins that provide known names, for the message that such a plugin is not installed."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tt.core.dispatch.registry.registry import REGISTRY, code_location
 from tt.core.reports.coverage import coverage, dtypes_in_words
-from tt.core.reports.operator_words import errors, parameters, python_signature, results
+from tt.core.reports.operator_words import errors, is_method, parameters, python_signature, results
 from tt.core.schema.operator_texts import further_examples, operator_text
 from tt.core.shapes.registry import find_rule
 
@@ -59,12 +60,19 @@ def file_of(title: str) -> str:
 def page(title: str, group: list[OpDefinition], shown: list[Place]) -> str:
     """Return the page of an operator with its overloads."""
     parts = [GENERATED, f"# {title}"]
-    parts += [markdown_text(doc) for doc in descriptions(group)]
+
+    # A function's first argument is called input; in a schema it is self, as for methods.
+    def worded(text: str) -> str:
+        return text if is_method(title) else _SELF.sub("input", text)
+
+    parts += [markdown_text(worded(doc)) for doc in descriptions(group)]
     parts += [fenced("text", dict.fromkeys(python_signature(_called(title, d), d, WIDTH) for d in group))]
     texts = [operator_text(definition) for definition in group]
-    parts += [fenced("math", [formula]) for formula in dict.fromkeys(t.formula for t in texts if t.formula)]
-    parts += [markdown_text(note) for note in dict.fromkeys(note for t in texts for note in t.notes)]
-    described = parameter_list(group)
+    parts += [
+        fenced("math", [worded(formula)]) for formula in dict.fromkeys(t.formula for t in texts if t.formula)
+    ]
+    parts += [markdown_text(worded(note)) for note in dict.fromkeys(note for t in texts for note in t.notes)]
+    described = parameter_list(title, group)
     parts += ["## Parameters", described] if described else []
     parts += ["## Result", per_overload(group, {d.name: results(d) for d in group})]
     raised = errors_list(group)
@@ -105,11 +113,11 @@ def _called(title: str, definition: OpDefinition) -> str:
     return f"tt.{public[0]}" if public else title
 
 
-def parameter_list(group: list[OpDefinition]) -> str:
+def parameter_list(title: str, group: list[OpDefinition]) -> str:
     """Return the parameters with types, defaults and meanings; of one that overloads declare differently, all."""
     found: dict[str, dict[tuple[str, str, str], None]] = {}
     for definition in group:
-        for name, *words in parameters(definition):
+        for name, *words in islice(parameters(definition), 1 if is_method(title) else 0, None):
             found.setdefault(name, {})[words[0], words[1], words[2]] = None
     lines = []
     for name, kinds in found.items():
@@ -156,6 +164,7 @@ def relatives(title: str, group: list[OpDefinition]) -> dict[str, bool]:
     return found
 
 
+_SELF = re.compile(r"\bself\b")
 _MODULE = re.compile(r"tt\.([\w.]+):(\d+)")
 
 

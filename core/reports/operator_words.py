@@ -14,10 +14,32 @@ from tt.core.schema.stub_render import type_text
 if TYPE_CHECKING:
     from tt.core.schema.model import Argument, OpDefinition, Type
 
-__all__ = ["Parameter", "default_text", "errors", "parameters", "python_signature", "results", "type_words"]
+__all__ = [
+    "Parameter",
+    "default_text",
+    "errors",
+    "is_method",
+    "parameters",
+    "python_signature",
+    "results",
+    "type_words",
+]
 
 Parameter = tuple[str, str, str, str]
 """Name, type, default (or an empty text) and meaning."""
+
+_LEFT_OPEN: Final = "None leaves it to the operator."
+"""The end of the text about a dtype, where it depends on the operator what None means."""
+
+_INPUT_OR_NOT: Final = (
+    ("None takes that of the input, or strided.", "None takes that of the input.", "None means strided."),
+    (
+        "None takes that of the input or the default device.",
+        "None takes that of the input.",
+        "None takes the default device.",
+    ),
+)
+"""Texts for operators with and without an input -> with one, without one."""
 
 _WORDS: Final = {"Scalar": "number", "any": "object"}
 _DIMS: Final = frozenset({"dim", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "dimension"})
@@ -42,8 +64,13 @@ def default_text(argument: Argument) -> str:
     return "" if argument.default is MISSING else str(argument).partition("=")[2]
 
 
-def _name(index: int, argument: Argument) -> str:
-    return "input" if index == 0 and argument.name == "self" else argument.name
+def _name(argument: Argument) -> str:
+    return "input" if argument.name == "self" else argument.name
+
+
+def is_method(title: str) -> bool:
+    """Return whether a page is about a method or attribute of tensors, whose first argument is the tensor itself."""
+    return title.startswith("tt.Tensor.")
 
 
 def python_signature(title: str, definition: OpDefinition, width: int | None = None) -> str:
@@ -58,15 +85,15 @@ def python_signature(title: str, definition: OpDefinition, width: int | None = N
     >>> python_signature("tt.exp", definitions()["exp"])
     'tt.exp(input: Tensor, *, out: Tensor | None = None) -> Tensor'
     """
+    if definition.has_property and is_method(title):
+        return f"{title}: {type_words(definition.signature.returns[0].type)}"
     parts, starred = [], False
-    for index, argument in enumerate(definition.signature.arguments):
+    for argument in definition.signature.arguments[1 if is_method(title) else 0 :]:
         if argument.keyword_only and not starred:
             parts.append("*")
             starred = True
         default = default_text(argument)
-        parts.append(
-            f"{_name(index, argument)}: {type_words(argument.type)}" + (f" = {default}" if default else "")
-        )
+        parts.append(f"{_name(argument)}: {type_words(argument.type)}" + (f" = {default}" if default else ""))
     if definition.has_out:
         parts += [*([] if starred else ["*"]), f"out: {_out_type(definition)} | None = None"]
     returns = [
@@ -87,9 +114,13 @@ def _out_type(definition: OpDefinition) -> str:
 
 def parameters(definition: OpDefinition) -> Iterator[Parameter]:
     """Yield the parameters of an overload, with `out`; of those that nothing is known of the meaning is empty."""
-    for index, argument in enumerate(definition.signature.arguments):
-        words = (type_words(argument.type), default_text(argument), meaning(definition, argument))
-        yield (_name(index, argument), *words)
+    for argument in definition.signature.arguments:
+        about = meaning(definition, argument)
+        if about.endswith(_LEFT_OPEN):
+            about = about.removesuffix(_LEFT_OPEN) + _dtype_by_default(definition)
+        for both, like, alone in _INPUT_OR_NOT:
+            about = about.replace(both, like if definition.signature.tensor_arguments else alone)
+        yield _name(argument), type_words(argument.type), default_text(argument), about
     if definition.has_out:
         single = len(definition.signature.returns) == 1
         about = str(common_meanings()["out"]) if single else "The tensors to write into; they are returned."
@@ -107,6 +138,8 @@ def results(definition: OpDefinition) -> list[str]:
     ['dtype: that of the input; bools and integers become the default dtype', 'shape: that of the first tensor']
     """
     returns = definition.signature.returns
+    if returns and not any(r.type.base == "Tensor" for r in returns):
+        return [" and ".join(f"a Python {type_words(r.type)}" for r in returns)]
     found = []
     names = [r.name for r in returns]
     if len(names) > 1:
@@ -139,9 +172,19 @@ def _dtype_words(word: str, definition: OpDefinition) -> str:
         if definition.signature.namespace != "tt":
             return "that of the operators that it is composed of"
         return result_dtype(definition) or "that of the input"
-    words = RESULTS.get(word, word)
+    words = RESULTS.get(word, word).replace("the dtype of the first tensor argument", "that of the input")
     # One argument promotes with none.
     return words.replace("the promoted dtype", "that of the input") if len(definition.promote) == 1 else words
+
+
+def _dtype_by_default(definition: OpDefinition) -> str:
+    """Return the end of a sentence about a dtype: what None means."""
+    word = definition.result if isinstance(definition.result, str) else definition.result[0]
+    words = _dtype_words(word, definition)
+    if "argument dtype" in words or "`dtype`" in words:
+        words = "that of the input" if definition.signature.tensor_arguments else "the default dtype"
+    first, _, rest = words.partition("; ")
+    return f"None takes {first}" + (f" ({rest})." if rest else ".")
 
 
 def errors(definition: OpDefinition) -> dict[str, str]:
@@ -153,11 +196,13 @@ def errors(definition: OpDefinition) -> dict[str, str]:
     if definition.meta == "broadcast" and len(definition.signature.tensor_arguments) > 1:
         found["BroadcastError"] = "The shapes do not broadcast."
     if "same_dtype" in tags:
-        names = [_name(index, a) for index, a in enumerate(arguments) if a.name in definition.promote]
+        names = [_name(a) for a in arguments if a.name in definition.promote]
         found["DtypeError"] = f"{' and '.join(f'`{name}`' for name in names)} differ in dtype."
     dtypes = (definition.dtypes,) if isinstance(definition.dtypes, str) else definition.dtypes
     if definition.signature.tensor_arguments and not {"all", "any"} & set(dtypes):
-        found["DtypeNotServedError"] = f"The dtype is not one of: {dtypes_in_words(dtype_names(dtypes))}."
+        found["DtypeNotServedError"] = (
+            f"The dtype is not supported; supported: {dtypes_in_words(dtype_names(dtypes))}."
+        )
     if definition.signature.argument("memory_format") is not None:
         found["ShapeError"] = "`memory_format` is for another number of dimensions."
     if "data_dependent" in tags or "data_dependent_shape" in tags:

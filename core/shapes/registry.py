@@ -25,6 +25,7 @@ from typing import Any, Final, TypeVar
 
 from tt.core.by_name import module_named, object_named
 from tt.core.errors import KernelContractError, UnknownNameError
+from tt.core.family_index import family_index
 from tt.core.shapes.geometry import Described, contiguous_strides
 
 __all__ = ["Outcome", "Result", "RuleTable", "ShapeRule", "find_rule", "rules"]
@@ -210,6 +211,10 @@ FAMILIES: Final = (
 )  # fmt: skip
 
 
+INDEXED: Final = ("tt.core.shapes", FAMILIES, lambda module: module.rule.rules)
+"""The parameters of the index, by which a rule is found without importing the families before its own."""
+
+
 @cache
 def rules() -> Mapping[str, ShapeRule]:
     """Return all named rules; the first call imports the family modules.
@@ -243,8 +248,10 @@ def find_rule(name: str | ShapeRule) -> ShapeRule:
 @cache
 def _find_rule(name: str) -> ShapeRule:
     if ":" not in name:
-        if name in rules():
-            return rules()[name]
+        home = family_index(*INDEXED).get(name)
+        if home:
+            table: Mapping[str, ShapeRule] = module_named(home[0]).rule.rules
+            return table[name]
         raise UnknownNameError("shape rule", name, rules())
     try:
         return ShapeRule(name, object_named(name))

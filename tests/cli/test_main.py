@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 import subprocess
 import sys
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +17,7 @@ from tt.cli import options
 from tt.cli.main import build
 from tt.core.errors import UnknownOpError
 from tt.core.host import host
+from tt.core.reports.coverage import parse_place
 
 Run = Callable[..., Any]
 
@@ -35,9 +33,8 @@ def test_alone_it_shows_the_help(run: Run) -> None:
     ran = run()
     assert ran == run("--help") == run("-h")
     assert (ran.err, ran.code) == ("", 0)
-    # The layout of the help is typer's, the words are ours.
-    assert ran.out.startswith("Usage: tt [OPTIONS] COMMAND [ARGS]...\n")
-    assert "A plugin-based tensor framework" in ran.out
+    assert ran.out.startswith("Usage: tt [OPTIONS] COMMAND [ARGUMENT]...\n")
+    assert "a plugin-based tensor framework" in ran.out
     lines = [line.split(maxsplit=1) for line in ran.out.splitlines() if line.strip()]
     described = {words[0]: words[1] for words in lines if len(words) == 2}
     for command, description in COMMANDS.items():
@@ -61,12 +58,40 @@ def leaf_commands() -> dict[str, Any]:
 @pytest.mark.parametrize("name", sorted(leaf_commands()))
 def test_the_help_of_a_command_ends_with_examples_whose_options_exist(run: Run, name: str) -> None:
     shown = run(*name.split(), "--help").out
-    _, _, end = shown.partition("\n  Examples:\n")
+    _, _, end = shown.partition("Examples:\n")
     calls = [line.strip() for line in end.splitlines() if line.strip()]
     assert calls and all(call.startswith(f"tt {name}") for call in calls)
     command = leaf_commands()[name]
     for call in calls:  # parsed, not run
         command.make_context(name, shlex.split(call)[1 + len(name.split()) :]).close()
+
+
+@pytest.mark.parametrize("name", sorted(set(leaf_commands()) - {"run"}))
+def test_the_help_of_a_command_says_what_it_takes_in_words_for_users(run: Run, name: str) -> None:
+    shown = run(*name.split(), "--help").out
+    assert shown.startswith(f"Usage: tt {name} [OPTIONS]")
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert not [word for word in ("{", "list[", "<str>", "<path>", "[[") if word in shown]
+    taken = [p for p in leaf_commands()[name].params if not getattr(p, "is_flag", False)]
+    for param in taken:
+        assert param.metavar and param.help, param.name  # a noun, and what it means
+    for argument in (p for p in taken if p.param_type_name == "argument"):
+        assert argument.metavar in shown.splitlines()[0]
+
+
+def test_a_default_is_part_of_the_sentence_about_an_option(run: Run) -> None:
+    assert (
+        "  --seeds N         How many seeds, one training run each (default: 1).\n" in run("demo", "-h").out
+    )
+
+
+def test_the_usage_marks_arguments_that_may_be_left_out_or_repeated(run: Run) -> None:
+    first = {name: run(*name.split(), "-h").out.splitlines()[0] for name in ("ops show", "ops check", "port")}
+    assert first == {
+        "ops show": "Usage: tt ops show [OPTIONS] NAME",
+        "ops check": "Usage: tt ops check [OPTIONS] [FILE]...",
+        "port": "Usage: tt port [OPTIONS] FILE...",
+    }
 
 
 def test_version(run: Run) -> None:
@@ -185,7 +210,17 @@ def test_names_of_operators_are_completed() -> None:
 
 def test_names_of_plugins_and_backends_are_completed() -> None:
     assert options.complete_plugin("autog") == ["autograd"]
-    assert options.complete_backend("cp") == ["cpu"]
+    found = options.complete_backend("cp")
+    assert {"cpu", "cpu/sparse_coo", "cpu/jagged"} < {*found}
+    assert [str(parse_place(name)) for name in found] == found  # each is what a command takes
+    assert options.complete_backend("cuda/sparse_co") == ["cuda/sparse_coo"]
+
+
+def test_words_of_options_are_completed() -> None:
+    assert options.complete_dtype("bf") == ["bfloat16"]
+    assert [name for name, _ in options.complete_kind("re")] == ["reduction"]
+    assert [name for name, _ in options.complete_tag("data_dependent_")] == ["data_dependent_shape"]
+    assert options.complete_check("gr") == ["gradient"]
 
 
 def test_the_shell_asks_for_the_completion_of_an_operator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,40 +228,6 @@ def test_the_shell_asks_for_the_completion_of_an_operator(run: Run, monkeypatch:
     monkeypatch.setenv("COMP_WORDS", "tt ops show softsi")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert run().out.split() == ["softsign"]
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Callable[[str], str]:
-    """Run a script in bash, in an empty home, with this `tt` on its path."""
-    if shutil.which("bash") is None:
-        pytest.skip("there is no bash")
-    program = tmp_path / "tt"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tt "$@"\n')
-    program.chmod(0o755)
-    settings = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-
-    def call(script: str) -> str:
-        done = subprocess.run(
-            ["bash", "-c", script], env=settings, capture_output=True, text=True, check=True, timeout=120
-        )
-        return done.stdout
-
-    return call
-
-
-@pytest.mark.exhaustive
-def test_what_is_shown_for_bash_completes_there(shell: Callable[[str], str]) -> None:
-    script = (
-        "source <(tt --show-completion); COMP_WORDS=(tt plugins show spa) COMP_CWORD=3; _tt_completion tt"
-    )
-    assert shell(f'{script}; echo "${{COMPREPLY[@]}}"').split() == ["sparse"]
-
-
-@pytest.mark.exhaustive
-def test_what_is_installed_for_bash_completes_in_a_new_shell(shell: Callable[[str], str]) -> None:
-    assert "bash completion installed" in shell("tt --install-completion")
-    script = "source ~/.bashrc; COMP_WORDS=(tt ops show softsi) COMP_CWORD=3; _tt_completion tt"
-    assert shell(f'{script}; echo "${{COMPREPLY[@]}}"').split() == ["softsign"]
 
 
 def test_python_m_tt_is_the_command() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import tt
 from tt.core import errors
-from tt.core.errors import KernelFailedError, SchemaProblem, TTError, UnknownOpError
+from tt.core.errors import KernelFailedError, SchemaProblem, TTError, UnknownNameError, UnknownOpError
 
 MADE: dict[str, tuple[Any, ...]] = {
     "AnomalyError": ("MulBackward0", 1),
@@ -143,3 +143,17 @@ def test_names_like_an_unknown_operator_are_searched_for_when_they_are_shown(
     error = UnknownOpError("ad", ["add"])
     assert "did you mean 'add'?" in str(error) and asked == ["ad", "ad"]
     assert error.candidates == ("add",) and isinstance(error, TTError)
+
+
+@pytest.mark.parametrize(
+    ("said", "known", "meant"),
+    [
+        ("gpu", ["cpu", "cuda", "meta"], "cuda"),
+        ("GPU", ["cpu", "cuda"], "cuda"),
+        ("gpu", ["cpu"], "cpu"),  # nothing else is there
+        ("fp16", ["float16", "float32"], "float16"),
+        ("csr", ["sparse_coo", "sparse_csr"], "sparse_csr"),
+    ],
+)
+def test_other_words_for_a_name_are_understood(said: str, known: list[str], meant: str) -> None:
+    assert f"did you mean {meant!r}?" in str(UnknownNameError("device", said, known))

@@ -185,3 +185,27 @@ def test_writing_brings_a_folder_up_to_date_and_leaves_other_files_alone(tmp_pat
 def test_operators_of_a_namespace_that_has_none_have_no_pages():
     assert "nowhere" not in {d.signature.namespace for d in REGISTRY.definitions()}
     assert pages("nowhere") == {}
+
+
+def test_a_method_and_an_attribute_are_shown_without_the_tensor_that_they_belong_to(wanted):
+    method, attribute = wanted["Tensor.copy_.md"], wanted["Tensor.T.md"]
+    assert "tt.Tensor.copy_(src: Tensor, non_blocking: bool = False) -> Tensor\n" in method
+    assert "tt.Tensor.T: Tensor\n" in attribute
+    assert "**input**" not in method + attribute
+
+
+def test_what_none_means_for_a_dtype_or_device_is_said_for_the_operator(wanted):
+    like, alone, added = wanted["zeros_like.md"], wanted["zeros.md"], wanted["sum.md"]
+    assert "The dtype of the result; None takes that of the input.\n" in like
+    assert "The dtype of the result; None takes the default dtype.\n" in alone
+    assert "None takes that of the input (bools and integers become int64).\n" in added
+    assert "None takes the default device.\n" in alone and "None takes that of the input.\n" in like
+
+
+def test_a_result_that_is_no_tensor_has_no_shape(wanted):
+    result = wanted["Tensor.item.md"].partition("## Result\n\n")[2].partition("\n\n")[0]
+    assert result == "- a Python number"
+
+
+def test_prose_about_a_function_names_its_argument_as_its_signature_does(wanted):
+    assert "dtype and device of input." in wanted["zeros_like.md"]

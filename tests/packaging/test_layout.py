@@ -26,7 +26,7 @@ MADE = {  # by the hook, from ops.yaml
     "api/linalg/__init__.pyi", "api/nn/functional.pyi",
 }  # fmt: skip
 INDICES = {
-    "tt/core/composites/_families.json", "tt/plugins/autograd/formulas/_families.json",
+    "tt/core/composites/_families.json", "tt/core/shapes/_families.json", "tt/plugins/autograd/formulas/_families.json",
     "tt/plugins/autograd/transforms/batching/_families.json",
 }  # fmt: skip
 

@@ -33,7 +33,9 @@ def _index(op: str, index: int, dim: int, size: int) -> Exception:
 
 
 def _slice(op: str, index: int, dim: int, size: int) -> Exception:
-    return errors.IndexValueError(f"an index is not among the {size} places of its dimension: {index}")
+    return errors.IndexValueError(
+        f"{op.lstrip('_')}(): index {index} is out of range for a dimension of size {size}"
+    )
 
 
 def _flat(op: str, index: int, dim: int, size: int) -> Exception:

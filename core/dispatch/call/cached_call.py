@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.argument_kinds import ABSENT
+from tt.core.dispatch.call.kernel_errors import name_caller
 from tt.core.dispatch.call.mutating_call import MutatingCall
 from tt.core.dispatch.mutate.mutation import hand_back
 from tt.core.tensor.base import TensorBase
@@ -167,7 +168,11 @@ class CachedCall(MutatingCall):
                 return layer_rule.call(self, args)
             return rule(self, args)
         if kind == codes.COMPOSITE:
-            return self.function(*args)
+            try:
+                return self.function(*args)
+            except Exception as error:
+                name_caller(self, error)
+                raise
         if kind == codes.OUT:
             return self.run_out(args)
         return self.function(self, args)

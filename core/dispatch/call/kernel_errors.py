@@ -16,6 +16,7 @@ import numpy as np
 from tt.core.dispatch.call.quiet import is_conflict, run_in_copy
 from tt.core.dispatch.resolve.shape_rules import run_rule
 from tt.core.errors import (
+    ArgumentError,
     DataDependentError,
     DataTypeError,
     DivisionByZeroError,
@@ -44,6 +45,7 @@ __all__ = [
     "failed",
     "method_escaped",
     "method_failed",
+    "name_caller",
     "names_methods",
 ]
 
@@ -114,6 +116,27 @@ def failed(
     if own is not None:
         raise own from error
     raise_named(cached, choice, error, args)
+
+
+def name_caller(cached: KernelCall, error: Exception) -> None:
+    """Make an error from inside a composite name the operator that was called rather than one of its parts.
+
+    An `ArgumentError` keeps the name: it counts the arguments of that part, and shows its signature.
+    """
+    text = error.args[0] if error.args else None
+    if isinstance(error, TTError) and not isinstance(error, ArgumentError) and isinstance(text, str):
+        inner, parentheses, problem = text.partition("(): ")
+        name = cached.operator.definition.signature.name
+        if (
+            parentheses
+            and inner.isidentifier()
+            and inner in cached.operator.registry.names()
+            and inner != name
+        ):
+            error.args = (f"{name}(): {problem}", *error.args[1:])
+            if getattr(error, "op", None) == inner:
+                with_field: Any = error  # of some classes
+                with_field.op = name
 
 
 def method_escaped(cached: KernelCall, error: Exception, args: Sequence[Any]) -> NoReturn:

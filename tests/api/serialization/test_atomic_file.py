@@ -213,3 +213,4 @@ def test_a_missing_folder_is_reported_with_the_name_that_was_given(way, tmp_path
     with pytest.raises(FileNotFoundError) as caught:
         tt.save(tt.ones(2), wanted)
     assert caught.value.filename == str(wanted) and ".tmp" not in str(caught.value)
+    assert f"the folder {wanted.parent} does not exist" in str(caught.value)

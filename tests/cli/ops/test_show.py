@@ -85,7 +85,7 @@ HYPOT = r"""
 
     errors
       BroadcastError: The shapes do not broadcast.
-      DtypeNotServedError: The dtype is not one of: floating.
+      DtypeNotServedError: The dtype is not supported; supported: floating.
       DeviceMismatchError: The tensors lie on different devices.
       CastError: `out` has a dtype that cannot hold the result.
 

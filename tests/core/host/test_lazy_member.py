@@ -14,6 +14,8 @@ from tt.core.errors import (
     PluginError,
     PluginFailedError,
 )
+from tt.core.host import host
+from tt.core.host.plugin import KNOWN_PLUGINS
 from tt.core.host.preferences import prefer
 
 from .conftest import states
@@ -207,6 +209,37 @@ for use in {uses}:
     else:
         sys.exit("no error: " + use)
 """
+
+
+def test_every_member_of_a_plugin_of_tt_is_known_without_it():
+    for plugin in host.plugins():
+        if plugin.distribution == "tt-tensor" and plugin.manifest is not None:
+            known = {
+                name
+                for (kind, name), by in KNOWN_PLUGINS.items()
+                if (kind, by.plugin) == ("member", plugin.name)
+            }
+            assert known == {*plugin.manifest.members}, plugin.name
+
+
+@pytest.mark.parametrize(
+    ("plugin", "use"),
+    [
+        ("sparse", "tt.ones(2, 2).to_sparse()"),
+        ("sparse", "tt.ones(2, 2).to_dense()"),
+        ("quantized", "tt.ones(2).q_scale()"),
+        ("nested", "tt.ones(2).to_padded_tensor(0)"),
+    ],
+)
+def test_a_member_of_a_disabled_plugin_says_so(plugin, use, tmp_path):
+    program = f"import tt\nassert not hasattr(tt.ones(2), {use.split('.')[-1].split('(')[0]!r})\n{use}"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TT_DISABLE_PLUGINS": plugin}, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    last = [line for line in done.stderr.splitlines() if "Error" in line][-1]
+    assert "MemberError: the member " in last and f"is brought by the plugin '{plugin}'" in last, done.stderr
+    assert last.endswith("which is blocked: listed in TT_DISABLE_PLUGINS"), last
 
 
 @pytest.mark.sampled(3)
