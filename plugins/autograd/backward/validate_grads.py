@@ -95,14 +95,6 @@ def can_grow(held: Any, gradient: Any) -> bool:
     return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
 
 
-def is_dense(tensor: Any) -> bool:
-    """Return whether each element of a tensor has its own place in memory, in row-major order."""
-    if tensor.layout.name != "strided":
-        return True
-    dense: bool = tensor._spec.backend.is_row_major(tensor._handle)
-    return dense
-
-
 def adopt(gradient: Any) -> Any:
     """Return a gradient without history, which a pass that is not recorded may yet have brought from outside."""
     if gradient._keys & STATE.bit:
