@@ -136,9 +136,9 @@ def zeros_like(self: Any, dtype: Any) -> Array:
 @cpu.kernel("ones_like")
 def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
     # Every backward pass begins with a one.
-    if memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu":
-        if not self.ndim or self.flags.c_contiguous:
-            return new_ones(self.shape, dtype)
+    plain = memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu"
+    if plain and (not self.ndim or self.flags.c_contiguous):
+        return new_ones(self.shape, dtype)
     new = laid_out(self.shape, dtype, memory_format, self)
     fill(new, 1)
     return new

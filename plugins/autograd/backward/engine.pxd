@@ -35,3 +35,8 @@ cdef class Pass:
 cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)
 @cython.locals(spec=TensorSpec)
 cpdef bint alone(TensorBase tensor) except -1
+
+@cython.locals(task=Pass)
+cpdef list run(list roots, list gradients, bint keep_graph, bint create_graph, list captures, bint accumulating)
+@cython.locals(before=bint)
+cpdef list drive(Pass task, list roots, list gradients, bint create_graph)

@@ -134,10 +134,11 @@ def backward(
     if grad_variables is not None:
         raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
     with unseen():
-        _backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
+        start_pass(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 
-def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
+def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
+    """Do as `backward`, whose arguments these are, with calls that classes and function modes see."""
     if (
         grad_tensors is None
         and inputs is None

@@ -92,7 +92,10 @@ def can_grow(held: Any, gradient: Any) -> bool:
     """Return whether a gradient can be added to another in place."""
     if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
-    return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
+    spec, other = held._spec, gradient._spec
+    if spec.layout.name != "strided":
+        return False
+    return spec is other or (spec.dtype is other.dtype and spec.device == other.device)
 
 
 def adopt(gradient: Any) -> Any:

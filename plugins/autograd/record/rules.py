@@ -242,8 +242,7 @@ class GradientRule(FormulaRule):
             node.shape = tuple(shapes)
             node.spec = tuple(specs)
         save(node, args, results)
-        number = 0
-        for result in results:
+        for number, result in enumerate(results):
             if isinstance(result, TensorBase):
                 tensor = result
                 if STATE.floating >> tensor._spec.code & 1:
@@ -252,7 +251,6 @@ class GradientRule(FormulaRule):
                         self.note_view(tensor, record, args, number)
             if not self.takes_all:
                 break
-            number += 1
         return results
 
     def note_view(self, result: TensorBase, record: AutogradMeta, args: tuple[Any, ...], index: int) -> None:
