@@ -27,7 +27,7 @@ from tt.core.library import (
     is_float8,
 )
 
-__all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "new_array", "python_number"]
+__all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "new_array", "new_ones", "python_number"]
 
 Array = np.ndarray[Any, Any]
 
@@ -106,6 +106,8 @@ _CAST: Final[Callable[[Array, Any], Array]] = cast if NATIVE is None else NATIVE
 _CLONE: Final[Callable[[Array], Array]] = duplicate if NATIVE is None else NATIVE.clone
 new_array: Final[Callable[[Sequence[int], Any], Array]] = np.empty if CREATION is None else CREATION.empty
 """Returns an array of any content, given its shape and dtype; a large one in memory that was used before."""
+new_ones: Final[Callable[[Sequence[int], Any], Array]] = np.ones if CREATION is None else CREATION.ones
+"""Returns an array of ones, given its shape and dtype."""
 
 
 class CpuBackend(ArrayApiBackend):

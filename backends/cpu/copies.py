@@ -10,7 +10,7 @@ import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
 from tt.backends.array_api.kernel_builder import ORDERS
-from tt.backends.cpu.backend import Array, cast, duplicate, new_array, python_number
+from tt.backends.cpu.backend import Array, cast, duplicate, new_array, new_ones, python_number
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
@@ -152,11 +152,12 @@ def zeros_like(self: Any, dtype: Any) -> Array:
 
 @cpu.kernel("ones_like")
 def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+    # Every backward pass begins with a one.
+    plain = memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu"
+    if plain and (not self.ndim or self.flags.c_contiguous):
+        return new_ones(self.shape, dtype)
     new = laid_out(self.shape, dtype, memory_format, self)
-    if new.dtype.kind in "fiu":  # every backward pass begins with a one
-        new.fill(1)
-    else:
-        fill(new, 1)
+    fill(new, 1)
     return new
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import MethodType
@@ -32,7 +33,7 @@ def prepare_subclass(kind: type[Tensor]) -> None:
     keys = PYTHON if getattr(kind, "__tt_dispatch__", None) is not None else 0
     if overrides(kind):
         keys |= FUNCTION
-        SUBCLASSES.add(kind)
+        SUBCLASSES.add(weakref.ref(kind, SUBCLASSES.discard))
         _see_members(kind)
     kind._class_keys = keys
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening
 from tt.plugins.autograd.backward.functional import backward as run_backward
+from tt.plugins.autograd.backward.functional import start_pass
 from tt.plugins.autograd.record.graph import (
     STATE,
     AutogradMeta,
@@ -14,6 +15,7 @@ from tt.plugins.autograd.record.graph import (
     RemovableHandle,
     Retained,
     add_hook,
+    clear_gradient,
     leaf_record,
 )
 from tt.plugins.autograd.record.inference import is_inference, is_inference_mode_enabled
@@ -130,11 +132,7 @@ def _get_grad(self: Any) -> Tensor | None:
 
 def _set_grad(self: Any, value: Any) -> None:
     if value is None:
-        record = self._record
-        # Training loops do this for each parameter and step; a view's record may be out of date.
-        if record is not None and record.leaf and record.view is None and not self._keys & WRAPPED:
-            if record.node is not None:
-                record.node.gradient = None
+        if clear_gradient(self, WRAPPED):
             return
     else:
         if not isinstance(value, TensorBase):
@@ -256,7 +254,9 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
+    run = start_pass
     if listening():
+        run = run_backward
         options = {
             "gradient": gradient,
             "retain_graph": retain_graph,
@@ -266,7 +266,7 @@ def backward(
         if intercept(backward, (self,), options) is not NOT_HANDLED:
             return
     refuse_in_transforms("backward", "use tt.func.grad or tt.func.vjp")
-    run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    run(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 # --- hooks -----------------------------------------------------------------------------------------------------

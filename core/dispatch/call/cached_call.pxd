@@ -8,6 +8,9 @@ from tt.core.tensor.base cimport TensorBase
 cdef class LayerRule:
     cpdef call(self, CachedCall cached, tuple args)
 
+cdef class PassThrough(LayerRule):
+    cpdef call(self, CachedCall cached, tuple args)
+
 cdef class CachedCall(MutatingCall):
     cdef public long long keys
     cdef public unsigned long long promotion

@@ -51,6 +51,16 @@ class LayerRule:
         return self.call(cached, args)
 
 
+class PassThrough(LayerRule):
+    """The rule of calls with which a layer has nothing to do."""
+
+    __slots__ = ()
+
+    def call(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        """Run what lies below the layer."""
+        return cached.call_below(args)
+
+
 class CachedCall(MutatingCall):
     """The resolved path of one operator for one (keys, bits) pair in one epoch.
 

@@ -26,4 +26,4 @@ cdef class OpOverload(FastPath):
     @cython.locals(first=TensorBase, second=TensorBase, keys="long long", bits="unsigned long long", positions="long long",
                    cached=CachedCall)
     cpdef two(self, left, right)
-    cdef ranged_two(self, left, right)
+    cdef two_apart(self, left, right)

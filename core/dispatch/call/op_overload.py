@@ -162,7 +162,7 @@ class OpOverload(FastPath):
             if bit is None:
                 return self.general((left, right), None)
             if self.ranged_operand:
-                return self.ranged_two(left, right)
+                return self.two_apart(left, right)
             positions = bit
             operand = right
         cached = self.last
@@ -174,7 +174,8 @@ class OpOverload(FastPath):
         ):
             cached = self.find(keys, bits, positions)
             if cached is EMPTY:
-                return self.general((left, right), None)
+                # Of arguments that do not promote, like scores and classes, the dtypes are in the second word.
+                return self.two_apart(left, right)
         if cached.direct:
             try:
                 handle = cached.plain(first._handle, operand)
@@ -183,8 +184,8 @@ class OpOverload(FastPath):
             return cached.wrap_direct(handle)
         return cached.run((left, right) + self.plan.tail)  # noqa: RUF005  # as in `one`
 
-    def ranged_two(self, left: Any, right: Any) -> Any:
-        """Call with a tensor and a number that has to be in the range of the dtype."""
+    def two_apart(self, left: Any, right: Any) -> Any:
+        """Call with two arguments whose types, or the number's range, `two` does not look at."""
         result = FastPath.fast_path(self, (left, right), None)
         return self.general((left, right), None) if result is FALL_THROUGH else result
 

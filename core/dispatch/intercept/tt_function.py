@@ -40,8 +40,10 @@ __all__ = [
 NOT_HANDLED: Any = object()
 """Returned by `intercept` for a call that no class or mode intercepts."""
 
-SUBCLASSES: weakref.WeakSet[type] = weakref.WeakSet()
-"""The subclasses of `Tensor` that take part; while the set is empty, calls do not look for their instances."""
+SUBCLASSES: set[weakref.ref[type]] = set()
+"""The subclasses of `Tensor` that take part; while the set is empty, calls do not look for their instances.
+
+Each backward pass looks twice: a `WeakSet` would take a thousand instructions each time, to compute its length."""
 
 
 # --- switching off -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.cached_call import CachedCall
+from tt.core.dispatch.call.cached_call import CachedCall, PassThrough
 from tt.core.dispatch.call.codes import KERNEL, LAYER, MUTATE, PYTHON, REROUTE
 from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.registry.sources import code_location
@@ -133,7 +133,7 @@ def _resolve_layer(context: ResolveContext) -> CachedCall:
     elif operator.is_factory and top.passes_through(operator, form):
         # Before its composite, whose inner factories would see none of the tensors that the call is like.
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
-        rule = _pass_through
+        rule = PassThrough()
     elif composite is not None and form != "out" and _takes_composite(operator, keys, layouts):
         resolution.note(
             who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
@@ -145,7 +145,7 @@ def _resolve_layer(context: ResolveContext) -> CachedCall:
         return _unless_idle(cached, top, context) if top.idles and form == "functional" else cached
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
-        rule = _pass_through
+        rule = PassThrough()
     else:
         resolution.note(who, "(none)", True, "no rule and no composite: the result's use in the layer raises")
         rule = _unsupported(top)
@@ -188,10 +188,6 @@ def _unless_idle(cached: CachedCall, layer: Layer, context: ResolveContext) -> C
         return cached.call_below(args) if layer.idle() else composite(*args)
 
     return make_cached_call(context, LAYER, below=below, rule=unless_idle, clear=layer.bit)
-
-
-def _pass_through(cached: CachedCall, args: tuple[Any, ...]) -> Any:
-    return cached.call_below(args)
 
 
 def _unsupported(layer: Any) -> Callable[[CachedCall, tuple[Any, ...]], Any]:

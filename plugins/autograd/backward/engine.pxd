@@ -3,6 +3,7 @@ cimport cython
 from tt.core.tensor.base cimport TensorBase, TensorSpec
 from tt.plugins.autograd.record.grad_state cimport GradState
 from tt.plugins.autograd.record.graph cimport AccumulateGrad, Node
+from tt.plugins.autograd.record.refcount cimport references
 
 cdef GradState STATE
 
@@ -32,4 +33,10 @@ cdef class Pass:
 
 @cython.locals(found=TensorBase)
 cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)
+@cython.locals(spec=TensorSpec)
 cpdef bint alone(TensorBase tensor) except -1
+
+@cython.locals(task=Pass)
+cpdef list run(list roots, list gradients, bint keep_graph, bint create_graph, list captures, bint accumulating)
+@cython.locals(before=bint)
+cpdef list drive(Pass task, list roots, list gradients, bint create_graph)

@@ -257,7 +257,9 @@ def alone(tensor: TensorBase) -> bool:
         return False
     if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:
         return False
-    return fitting.is_dense(tensor)
+    # Whether each element has its own place in memory, in row-major order.
+    spec = tensor._spec
+    return spec.layout.name != "strided" or bool(spec.backend.is_row_major(tensor._handle))
 
 
 def find_needed(roots: list[Node], captures: list[tuple[Node, int]]) -> set[Node]:

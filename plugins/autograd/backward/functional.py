@@ -12,6 +12,7 @@ from tt.plugins.autograd.record.edges import GradientEdge
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.views import edge
 from tt.plugins.autograd.transforms.duals import are_wrapped, gradients_of_duals, primals
+from tt.plugins.autograd.transforms.levels import BIT
 
 __all__ = ["backward", "grad"]
 
@@ -56,21 +57,27 @@ def _initial(
                 f"tensor {place} has no history to differentiate: nothing that it came from requires a gradient"
             )
         if gradient is None:
-            if math.prod(output._handle.shape) != 1:
-                raise errors.GradientError(
-                    f"an output of shape {list(output.shape)} needs a gradient to start from; only one of one element "
-                    "starts with 1"
-                )
-            if output._spec.dtype.is_complex:
-                raise errors.GradientError(
-                    f"an output of {output.dtype} needs a gradient to start from; only a real one starts with 1"
-                )
-            gradient = ops.ones_like(output)
+            gradient = _one(output)
         else:
             _check_gradient(output, gradient, place)
         roots.append(edge(output))
         initial.append(gradient)
     return roots, initial
+
+
+def _one(output: Any) -> Any:
+    """Return the gradient with which a pass from a scalar starts."""
+    shape = output._handle.shape
+    if shape != () and math.prod(shape) != 1:
+        raise errors.GradientError(
+            f"an output of shape {list(output.shape)} needs a gradient to start from; only one of one element "
+            "starts with 1"
+        )
+    if output._spec.dtype.is_complex:
+        raise errors.GradientError(
+            f"an output of {output.dtype} needs a gradient to start from; only a real one starts with 1"
+        )
+    return ops.ones_like(output)
 
 
 def _check_gradient(output: Any, gradient: Any, place: int) -> None:
@@ -127,10 +134,21 @@ def backward(
     if grad_variables is not None:
         raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
     with unseen():
-        _backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
+        start_pass(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 
-def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
+def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
+    """Do as `backward`, whose arguments these are, with calls that classes and function modes see."""
+    if (
+        grad_tensors is None
+        and inputs is None
+        and isinstance(tensors, TensorBase)
+        and tensors._keys & (STATE.bit | BIT) == STATE.bit
+    ):
+        # Most passes start from one loss; the general path would be a tenth of a small training step.
+        keep = create_graph if retain_graph is None else retain_graph
+        engine.run([edge(tensors)], [_one(tensors)], bool(keep), bool(create_graph), None, False)
+        return
     outputs = _as_tuple(tensors)
     if (
         are_wrapped(outputs)

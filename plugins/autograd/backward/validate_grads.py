@@ -92,15 +92,10 @@ def can_grow(held: Any, gradient: Any) -> bool:
     """Return whether a gradient can be added to another in place."""
     if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
-    return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
-
-
-def is_dense(tensor: Any) -> bool:
-    """Return whether each element of a tensor has its own place in memory, in row-major order."""
-    if tensor.layout.name != "strided":
-        return True
-    dense: bool = tensor._spec.backend.is_row_major(tensor._handle)
-    return dense
+    spec, other = held._spec, gradient._spec
+    if spec.layout.name != "strided":
+        return False
+    return spec is other or (spec.dtype is other.dtype and spec.device == other.device)
 
 
 def adopt(gradient: Any) -> Any:

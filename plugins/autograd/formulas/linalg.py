@@ -48,7 +48,9 @@ def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
 
 def linear_input(g: Any, weight: Any) -> Any:
     """g weight, conjugate; a vector as weight gives one number for each row."""
-    return ops.unsqueeze(g, -1) * conj(weight) if weight.ndim == 1 else ops.matmul(g, conj(weight))
+    if weight.ndim == 1:
+        return ops.unsqueeze(g, -1) * conj(weight)
+    return ops.mm(g, conj(weight)) if g.ndim == 2 else ops.matmul(g, conj(weight))
 
 
 def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:

@@ -1,3 +1,5 @@
+cimport cython
+
 cdef class GradState:
     cdef public object _local
     cdef public object _lock
@@ -10,3 +12,5 @@ cdef class GradState:
     cdef public int switched_off
     cdef public object tick
     cpdef bint enabled(self) except -1
+    @cython.locals(before=bint)
+    cpdef bint enable(self, bint enabled) except -1

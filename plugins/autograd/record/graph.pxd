@@ -1,3 +1,5 @@
+cimport cython
+
 from tt.core.tensor.base cimport TensorBase, TensorSpec
 from tt.plugins.autograd.record.grad_state cimport GradState
 
@@ -50,4 +52,6 @@ cdef class Graphless(Node):
 cdef GradState _STATE
 
 cpdef AutogradMeta attach(TensorBase tensor, Node node, int number)
+@cython.locals(record=AutogradMeta, end=AccumulateGrad)
+cpdef bint clear_gradient(TensorBase tensor, long long wrapped) except -1
 cpdef Node start(Node node, tuple next_nodes, tuple next_numbers)

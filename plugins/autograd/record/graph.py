@@ -40,6 +40,7 @@ __all__ = [
     "ViewMeta",
     "add_hook",
     "attach",
+    "clear_gradient",
     "is_tensor",
     "leaf_record",
     "start",
@@ -354,6 +355,24 @@ def leaf_record(tensor: TensorBase) -> AutogradMeta:
         record.node = AccumulateGrad(tensor)
         record.leaf = True
     return record
+
+
+def clear_gradient(tensor: TensorBase, wrapped: int) -> bool:
+    """Drop the `.grad` of a leaf; return False for views, wrapped tensors and others, which take more than that.
+
+    Training loops do this for each parameter and step.
+    """
+    found = tensor._record
+    if tensor._keys & wrapped or not isinstance(found, AutogradMeta):
+        return False
+    record = found
+    if not record.leaf or record.view is not None:
+        return False
+    node = record.node
+    if isinstance(node, AccumulateGrad):
+        end = node
+        end.gradient = None
+    return True
 
 
 def is_tensor(value: object) -> bool:

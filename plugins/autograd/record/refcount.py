@@ -1,4 +1,7 @@
-"""Counting who holds an object, in a way that means the same in compiled and interpreted modules."""
+"""Counting who holds an object, in a way that means the same in compiled and interpreted modules.
+
+This is a hot module: plain Python that Cython compiles with the C types of `refcount.pxd`.
+"""
 
 from __future__ import annotations
 

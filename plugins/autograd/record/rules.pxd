@@ -25,6 +25,8 @@ cdef class GradientRule(FormulaRule):
     cpdef SavePlan plan(self, long long needs)
     @cython.locals(single=TensorBase, node=OpNode, record=AutogradMeta)
     cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)
+    @cython.locals(tensor=TensorBase, node=OpNode, record=AutogradMeta, number=int, shapes=list, specs=list)
+    cpdef finish_several(self, tuple args, results, long long needs, tuple nodes, tuple numbers, tuple starts)
 
 @cython.locals(record=AutogradMeta)
 cpdef AutogradMeta current(TensorBase tensor)

@@ -220,26 +220,37 @@ class GradientRule(FormulaRule):
         starts: tuple[int, ...] | None,
     ) -> Any:
         """Attach a new node to several results."""
-        tensors = [t for t in results if isinstance(t, TensorBase)]
-        if not tensors:
+        shapes = []
+        specs = []
+        for result in results:
+            if isinstance(result, TensorBase):
+                tensor = result
+                shapes.append(tensor._handle.shape)
+                specs.append(tensor._spec)
+        if not shapes:
             return results
-        node = start(OpNode.__new__(OpNode), nodes, numbers)
+        node = OpNode.__new__(OpNode)
+        start(node, nodes, numbers)
         node.rule = self
         node.starts = starts
         node.plan = self.plan(needs)
         node.outputs = len(results)
-        node.shape = tuple(t._handle.shape for t in tensors)
-        node.spec = tuple(t._spec for t in tensors)
         if node.outputs == 1:
-            node.shape, node.spec = node.shape[0], node.spec[0]
+            node.shape = shapes[0]
+            node.spec = specs[0]
+        else:
+            node.shape = tuple(shapes)
+            node.spec = tuple(specs)
         save(node, args, results)
-        for number, tensor in enumerate(results):
-            if number != 0 and not self.takes_all:
+        for number, result in enumerate(results):
+            if isinstance(result, TensorBase):
+                tensor = result
+                if STATE.floating >> tensor._spec.code & 1:
+                    record = attach(tensor, node, number)
+                    if self.is_view:
+                        self.note_view(tensor, record, args, number)
+            if not self.takes_all:
                 break
-            if isinstance(tensor, TensorBase) and STATE.floating >> tensor._spec.code & 1:
-                record = attach(tensor, node, number)
-                if self.is_view:
-                    self.note_view(tensor, record, args, number)
         return results
 
     def note_view(self, result: TensorBase, record: AutogradMeta, args: tuple[Any, ...], index: int) -> None:

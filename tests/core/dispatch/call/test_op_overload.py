@@ -18,6 +18,22 @@ def test_calls_of_several_dtypes_take_turns() -> None:
             assert call(values).dtype is values.dtype and call(values).tolist() == [2, 2]
 
 
+def test_calls_of_two_tensors_that_do_not_promote_take_turns() -> None:
+    scores, classes = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]]), np.array([1, 0])
+    expected = np.mean(np.log(np.exp(scores).sum(1)) - scores[[0, 1], classes])
+    chosen = tt.tensor(classes)
+    for dtype in (tt.float32, tt.float64, tt.float32, tt.float64):
+        x = tt.tensor(scores, dtype=dtype)
+        for tensor in (x, x.clone().requires_grad_(), x):
+            loss = tt.nn.functional.cross_entropy(tensor, chosen)
+            assert loss.dtype is dtype
+            np.testing.assert_allclose(loss.detach().numpy(), expected, rtol=1e-6)
+    with pytest.raises(IndexError):
+        tt.nn.functional.cross_entropy(tt.tensor(scores), tt.tensor([7, 0]))
+    with pytest.raises(RuntimeError):
+        tt.nn.functional.cross_entropy(tt.tensor(scores), tt.tensor([0.5, 1.0]))
+
+
 def test_a_registered_kernel_takes_effect_at_the_next_call_and_so_does_its_removal(probe: Any) -> None:
     probe.kernel("mul", np.multiply)
     x = probe.tensor([3.0], tt.float32)

@@ -1,0 +1,1 @@
+cpdef Py_ssize_t references(list values) except -1
