@@ -254,7 +254,7 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    run = start_pass
+    run: Callable[..., None] = start_pass
     if listening():
         run = run_backward
         options = {

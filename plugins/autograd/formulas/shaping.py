@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import KEYS, ops, to_dtype
@@ -127,7 +127,7 @@ d.of("diagonal", self=diagonal_self)
 d.of("unfold", self=unfold_self)
 d.of("diag_embed", self=lambda g, offset, dim1, dim2: ops.diagonal(g, offset, dim1, dim2))
 # For each mode, which of n elements is read where `at` counts from the first of them.
-PADDED_PLACES = {
+PADDED_PLACES: dict[str, Callable[[Any, int], Any]] = {
     "reflect": lambda at, n: n - 1 - ops.abs(n - 1 - ops.abs(at)),
     "replicate": lambda at, n: ops.clamp(at, 0, n - 1),
     "circular": lambda at, n: ops.remainder(at, n),
