@@ -133,6 +133,16 @@ def glu(self: Any, dim: int) -> Any:
     return ops.mul(ops.narrow(self, dim, 0, half), ops.sigmoid(ops.narrow(self, dim, half, half)))
 
 
+@composite("glu_backward")
+def glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
+    check_shapes("glu_backward", grad_output, self, dim)
+    half, g, x = self.shape[dim] // 2, widened(grad_output), widened(self)
+    a, b = ops.narrow(x, dim, 0, half), ops.narrow(x, dim, half, half)
+    # 1 - s has no digits left where b is large; the sigmoid of -b has.
+    s, r = ops.sigmoid(b), ops.sigmoid(ops.neg(b))
+    return as_type(ops.cat([ops.mul(g, s), ops.mul(ops.mul(ops.mul(g, a), r), s)], dim), self.dtype)
+
+
 @composite("prelu")
 def prelu(self: Any, weight: Any) -> Any:
     check_shapes("prelu", self, weight)

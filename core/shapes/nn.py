@@ -87,6 +87,17 @@ def glu(self: Described, dim: int = -1, *, op: str) -> Shape:
     return tuple(shape)
 
 
+@rule("glu_backward")
+def glu_backward(grad_output: Described, self: Described, dim: int = -1, *, op: str) -> Shape:
+    """The shape of the input; the gradient broadcasts to that of the result."""
+    result = glu(self, dim, op=op)
+    if broadcast(op, result, grad_output.shape) != result:
+        raise ShapeError(
+            f"{op}(): grad_output {list(grad_output.shape)} does not fit the result of glu, {list(result)}"
+        )
+    return tuple(self.shape)
+
+
 @rule("prelu")
 def prelu(self: Described, weight: Described, *, op: str) -> Result:
     """The same shape; the weight has one number, or one for each channel."""

@@ -74,3 +74,13 @@ if NATIVE is not None:
         half = self.shape[dim] // 2
         before = (slice(None),) * (dim % self.ndim)
         return NATIVE.glu(self[(*before, slice(half))], self[(*before, slice(half, None))])
+
+    cpu.kernel(
+        "glu_backward",
+        NATIVE.glu_backward,
+        dtypes=FLOATING,
+        takes=("grad_output", "self", "dim"),
+        half="same",
+        same_dtype=True,
+        native=True,
+    )

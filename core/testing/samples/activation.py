@@ -124,6 +124,23 @@ def glu(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 4), 2), name="error: dim", error=IndexError)
 
 
+@family("glu_backward")
+def glu_backward(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (((4,), 0), ((2, 6), 1), ((4, 3), 0), ((2, 6, 4), -2), ((2, 3, 4), -1), ((0, 4), 1)):
+        half = list(shape)
+        half[dim] //= 2
+        yield Sample((make.tensor(*half), make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 2), make.tensor(2, 4, layout=layout)), name=layout)
+        yield Sample((make.tensor(2, 4, layout=layout), make.tensor(2, 8)), name=f"{layout} gradient")
+    yield Sample((make.tensor(2, 1), make.tensor(2, 6)), name="a column of gradients")
+    yield Sample((make.tensor(), make.tensor(4, 3), 0), name="one gradient")
+    yield Sample((make.tensor(2, 1), make.tensor(2, 3)), name="error: odd size", error=RuntimeError)
+    yield Sample((make.tensor(2, 2), make.tensor(2, 4), 2), name="error: dim", error=IndexError)
+    yield Sample((make.tensor(2, 4), make.tensor(2, 4)), name="error: shapes", error=RuntimeError)
+    yield Sample((make.tensor(2, 2), make.tensor(4)), name="error: more dimensions", error=RuntimeError)
+
+
 @family("gelu")
 def gelu(make: Inputs) -> Iterator[Sample]:
     yield from unary(make)

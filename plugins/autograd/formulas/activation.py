@@ -44,15 +44,7 @@ d.of("logsigmoid", self=lambda g, self: ops.log_sigmoid_backward(g, self))
 d.of("softplus", self=lambda g, self, beta, threshold: ops.softplus_backward(g, self, beta, threshold))
 d.of("gelu", self=lambda g, self, approximate: ops.gelu_backward(g, self, approximate=approximate))
 
-
-def glu_of(g: Any, self: Any, dim: int) -> Any:
-    """Return the gradient of both halves side by side."""
-    half = self.shape[dim] // 2
-    gate = ops.sigmoid(ops.narrow(self, dim, half, half))
-    return ops.cat([g * gate, ops.sigmoid_backward(g * ops.narrow(self, dim, 0, half), gate)], dim)
-
-
-d.of("glu", self=glu_of)
+d.of("glu", self=lambda g, self, dim: ops.glu_backward(g, self, dim))
 
 # --- second derivatives of sigmoids ----------------------------------------------------------------------------
 
@@ -133,6 +125,29 @@ d.of(
     grad_output=lambda g, self, approximate: ops.gelu_backward(g, self, approximate=approximate),
     self=gelu_backward_self,
 )
+
+
+def halves(x: Any, dim: int) -> tuple[Any, Any]:
+    """Return both halves of a tensor, in the precision of many steps."""
+    half = x.shape[dim] // 2
+    return single(ops.narrow(x, dim, 0, half)), single(ops.narrow(x, dim, half, half))
+
+
+def glu_backward_grad_output(g: Any, self: Any, dim: int) -> Any:
+    """Return s (g' + a r g") with the halves a, b of self, g', g" of g, and the sigmoids s of b and r of -b."""
+    (a, b), (first, second) = halves(self, dim), halves(g, dim)
+    return ops.sigmoid(b) * (first + a * ops.sigmoid(-b) * second)
+
+
+def glu_backward_self(g: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    """Return s r g" and s r (g' + a (r - s) g") side by side, times the gradient of glu."""
+    (a, b), (first, second) = halves(self, dim), halves(g, dim)
+    s, r = ops.sigmoid(b), ops.sigmoid(-b)
+    slope = s * r * grad_output
+    return ops.cat([slope * second, slope * (first + a * (r - s) * second)], dim)
+
+
+d.of("glu_backward", grad_output=glu_backward_grad_output, self=glu_backward_self)
 
 # --- softmax ---------------------------------------------------------------------------------------------------
 

@@ -159,6 +159,21 @@ def test_glu_needs_two_halves(same):
     same(lambda m, x: m.nn.functional.glu(x, 0), torch.randn(4, 3))
 
 
+def test_the_gradient_of_glu_refuses_what_does_not_fit(same):
+    def backward(m, grad, x, dim):
+        return (tt.ops if m is tt else torch.ops.aten).glu_backward(grad, x, dim)
+
+    for grad, shape, dim in (
+        ((1,), (3,), 0), ((2,), (4,), 1), ((2,), (4,), -2), ((3,), (4,), 0), ((2, 4), (2, 4), 1), ((), (), 0),
+        ((2, 2), (2, 4), -1), ((2,), (2, 4), 1), ((2, 1), (2, 4), 1), ((0, 2), (0, 4), 1), ((0, 3), (0, 3), 0),
+    ):  # fmt: skip
+        same(lambda m, grad, x, dim=dim: backward(m, grad, x, dim), torch.randn(grad), torch.randn(shape))
+    with pytest.raises(RuntimeError, match="does not fit the result of glu"):
+        tt.ops.glu_backward(tt.ones(2, 2), tt.ones(4), 0)
+    with pytest.raises(RuntimeError):
+        tt.ops.glu_backward(tt.ones(2), tt.ones(4, dtype=tt.float64), 0)
+
+
 def test_arguments_that_make_no_sense(same):
     x = torch.randn(3)
     same(lambda m, x: m.nn.functional.softshrink(x, -1.0), x)

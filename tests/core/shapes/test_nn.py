@@ -20,6 +20,9 @@ def test_layers(agree):
     agree("one_hot", F.one_hot, self=index, num_classes=4)
     for dim in (-1, 1, 0, 4):
         agree("glu", F.glu, strides=False, self=x, dim=dim)
+        for grad in ((2, 4, 3), (2, 2, 3), (1, 3), (3, 2, 2, 3)):
+            slope = {"grad_output": torch.zeros(grad), "self": x, "dim": dim}
+            agree("glu_backward", torch.ops.aten.glu_backward, strides=False, **slope)
         agree("softmax", torch.softmax, self=x, dim=dim)
         agree("softmax", torch.log_softmax, self=x.transpose(0, 2), dim=dim)
     agree("softmax", torch.softmax, self=torch.zeros(()), dim=0)

@@ -68,6 +68,106 @@ static PyObject *call_gelu_backward(PyObject *module, PyObject *const *args, Py_
     return form ? call_gelu_tanh_backward(module, rest, count - 1) : call_gelu_exact_backward(module, rest, count - 1);
 }
 
+/* --- the gradient of glu ------------------------------------------------------------------------------------ */
+
+/* Of both halves a and b at once, which share the exponential.  1 - s has no digits left where b is large; r has. */
+#define GLU_BACKWARD(T, EXP, ABS)                                                                                 \
+    static void glu_backward_##T(char *const *data, npy_intp count, const void *params)                           \
+    {                                                                                                             \
+        const T *grad = (const T *)data[0], *a = (const T *)data[1], *b = (const T *)data[2];                     \
+        T *of_a = (T *)data[3], *of_b = (T *)data[4];                                                             \
+        (void)params;                                                                                             \
+        TT_IVDEP for (npy_intp i = 0; i < count; i++)                                                             \
+        {                                                                                                         \
+            T t = EXP(-ABS(b[i])), high = 1 / (1 + t), low = t * high, g = grad[i];                               \
+            T s = b[i] > 0 ? high : low, r = b[i] > 0 ? low : high;                                               \
+            of_b[i] = g * a[i] * r * s;                                                                           \
+            of_a[i] = g * s;                                                                                      \
+        }                                                                                                         \
+    }
+
+GLU_BACKWARD(float, tt_exp_f, fabsf)
+GLU_BACKWARD(double, tt_exp, fabs)
+
+enum { GLU_INPUTS = 3, GLU_OPERANDS = 5 }; /* grad_output, a, b; the gradients of a and b */
+
+/* Where rows are not one after the other in the dtype of the loop: through blocks, as tt_run_part, with two outputs. */
+static void glu_backward_part(int64_t begin, int64_t end, void *context)
+{
+    const tt_job *job = context;
+    char blocks[GLU_OPERANDS][TT_BLOCK_BYTES] __attribute__((aligned(64))), *data[GLU_OPERANDS];
+    for (int64_t at = begin; at < end; at += job->block) {
+        npy_intp part = job->block < end - at ? job->block : (npy_intp)(end - at);
+        for (int k = 0; k < GLU_OPERANDS; k++) {
+            const tt_view *view = &job->views[k];
+            bool direct = view->linear && view->dtype == view->compute;
+            data[k] = direct ? view->data + at * view->size : blocks[k];
+            if (!direct && k < GLU_INPUTS) tt_load(view, (npy_intp)at, part, blocks[k]);
+        }
+        job->loop(data, part, job->params);
+        for (int k = GLU_INPUTS; k < GLU_OPERANDS; k++)
+            if (data[k] == blocks[k]) tt_store(&job->views[k], (npy_intp)at, part, blocks[k]);
+    }
+}
+
+static PyObject *refuse_glu_backward(const char *what)
+{
+    PyErr_Format(PyExc_ValueError, "glu_backward(): %s that the shape rule refuses", what);
+    return NULL;
+}
+
+/* glu_backward(grad_output, self, dim) */
+static PyObject *call_glu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    PyArrayObject *grad, *self;
+    if (!tt_expect_count("glu_backward", count, 3, 3) || (grad = tt_array(args[0], "grad_output")) == NULL ||
+        (self = tt_array(args[1], "self")) == NULL)
+        return NULL;
+    Py_ssize_t dim = PyNumber_AsSsize_t(args[2], PyExc_IndexError);
+    if (dim == -1 && PyErr_Occurred()) return NULL;
+    tt_dtype dtype = tt_dtype_of(self), compute = dtype == TT_F16 || dtype == TT_BF16 ? TT_F32 : dtype;
+    if (compute != TT_F32 && compute != TT_F64) return tt_refuse_dtype("glu_backward", self);
+    if (tt_dtype_of(grad) != dtype) return tt_refuse_dtype("glu_backward", grad);
+
+    int ndim = PyArray_NDIM(self), lacks = ndim - PyArray_NDIM(grad);
+    if (dim < 0) dim += ndim;
+    if (dim < 0 || dim >= ndim || PyArray_DIM(self, (int)dim) % 2) return refuse_glu_backward("a dimension");
+    if (lacks < 0) return refuse_glu_backward("a gradient");
+    npy_intp shape[NPY_MAXDIMS], steps[GLU_OPERANDS][NPY_MAXDIMS], total = 1;
+    for (int d = 0; d < ndim; d++) {
+        shape[d] = PyArray_DIM(self, d) / (d == dim ? 2 : 1);
+        total *= shape[d];
+        npy_intp size = d < lacks ? 1 : PyArray_DIM(grad, d - lacks);
+        if (size != 1 && size != shape[d]) return refuse_glu_backward("a gradient");
+        steps[0][d] = size == 1 ? 0 : PyArray_STRIDE(grad, d - lacks);
+    }
+    PyArrayObject *out = tt_empty(ndim, PyArray_DIMS(self), dtype);
+    if (out == NULL || total == 0) return (PyObject *)out;
+
+    tt_job job = {.count = GLU_OPERANDS, .loop = compute == TT_F32 ? glu_backward_float : glu_backward_double};
+    PyArrayObject *const arrays[GLU_OPERANDS] = {grad, self, self, out, out};
+    for (int k = 1; k < GLU_OPERANDS; k++)
+        for (int d = 0; d < ndim; d++) steps[k][d] = shape[d] == 1 ? 0 : PyArray_STRIDE(arrays[k], d);
+    int order[NPY_MAXDIMS];
+    tt_order(ndim, GLU_OPERANDS, steps, order);
+    for (int k = 0; k < GLU_OPERANDS; k++) {
+        bool second = k == 2 || k == 4;
+        tt_view *view = &job.views[k];
+        view->data = PyArray_BYTES(arrays[k]) + (second ? shape[dim] * PyArray_STRIDE(arrays[k], (int)dim) : 0);
+        view->dtype = dtype;
+        view->compute = compute;
+        view->size = PyArray_ITEMSIZE(arrays[k]);
+        tt_set_view(view, ndim, shape, steps[k], order);
+    }
+    job.block = TT_BLOCK_BYTES / tt_sizes[compute];
+    bool by_rows = tt_find_rows(&job, ndim, shape, steps, order);
+    TT_BEGIN_WORK(total)
+    tt_parallel_for(0, total, TT_GRAIN_DEAR, by_rows ? tt_run_rows : glu_backward_part, &job);
+    TT_END_WORK
+    return (PyObject *)out;
+}
+
 /* --- what refuses some numbers ------------------------------------------------------------------------------ */
 
 /* The number behind the array, where one is taken; false with an error. */
@@ -164,6 +264,7 @@ static PyMethodDef methods[] = {
     GRADIENT(tanh_backward, "output"), GRADIENT(log_sigmoid_backward, "self"), GRADIENT(hardsigmoid_backward, "self"),
     GRADIENT(hardswish_backward, "self"), GRADIENT(softplus_backward, "self, beta, threshold"),
     GRADIENT(gelu_backward, "self, approximate"),
+    TT_METHOD_AS("glu_backward", call_glu_backward, "glu_backward(grad_output, self, dim)"),
     {NULL, NULL, 0, NULL},
 };
 

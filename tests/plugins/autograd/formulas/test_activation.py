@@ -61,3 +61,36 @@ def test_second_derivatives_of_half_precision_are_rounded_once(name, dtype):
 def test_the_second_derivative_of_a_complex_silu_is_that_of_finite_differences():
     x = tt.tensor([0.3 + 0.4j, -1.0 + 0.2j], dtype=tt.complex128, requires_grad=True)
     assert tt.autograd.gradgradcheck(F.silu, (x,))
+
+
+# --- glu -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((4,), 0), ((2, 6), -1), ((4, 3), 0), ((2, 4, 3), 1)])
+def test_derivatives_of_glu_are_differences(shape, dim):
+    random = np.random.default_rng(0)
+    x = tt.tensor(random.standard_normal(shape), requires_grad=True)
+    half = list(shape)
+    half[dim] //= 2
+    g = tt.tensor(random.standard_normal(half), requires_grad=True)
+    one = tt.tensor([0.75], dtype=tt.float64, requires_grad=True)
+    assert tt.autograd.gradcheck(lambda x: F.glu(x, dim), (x,))
+    assert tt.autograd.gradgradcheck(lambda x: F.glu(x, dim), (x,))
+    for grad in (g, one):
+        assert tt.autograd.gradcheck(lambda g, x: tt.ops.glu_backward(g, x, dim), (grad, x))
+        assert tt.autograd.gradgradcheck(lambda g, x: tt.ops.glu_backward(g, x, dim), (grad, x))
+
+
+def test_the_second_derivative_of_glu_keeps_its_digits_where_it_is_small():
+    x = np.concatenate([np.linspace(-2, 2, 50), np.linspace(-20, -3, 25), np.linspace(3, 20, 25)])
+    expected = second(F.glu, x, tt.float64)
+    np.testing.assert_allclose(second(F.glu, x, tt.float32), expected, rtol=1e-5, atol=1e-38)
+
+
+@pytest.mark.parametrize("dtype", [tt.float16, tt.bfloat16])
+def test_gradients_of_glu_keep_the_dtype(dtype):
+    x = tt.tensor([1.0, -2.0, 0.5, 3.0], dtype=dtype, requires_grad=True)
+    (slope,) = tt.autograd.grad(F.glu(x).sum(), x, create_graph=True)
+    (curve,) = tt.autograd.grad(slope.sum(), x)
+    assert slope.dtype is dtype
+    assert curve.dtype is dtype
