@@ -156,13 +156,16 @@ def test_short_lines_of_half_precision_are_summed_like_those_of_floats(dtype, li
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_short_lines_of_every_length_are_summed_as_in_double_precision(dtype):
-    x = (np.random.default_rng(0).standard_normal((5, 700)) * 8).round().astype(dtype)  # sums have no rounding error
+    # Whole numbers, whose sums have no rounding error.
+    x = (np.random.default_rng(0).standard_normal((5, 700)) * 8).round().astype(dtype)
     for line in range(600):
         for rows in (np.ascontiguousarray(x[:, :line]), x[:, 3 : line + 3], x[::-2, 1 : line + 1]):
             wanted = rows.astype("f8").sum(1)
             np.testing.assert_array_equal(NATIVE.sum(rows, 1, False), wanted.astype(dtype))
             if line:
-                np.testing.assert_array_equal(NATIVE.mean(rows, 1, False), (wanted / line).astype("f4").astype(dtype))
+                np.testing.assert_array_equal(
+                    NATIVE.mean(rows, 1, False), (wanted / line).astype("f4").astype(dtype)
+                )
 
 
 @pytest.mark.parametrize("at", [0, 7, 8, 31, 32, 50, 95, 98, 99])
