@@ -11,6 +11,7 @@
 #define TT_REDUCE_H
 
 #include "rows.h"
+#include "short_sums.h"
 
 enum {
     REDUCE_PIECE = 4096, /* elements of a line that `row` gets at once */
@@ -38,6 +39,8 @@ typedef struct {
     void (*finish)(const char *acc, void *out, void *out2, int64_t count, double fact);
     /* As `columns`, of rows in half precision without gaps; may be NULL: then they are converted into a buffer first. */
     void (*half_columns)(char *acc, const char *x, npy_intp stride, int64_t rows, int64_t width, tt_dtype type);
+    /* As `row`, of 8 to SHORT_SUM - 1 elements of bfloat16; may be NULL: then they are converted into a buffer first. */
+    void (*bfloat_row)(char *acc, const tt_bfloat *x, int64_t n);
 } reducer;
 
 typedef struct {
@@ -298,6 +301,8 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
         npy_intp in_step = p->kept ? p->keep[p->kept - 1].in : 0, out_step = p->kept ? p->keep[p->kept - 1].out : 0;
         /* Lines of one piece that need no buffer go the short way. */
         int plain = p->units == 1 && p->reduced == 1 && rows_is_native(p->type) && p->drop[0].in == tt_sizes[p->type];
+        int bfloats = p->units == 1 && p->reduced == 1 && p->type == TT_BF16 && p->drop[0].in == 2 && p->how->bfloat_row
+            && p->line >= 8 && p->line < SHORT_SUM;
         int halves = p->units == 1 && p->reduced == 1 && tt_is_half(p->type) && p->drop[0].in == 2 && p->line <= REDUCE_SHORT;
         /* Several lines of each of several results: in the order of memory. */
         int across = p->pieces == 1 && p->reduced > 1 && reduce_magnitude(in_step) < reduce_magnitude(p->drop[p->reduced - 2].in);
@@ -309,6 +314,8 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
             p->how->start(acc, now);
             if (plain)
                 for (int64_t i = 0; i < now; i++) p->how->row(acc + (size_t)i * p->how->acc, data + i * in_step, p->line, 0);
+            else if (bfloats)
+                for (int64_t i = 0; i < now; i++) p->how->bfloat_row(acc + (size_t)i * p->how->acc, (const tt_bfloat *)(data + i * in_step), p->line);
             else if (halves)
                 reduce_short_halves(p, data, in_step, now, acc);
             else

@@ -138,8 +138,12 @@ static void sum_half_columns(char *acc, const char *data, npy_intp stride, int64
     }
 }
 
+static void sum_bfloat_row(char *acc, const tt_bfloat *x, int64_t n) { *(double *)acc += short_sum_bfloat(x, n); }
+
 #define NAME sum_f32
 #define HALF_COLUMNS sum_half_columns
+#define BFLOAT_ROW sum_bfloat_row
+#define SHORT_LINE short_sum_float
 #define C float
 #define P float
 #define A double

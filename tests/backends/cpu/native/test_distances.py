@@ -46,6 +46,30 @@ def test_rows_that_are_close_keep_their_digits():
     assert (np.diag(NATIVE.cdist(x1, x1, 2.0, None)) == 0).all()
 
 
+@pytest.mark.parametrize("dtype", EXACT)
+@pytest.mark.parametrize("p", [0.25, 0.5, 1.0, 1.5, 2.5, 3.0, 4.0, 5.0, 7.5, 20.0])
+@pytest.mark.parametrize(("first", "second", "size"), [(1, 1, 1), (5, 64, 7), (9, 33, 130), (4, 17, 1000)])
+def test_distances_by_any_power(dtype, p, first, second, size):
+    x1, x2 = rows(first, size, dtype), rows(second, size, dtype, 1)
+    x2[0] = x1[0]
+    expected = distance.cdist(x1.astype(np.float64), x2.astype(np.float64), "minkowski", p=p)
+    found = NATIVE.cdist(x1, x2, p, None)
+    assert found.dtype == dtype
+    assert found[0, 0] == 0
+    np.testing.assert_allclose(found, expected, rtol=EXACT[dtype] * max(1, 1 / p))
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.5, 3.0, 4.0])
+@pytest.mark.parametrize("factor", [1e-38, 1e-20, 1e12, 1e37, np.inf, np.nan])
+def test_powers_that_leave_the_range_of_single_precision_are_computed_in_double(p, factor):
+    x1, x2 = rows(6, 8), rows(7, 8, seed=1)
+    x1[2], x2[5] = x1[2] * np.float32(factor), x2[5] * np.float32(factor)
+    x1[3] = x2[3] + np.float32(factor) if factor < 1 else x1[3]
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = distance.cdist(x1.astype("f8"), x2.astype("f8"), "minkowski", p=p).astype("f4")
+    np.testing.assert_allclose(NATIVE.cdist(x1, x2, p, None), expected, rtol=6e-6)
+
+
 def test_batches_and_other_memory_orders():
     x1, x2 = rows(2 * 3 * 11, 6).reshape(2, 3, 11, 6), rows(2 * 3 * 40, 6, seed=1).reshape(2, 3, 40, 6)
     expected = np.stack(

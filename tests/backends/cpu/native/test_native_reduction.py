@@ -154,6 +154,28 @@ def test_short_lines_of_half_precision_are_summed_like_those_of_floats(dtype, li
         np.testing.assert_array_equal(NATIVE.sum(rows, 1, False), wanted)
 
 
+@pytest.mark.parametrize("dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)], ids=str)
+def test_short_lines_of_every_length_are_summed_as_in_double_precision(dtype):
+    # Whole numbers, whose sums have no rounding error.
+    x = (np.random.default_rng(0).standard_normal((5, 700)) * 8).round().astype(dtype)
+    for line in range(600):
+        for rows in (np.ascontiguousarray(x[:, :line]), x[:, 3 : line + 3], x[::-2, 1 : line + 1]):
+            wanted = rows.astype("f8").sum(1)
+            np.testing.assert_array_equal(NATIVE.sum(rows, 1, False), wanted.astype(dtype))
+            if line:
+                np.testing.assert_array_equal(
+                    NATIVE.mean(rows, 1, False), (wanted / line).astype("f4").astype(dtype)
+                )
+
+
+@pytest.mark.parametrize("at", [0, 7, 8, 31, 32, 50, 95, 98, 99])
+def test_short_lines_sum_infinities_and_nan(at):
+    for dtype in (np.float32, ml_dtypes.bfloat16):
+        x = np.ones((3, 100), dtype)
+        x[0, at], x[1, at], x[2, at], x[2, at - 1] = np.nan, np.inf, np.inf, -np.inf
+        np.testing.assert_array_equal(NATIVE.sum(x, 1, False).astype("f4"), [np.nan, np.inf, np.nan])
+
+
 def test_lines_of_several_results_are_summed_in_the_same_order_wherever_they_lie():
     x = np.random.default_rng(0).standard_normal((9, 70, 33)).astype("f4")
     wanted = NATIVE.sum(x, (0, 2), False)

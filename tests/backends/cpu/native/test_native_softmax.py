@@ -125,3 +125,14 @@ def test_lines_across_the_memory_order(dtype, rows, columns):
         found = NATIVE.softmax_backward(g, np.moveaxis(y, -1, dim), dim)
         slope = NATIVE.softmax_backward(np.ascontiguousarray(np.moveaxis(g, dim, -1)), y, -1)
         np.testing.assert_allclose(found, np.moveaxis(slope, -1, dim), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lines_of_every_length(dtype):
+    x = (np.random.default_rng(0).standard_normal((3, 1300)) * 5).astype(dtype)
+    tolerance = FLOATING[np.dtype(dtype)] * 8
+    for line in (*range(1, 140), 1023, 1024, 1025, 1089, 1300):
+        expected = log_softmax(x[:, :line].astype(np.float64), 1)
+        found = NATIVE.log_softmax(x[:, :line], 1)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(NATIVE.softmax(x[:, :line], 1), np.exp(expected), rtol=tolerance)
