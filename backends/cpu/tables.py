@@ -62,6 +62,7 @@ NATIVE: Final = (
     "pooling",
     "decomposition",
     "qr",
+    "cholesky",
     "distances",
     "sorting",
     "resampling",

@@ -18,8 +18,6 @@ TAKES: Final = {
     "linalg_inv": ("A",),
     "linalg_det": ("A",),
     "linalg_solve": ("A", "B", "left"),
-    "linalg_cholesky": ("A", "upper"),
-    "linalg_cholesky_ex": ("A", "upper", "check_errors"),
     "linalg_lu_factor_ex": ("A", "check_errors"),
     "linalg_solve_triangular": ("A", "B", "upper", "left", "unitriangular"),
     "linalg_cross": ("self", "other", "dim"),

@@ -1,13 +1,13 @@
 /* Batches of small matrices: their factors, inverses, determinants, and triangular equations; vectors' cross products.
  *
  * LAPACK's functions take longer to be called than to decompose a matrix of 8x8.  Matrices above LARGEST, and those that
- * turn out to be singular or not positive-definite, are left to the NumPy kernels, which call LAPACK and raise.
+ * turn out to be singular, are left to the NumPy kernels, which call LAPACK and raise.
  */
 #include "fallback.h"
 
 #define LARGEST 48
 
-enum { LU, INVERSE, SOLUTION, DETERMINANT, CHOLESKY, TRIANGULAR };
+enum { LU, INVERSE, SOLUTION, DETERMINANT, TRIANGULAR };
 
 typedef struct {
     int what, ndim;                                   /* of the batch */
@@ -35,21 +35,17 @@ static npy_intp offset_of(const batch *job, int64_t at, const npy_intp *strides)
 
 #define T float
 #define FABS fabsf
-#define SQRT sqrtf
 #define NAME(x) x##_float
 #include "decomposition.inc"
 #undef T
 #undef FABS
-#undef SQRT
 #undef NAME
 #define T double
 #define FABS fabs
-#define SQRT sqrt
 #define NAME(x) x##_double
 #include "decomposition.inc"
 #undef T
 #undef FABS
-#undef SQRT
 #undef NAME
 
 /* Describes a batch of matrices; NULL where it is left to NumPy. */
@@ -84,8 +80,6 @@ static bool run(batch *job, tt_dtype dtype)
 TT_PYTHON(numpy_inv, "tt.backends.cpu.equations", "inv");
 TT_PYTHON(numpy_det, "tt.backends.cpu.equations", "det");
 TT_PYTHON(numpy_solve, "tt.backends.cpu.equations", "solve");
-TT_PYTHON(numpy_cholesky_ex, "tt.backends.cpu.factors", "cholesky_ex");
-TT_PYTHON(numpy_cholesky, "tt.backends.cpu.factors", "cholesky");
 TT_PYTHON(numpy_lu, "tt.backends.cpu.factors", "lu_factor_ex");
 TT_PYTHON(numpy_triangular, "tt.backends.cpu.equations", "solve_triangular");
 
@@ -142,44 +136,6 @@ static PyObject *linalg_det(PyObject *module, PyObject *const *args, Py_ssize_t 
     job.result_size = 1;
     run(&job, tt_dtype_of(a));
     return (PyObject *)result;
-}
-
-/* The factor of each matrix; NULL without an error where one is not positive-definite. */
-static PyArrayObject *factor(PyObject *const *args, batch *job, PyArrayObject **a)
-{
-    int upper = PyObject_IsTrue(args[1]);
-    if (upper < 0 || (*a = matrices(args[0], job, true)) == NULL) return NULL;
-    PyArrayObject *result = tt_empty_of(PyArray_NDIM(*a), PyArray_DIMS(*a), *a);
-    if (result == NULL) return NULL;
-    job->what = CHOLESKY;
-    job->upper = upper;
-    job->result = PyArray_DATA(result);
-    job->result_size = job->rows * job->rows;
-    if (!run(job, tt_dtype_of(*a))) Py_CLEAR(result);
-    return result;
-}
-
-static PyObject *linalg_cholesky(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    batch job = {0};
-    PyArrayObject *a, *result = count == 2 ? factor(args, &job, &a) : NULL;
-    return result != NULL || PyErr_Occurred() ? (PyObject *)result : tt_leave(&numpy_cholesky, args, count);
-}
-
-static PyObject *linalg_cholesky_ex(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    batch job = {0};
-    PyArrayObject *a, *result = count == 3 ? factor(args, &job, &a) : NULL;
-    if (result == NULL) return PyErr_Occurred() ? NULL : tt_leave(&numpy_cholesky_ex, args, count);
-    PyArrayObject *info = tt_empty(job.ndim, job.shape, TT_I32);
-    PyObject *both = NULL;
-    if (info != NULL) {
-        memset(PyArray_DATA(info), 0, (size_t)PyArray_NBYTES(info));
-        both = PyTuple_Pack(2, result, info);
-    }
-    Py_DECREF(result);
-    Py_XDECREF(info);
-    return both;
 }
 
 /* linalg_lu_factor_ex(A, check_errors) */
@@ -296,8 +252,6 @@ static PyMethodDef methods[] = {
     TT_METHOD(linalg_inv, "linalg_inv(A)"),
     TT_METHOD(linalg_solve, "linalg_solve(A, B, left)"),
     TT_METHOD(linalg_det, "linalg_det(A)"),
-    TT_METHOD(linalg_cholesky, "linalg_cholesky(A, upper)"),
-    TT_METHOD(linalg_cholesky_ex, "linalg_cholesky_ex(A, upper, check_errors)"),
     TT_METHOD(linalg_lu_factor_ex, "linalg_lu_factor_ex(A, check_errors)"),
     TT_METHOD(linalg_solve_triangular, "linalg_solve_triangular(A, B, upper, left, unitriangular)"),
     TT_METHOD(linalg_cross, "linalg_cross(self, other, dim)"),

@@ -61,24 +61,6 @@ def test_equations(batch: Any, n: int, m: int, dtype: Any) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(BATCHES, SIZES, DTYPES, st.booleans())
-def test_cholesky_factors(batch: Any, n: int, dtype: Any, upper: bool) -> None:
-    root = matrices(0, *batch, n, n, dtype=np.float64)
-    whole = (root @ root.swapaxes(-1, -2)).astype(dtype)
-    read = np.triu(whole) if upper else np.tril(whole)  # the other triangle is not read
-    read = read + (np.tril if upper else np.triu)(np.full((n, n), np.nan, dtype), -1 if upper else 1)
-    found, info = NATIVE.linalg_cholesky_ex(read if n <= 48 else whole, upper, False)
-    assert found.dtype == dtype
-    assert info.dtype == np.int32
-    assert not info.any()
-    wide = found.astype(np.float64)
-    product = wide.swapaxes(-1, -2) @ wide if upper else wide @ wide.swapaxes(-1, -2)
-    near(product, whole, dtype)
-    np.testing.assert_array_equal(found, np.triu(found) if upper else np.tril(found))
-    np.testing.assert_array_equal(NATIVE.linalg_cholesky(read if n <= 48 else whole, upper), found)
-
-
-@settings(max_examples=60, deadline=None)
 @given(BATCHES, SIZES, SIZES, DTYPES)
 def test_lu_factors(batch: Any, m: int, n: int, dtype: Any) -> None:
     a = np.random.default_rng(0).standard_normal((*batch, m, n)).astype(dtype)
@@ -127,9 +109,6 @@ def test_what_has_no_factor_is_left_to_lapack() -> None:
     a = np.stack([np.eye(3), np.zeros((3, 3)), np.eye(3)]).astype(np.float32)
     with pytest.raises(errors.LinAlgError, match="Batch element 1"):
         NATIVE.linalg_inv(a)
-    with pytest.raises(errors.LinAlgError, match="Batch element 1"):
-        NATIVE.linalg_cholesky(a, False)
-    assert NATIVE.linalg_cholesky_ex(a, False, False)[1].tolist() == [0, 1, 0]
     with pytest.raises(errors.LinAlgError, match="Batch element 1"):
         NATIVE.linalg_lu_factor_ex(a, True)
     assert NATIVE.linalg_lu_factor_ex(a, False)[2].tolist() == [0, 1, 0]
