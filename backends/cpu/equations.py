@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.lapack import expect, expect_finite, is_square, lapack, raise_singular, raise_unconverged
+from tt.backends.cpu.lapack import (
+    expect,
+    expect_finite,
+    in_single_precision,
+    is_square,
+    lapack,
+    raise_singular,
+    raise_unconverged,
+)
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -33,6 +42,9 @@ def solve(A: Array, B: Array, left: bool) -> Any:
 @cpu.kernel("linalg_inv", dtypes="linalg")
 def inv(A: Array) -> Any:
     expect(is_square(A), "linalg.inv() takes square matrices")
+    with suppress(np.linalg.LinAlgError):  # of which the public function knows whether they are singular or hold NaN
+        if (found := in_single_precision("inv", A)) is not None:
+            return found
     try:
         return np.linalg.inv(A)
     except np.linalg.LinAlgError as error:

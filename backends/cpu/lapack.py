@@ -105,7 +105,7 @@ def single_precision() -> dict[str, Any]:
 
 _RESULTS: Final = {
     "svd_f": 3, "svd_s": 3, "svd": 1, "eigh_lo": 2, "eigh_up": 2, "eigvalsh_lo": 1, "eigvalsh_up": 1, "cholesky_lo": 1,
-    "cholesky_up": 1,
+    "cholesky_up": 1, "inv": 1,
 }  # fmt: skip
 """How many arrays each loop returns."""
 

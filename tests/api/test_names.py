@@ -45,6 +45,9 @@ def test_the_table_holds_nothing_that_pytorch_lacks_or_tt_has():
         # What tests of other modules import is an attribute of torch from then on.
         names |= {
             "distributed.rpc",
+            "distributed.autograd",
+            "distributed.pipelining",
+            "distributed.tensor",
             "rpc",
             "onnx",
             "monitor",

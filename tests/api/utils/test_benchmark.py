@@ -47,7 +47,8 @@ def test_blocks_are_long_enough_and_go_on_for_a_time():
 
 def test_measurements_go_on_until_they_agree_or_time_is_over():
     steady = timed(0.001).adaptive_autorange()
-    assert steady.meets_confidence() and len(steady.times) == 10
+    # A block has one run, or ten where reading the clock is slow; four blocks are the least.
+    assert steady.meets_confidence() and len(steady.times) == max(4, 10 // steady.number_per_run)
     noisy = timed(tuple(0.001 * 4**k for k in (0, 1, 2, 3, 2, 1))).adaptive_autorange(1e-9, max_run_time=1.0)
     assert sum(noisy.raw_times) >= 1.0
 
