@@ -170,6 +170,7 @@ def measure(options: argparse.Namespace) -> int:
                 step(before + done, f"{title}: {note}")
 
             reports[level], tables[level], failed = level_report(options, level, chosen, show)
+            write(options.to, level, reports[level], tables[level])  # kept if what follows is interrupted
             status = status or failed
         parts(
             reports[levels[0]],
@@ -179,12 +180,17 @@ def measure(options: argparse.Namespace) -> int:
             lambda done, note: step(len(levels) * cases + done, note),
         )
     for level in () if options.isa else (*TITLES, ""):  # of what another processor had
-        for name in (report_name(level), tables_name(level)):
-            (options.to / name).unlink(missing_ok=True)
-    for level, report in reports.items():
-        (options.to / report_name(level)).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        (options.to / tables_name(level)).write_text(f"{tables[level].strip()}\n", encoding="utf-8")
+        if level not in reports:
+            (options.to / report_name(level)).unlink(missing_ok=True)
+            (options.to / tables_name(level)).unlink(missing_ok=True)
+    write(options.to, levels[0], reports[levels[0]], tables[levels[0]])
     return status
+
+
+def write(folder: Path, level: str, report: dict[str, Any], tables: str) -> None:
+    """Write the report and the tables of an instruction set."""
+    (folder / report_name(level)).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (folder / tables_name(level)).write_text(f"{tables.strip()}\n", encoding="utf-8")
 
 
 def level_report(
@@ -215,8 +221,8 @@ def suite_words(options: argparse.Namespace, level: str, names: tuple[str, ...],
         words += ["--peers", "torch"]
     if options.short:
         words += ["--rounds", "2", "--seconds", "0.0005"]
-    elif alone:
-        words += ["--rounds", "5"]
+    else:
+        words += ["--rounds", "5" if alone else "9"]
     return [*words, "--busy"] if options.busy else words
 
 

@@ -42,7 +42,9 @@ def solve(A: Array, B: Array, left: bool) -> Any:
 @cpu.kernel("linalg_inv", dtypes="linalg")
 def inv(A: Array) -> Any:
     expect(is_square(A), "linalg.inv() takes square matrices")
-    with suppress(np.linalg.LinAlgError):  # of which the public function knows whether they are singular or hold NaN
+    with suppress(
+        np.linalg.LinAlgError
+    ):  # of which the public function knows whether they are singular or hold NaN
         if (found := in_single_precision("inv", A)) is not None:
             return found
     try:
