@@ -44,7 +44,7 @@ AGAINST_TORCH = (
     "modules",
     "optimizers",
 )
-"""Suites with many and long cases, which run in fewer rounds and with PyTorch as the only peer."""
+"""Suites with many and long cases, which run with PyTorch as the only peer."""
 PARTS = ("curves", "cores", "processes side by side", "memory", "import", "instructions")
 STEP = re.compile(r"^.*: (\d+)/\d+ (.*)$")
 """A line of the suites' progress."""
@@ -222,7 +222,7 @@ def suite_words(options: argparse.Namespace, level: str, names: tuple[str, ...],
     if options.short:
         words += ["--rounds", "2", "--seconds", "0.0005"]
     else:
-        words += ["--rounds", "5" if alone else "9"]
+        words += ["--rounds", "5"]
     return [*words, "--busy"] if options.busy else words
 
 
