@@ -70,24 +70,15 @@ static PyObject *call_gelu_backward(PyObject *module, PyObject *const *args, Py_
 
 /* --- the gradient of glu ------------------------------------------------------------------------------------ */
 
-/* Of both halves a and b at once, which share the exponential.  1 - s has no digits left where b is large; r has. */
-#define GLU_BACKWARD(T, EXP, ABS)                                                                                 \
-    static void glu_backward_##T(char *const *data, npy_intp count, const void *params)                           \
-    {                                                                                                             \
-        const T *grad = (const T *)data[0], *a = (const T *)data[1], *b = (const T *)data[2];                     \
-        T *of_a = (T *)data[3], *of_b = (T *)data[4];                                                             \
-        (void)params;                                                                                             \
-        TT_IVDEP for (npy_intp i = 0; i < count; i++)                                                             \
-        {                                                                                                         \
-            T t = EXP(-ABS(b[i])), high = 1 / (1 + t), low = t * high, g = grad[i];                               \
-            T s = b[i] > 0 ? high : low, r = b[i] > 0 ? low : high;                                               \
-            of_b[i] = g * a[i] * r * s;                                                                           \
-            of_a[i] = g * s;                                                                                      \
-        }                                                                                                         \
-    }
+#define T float
+#define EXP tt_exp_f
+#define ABS fabsf
+#include "activation_glu.inc"
 
-GLU_BACKWARD(float, tt_exp_f, fabsf)
-GLU_BACKWARD(double, tt_exp, fabs)
+#define T double
+#define EXP tt_exp
+#define ABS fabs
+#include "activation_glu.inc"
 
 enum { GLU_INPUTS = 3, GLU_OPERANDS = 5 }; /* grad_output, a, b; the gradients of a and b */
 
