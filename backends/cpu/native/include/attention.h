@@ -86,6 +86,11 @@ TT_INLINE float weight_f32(float x)
 }
 
 TT_INLINE double weight_f64(double x) { return tt_exp(x); }
+
+/* exp(x) of any distances: logarithms of sums that are given may be rounded, or those of other scores. */
+TT_INLINE float any_weight_f32(float x) { return weight_f32(x > 88.0f ? 88.0f : x); }
+TT_INLINE double any_weight_f64(double x) { return tt_exp(x); }
+
 TT_INLINE float logarithm_f32(float x) { return tt_log_f(x); }
 TT_INLINE double logarithm_f64(double x) { return tt_log(x); }
 
