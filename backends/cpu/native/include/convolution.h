@@ -79,6 +79,12 @@ typedef struct {
     int (*all_finite)(const void *w, npy_intp count);
 } tt_convolution_code;
 
+/* A quotient of numbers that are not negative: one of 64 bits takes up to three times as long as one of 32. */
+TT_INLINE npy_intp tt_quotient(npy_intp a, npy_intp b)
+{
+    return ((uint64_t)a | (uint64_t)b) >> 32 == 0 ? (npy_intp)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
 #define TT_BLOCK_BYTES 24576 /* of packed windows: three quarters of the smallest first-level cache */
 #define TT_AT_ONCE 8          /* blocks of places that read filters together, */
 #define TT_FILTER_BYTES 400000 /* where there are more of them than stay in the second-level cache */
