@@ -329,8 +329,10 @@ def run(
     from tt.plugins.autograd.backward.multi_hooks import entered
 
     reached = None if needed is None or captures is None else needed.union([node for node, _ in captures])
-    with entered([node for node, _ in roots], reached):
-        return drive(task, roots, gradients, create_graph)
+    with entered([node for node, _ in roots], reached) as running:
+        found = drive(task, roots, gradients, create_graph)
+        running.completed = True
+    return found
 
 
 def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], create_graph: bool) -> list[Any]:
