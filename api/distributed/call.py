@@ -10,6 +10,7 @@ from zlib import crc32
 
 import tt
 from tt import Tensor
+from tt.core.errors import InplaceError
 from tt.distributed.reduce_op import ReduceOp
 
 __all__ = ["Call", "place_of_user"]
@@ -60,6 +61,7 @@ class Call:
         "op",
         "peer",
         "place",
+        "refused",
         "root",
         "sequence",
         "shape",
@@ -87,6 +89,8 @@ class Call:
         self.detail = detail
         self.peer = peer
         self.sequence: int | None = None
+        self.refused: InplaceError | None = None
+        """Why this rank's tensor cannot be filled, which other ranks hear when they agree."""
         self.place = place_of_user()
 
     def __str__(self) -> str:

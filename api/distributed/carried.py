@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt import Tensor, from_numpy
+from tt import Tensor
 from tt.autograd.graph import increment_version
 from tt.distributed.backend import Backend
 from tt.distributed.derived import prepare, write
@@ -82,10 +82,7 @@ class Carried:
         length = len(records) // ranks
         # A record's length and what comes before are multiples of 8.
         rows = np.ndarray((ranks, *array.shape), array.dtype, records, before, (length, *array.strides))
-        result = array if array.flags.writeable else np.empty_like(array)
-        _FUNCTIONS[self._prepared.op.kind].reduce(rows, 0, array.dtype, result)
-        if result is not array:
-            self._tensor.detach().copy_(from_numpy(result))  # refused, as all writing into such memory
+        _FUNCTIONS[self._prepared.op.kind].reduce(rows, 0, array.dtype, array)
         if not self._prepared.plain:
             buffer = self._tensor.detach() if self._target is None else self._target.buffer
             write(buffer, self._prepared.restored(self._prepared.tensor))

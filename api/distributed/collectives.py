@@ -136,7 +136,8 @@ def reduce(
         return None
 
     call = Call("reduce", tensor, root=root, op=reduction)
-    return found.collective(call, tensor.device.type, body, async_op, [tensor])
+    fills = found.rank() == root
+    return found.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
 
 
 def broadcast(
@@ -183,9 +184,8 @@ def broadcast(
             target.finish()
         return None
 
-    return found.collective(
-        Call("broadcast", tensor, root=root), tensor.device.type, body, async_op, [tensor]
-    )
+    call, fills = Call("broadcast", tensor, root=root), found.rank() != root
+    return found.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
 
 
 def barrier(

@@ -3,9 +3,10 @@
 Note [The guard]
 ----------------
 Each rank sends a record of 48 bytes with `Backend.exchange`: the number of the collective, its name, dtype, number of
-elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.
-Otherwise every rank has the same records and raises CollectiveMismatchError; nothing else was sent, so the group stays
-usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
+elements, root, reduction, a checksum of whatever else must agree, and whether the rank's tensor cannot be written.  If
+all records agree, the collective starts.  Otherwise every rank has the same records and raises CollectiveMismatchError,
+or InplaceError; nothing else was sent, so the group stays usable.  Shapes and places in the program are too long for a
+record: ranks post them in the store, only then.
 
 A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait,
 post what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its
@@ -22,6 +23,7 @@ import time
 from collections.abc import Generator
 from typing import Any, Final
 
+from tt.core.errors import InplaceError, ReadOnlyError
 from tt.distributed.backend import ANY_RANK, Backend, Pending
 from tt.distributed.call import Call
 from tt.distributed.carried import Carried, room
@@ -38,7 +40,9 @@ from tt.distributed.stores.store import Store
 __all__ = ["Guard", "Left", "Trouble", "leave", "leave_behind", "reason_of"]
 
 _RECORD: Final = struct.Struct("<QqIIiiIIq")
-"""Sequence number, elements, name, dtype, root, reduction, checksum, and twelve bytes for later."""
+"""Sequence number, elements, name, dtype, root, reduction, checksum, refusal, and eight bytes for later."""
+_REFUSAL: Final = 7
+_REFUSALS: Final = ("", "memory that is read-only", "memory in which several elements have one place")
 _REPORTS_WITHIN: Final = 1.5  # seconds for which ranks wait for the reports of others
 _PROMPTLY: Final = 1.0  # seconds for an answer of the store to what does not wait, before it counts as gone
 
@@ -158,8 +162,12 @@ class Guard:
         record = (own if carried is None else own + carried.data()).ljust(length, b"\0")
         records = bytearray(length * size)
         yield engine.exchange(record, records)
-        if any(not records.startswith(own, at) for at in range(0, length * size, length)):
+        if call.refused is not None or any(
+            not records.startswith(own, at) for at in range(0, length * size, length)
+        ):
             rows = [_RECORD.unpack_from(records, at) for at in range(0, length * size, length)]
+            if len({(*row[:_REFUSAL], *row[_REFUSAL + 1 :]) for row in rows}) == 1:
+                raise call.refused or _refused_by(call, [row[_REFUSAL] for row in rows])
             yield from self._mismatch(call, rows)
         now = time.monotonic()
         if now - self._agreed > _LATE and (trouble := self.watch(call)) is not None:
@@ -310,8 +318,17 @@ def _packed(call: Call) -> bytes:
     reduction = -1 if call.op is None else call.op.kind.value
     return _RECORD.pack(
         call.sequence or 0, call.count, _NUMBER_OF[call.name], _NUMBER_OF_DTYPE[call.dtype], call.root, reduction,
-        call.agree, 0, 0,
+        call.agree, 0 if call.refused is None else 1 if isinstance(call.refused, ReadOnlyError) else 2, 0,
     )  # fmt: skip
+
+
+def _refused_by(call: Call, reasons: list[int]) -> InplaceError:
+    """Return why a collective is refused whose tensor some other ranks cannot write."""
+    named = [f"rank {rank} into {_REFUSALS[reason]}" for rank, reason in enumerate(reasons) if reason]
+    return InplaceError(
+        f"{_numbered(call)} is refused on all ranks, because some would write into memory that cannot be written:"
+        f" {', '.join(named)}\n  try: clone() the tensor there first"
+    )
 
 
 def _described(row: tuple[Any, ...]) -> str:

@@ -12,7 +12,7 @@ from tt.distributed.checks import group_rank, member, one_tensor
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
 from tt.distributed.ranks import get_global_rank
-from tt.distributed.target import Target
+from tt.distributed.target import Target, refusal
 from tt.distributed.work import Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
@@ -61,6 +61,9 @@ def _received(
     if src is not None or group_src is not None:
         source = _other(found, group_rank(found, src, group_src, name), "source")
     tag = _checked_tag(tag)
+    refused = refusal(name, [tensor])
+    if refused is not None:
+        raise refused
 
     def body(engine: Backend) -> Steps:
         target = Target(tensor)

@@ -21,6 +21,7 @@ from tt.distributed.guard import Guard, Left, Trouble
 from tt.distributed.progress import Expired, Operation, Steps, attempt
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import PrefixStore, Store
+from tt.distributed.target import refusal
 from tt.distributed.work import Work
 
 if TYPE_CHECKING:
@@ -165,11 +166,17 @@ class ProcessGroup:
         result: list[Any] | None = None,
         timeout: timedelta | None = None,
         carried: Carried | None = None,
+        fills: bool = True,
     ) -> Operation | None:
         """Run a collective after the earlier ones of this group; return its Work where it is asynchronous.
 
         Where ranks agree before, ``carried`` may put a small tensor into what they exchange, and ``body`` does not run.
+        ``result`` is refused where it cannot be written, on all ranks, unless this rank ``fills`` none of it.
         """
+        if result and fills:
+            call.refused = refusal(call.name, result)
+            if call.refused is not None and not self.guard.enabled:
+                raise call.refused
         operation = self._started(
             call, device, body, async_op or self.coalescing is not None, True, result, timeout, carried
         )
@@ -258,7 +265,7 @@ class ProcessGroup:
         try:
             self._check_usable()  # an earlier operation may have failed while this one was waiting for it
             if call.sequence is not None and self.guard.enabled:
-                if carried is not None and carried.fits(engine):
+                if carried is not None and call.refused is None and carried.fits(engine):
                     yield from self.guard.agree(engine, call, carried)
                     body = _nothing
                 else:

@@ -1,11 +1,17 @@
-"""Target: a tensor of any strides that an engine fills."""
+"""Target: a tensor of any strides that an engine fills; and which tensors cannot be filled."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import tt
 from tt import Tensor
 from tt.autograd.graph import increment_version
+from tt.core.dispatch.mutate.overlap import refuse_self_overlap
+from tt.core.errors import InplaceError
+from tt.core.tensor.read_only import refuse_read_only
 
-__all__ = ["Target"]
+__all__ = ["Target", "refusal"]
 
 
 class Target:
@@ -33,3 +39,16 @@ class Target:
             self._tensor.copy_(self.buffer)
         else:  # engines write into its memory
             increment_version(self._tensor)
+
+
+def refusal(name: str, tensors: Iterable[Tensor]) -> InplaceError | None:
+    """Return why a collective cannot write into tensors: read-only memory, or several elements in one place."""
+    for tensor in tensors:
+        # A tensor without a storage has memory of its own.
+        if tensor._storage is not None and tensor.layout is tt.strided:
+            try:
+                refuse_read_only(name, tensor)
+                refuse_self_overlap(name, tensor)
+            except InplaceError as error:
+                return error
+    return None
