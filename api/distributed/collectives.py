@@ -85,7 +85,7 @@ def all_reduce(
         return None
 
     call, device = Call("all_reduce", tensor, op=reduction), tensor.device.type
-    carried = Carried(tensor, reduction) if device == "cpu" and tensor.numel() else None
+    carried = Carried(tensor, reduction) if device == "cpu" and call.count else None
     return found.collective(call, device, body, async_op, [tensor], carried=carried)
 
 

@@ -26,7 +26,7 @@ from typing import Any, Final
 from tt.core.errors import InplaceError, ReadOnlyError
 from tt.distributed.backend import ANY_RANK, Backend, Pending
 from tt.distributed.call import Call
-from tt.distributed.carried import Carried, room
+from tt.distributed.carried import Carried
 from tt.distributed.errors import (
     CollectiveMismatchError,
     DistBackendError,
@@ -157,17 +157,19 @@ class Guard:
     ) -> Generator[Pending, None, None]:
         """Compare a collective with those of the other ranks; combine the tensor that records carry."""
         own = _packed(call)
-        length = _RECORD.size + room(engine)
+        refused, call.refused = call.refused, None
+        length = _RECORD.size + engine.room
         size = len(self.ranks)
         record = (own if carried is None else own + carried.data()).ljust(length, b"\0")
         records = bytearray(length * size)
         yield engine.exchange(record, records)
-        if call.refused is not None or any(
-            not records.startswith(own, at) for at in range(0, length * size, length)
-        ):
+        differs = refused is not None
+        for at in range(0, length * size, length):
+            differs = differs or not records.startswith(own, at)
+        if differs:
             rows = [_RECORD.unpack_from(records, at) for at in range(0, length * size, length)]
             if len({(*row[:_REFUSAL], *row[_REFUSAL + 1 :]) for row in rows}) == 1:
-                raise call.refused or _refused_by(call, [row[_REFUSAL] for row in rows])
+                raise refused or _refused_by(call, [row[_REFUSAL] for row in rows])
             yield from self._mismatch(call, rows)
         now = time.monotonic()
         if now - self._agreed > _LATE and (trouble := self.watch(call)) is not None:
@@ -315,7 +317,7 @@ class Guard:
 
 
 def _packed(call: Call) -> bytes:
-    reduction = -1 if call.op is None else call.op.kind.value
+    reduction = -1 if call.op is None else call.op.kind._value_
     return _RECORD.pack(
         call.sequence or 0, call.count, _NUMBER_OF[call.name], _NUMBER_OF_DTYPE[call.dtype], call.root, reduction,
         call.agree, 0 if call.refused is None else 1 if isinstance(call.refused, ReadOnlyError) else 2, 0,

@@ -10,6 +10,7 @@ from tt.autograd.graph import increment_version
 from tt.core.dispatch.mutate.overlap import refuse_self_overlap
 from tt.core.errors import InplaceError
 from tt.core.tensor.read_only import refuse_read_only
+from tt.core.tensor.storage import Storage
 
 __all__ = ["Target", "refusal"]
 
@@ -44,8 +45,10 @@ class Target:
 def refusal(name: str, tensors: Iterable[Tensor]) -> InplaceError | None:
     """Return why a collective cannot write into tensors: read-only memory, or several elements in one place."""
     for tensor in tensors:
-        # A tensor without a storage has memory of its own.
-        if tensor._storage is not None and tensor.layout is tt.strided:
+        storage = tensor._storage  # a tensor without has memory of its own
+        if storage is None or tensor.layout is not tt.strided:
+            continue
+        if type(storage) is not Storage or not tensor._spec.backend.is_row_major(tensor._handle):
             try:
                 refuse_read_only(name, tensor)
                 refuse_self_overlap(name, tensor)
