@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -301,6 +303,55 @@ def test_facts_for_logging_and_a_copy_by_pickle():
         return facts["world_size"], facts["iteration"], facts["bucket_sizes"], same
 
     assert run_threads(train, 2) == [(2, 1, "32", True)] * 2
+
+
+class Passed(tt.autograd.Function):
+    """Calls a function when backward passes it."""
+
+    @staticmethod
+    def forward(ctx, x, call):
+        ctx.call = call
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.call()
+        return gradient, None
+
+
+class Watched(nn.Linear):
+    def forward(self, x):
+        return super().forward(Passed.apply(x, lambda: self.passed()))
+
+
+def test_backward_goes_on_while_buckets_are_averaged():
+    rank_0_is_ahead = threading.Event()
+
+    def sent():
+        return sum(each.operation.startswith("all_reduce") for each in dist.flight_recorder())
+
+    def train():
+        model = nn.Sequential(*(Watched(4, 4) for _ in range(4)))
+        parallel = DistributedDataParallel(model, bucket_cap_mb=1e-5)
+        seen = []
+
+        def passed(number):
+            if dist.get_rank() == 0:
+                seen.append(sent() - before)
+                if number == 1:
+                    rank_0_is_ahead.set()
+            elif (
+                number == 3
+            ):  # the average of the layer before cannot end until rank 0 is past the one before that
+                assert rank_0_is_ahead.wait(20)
+
+        for number, layer in enumerate(model):
+            layer.passed = functools.partial(passed, number)
+        before = sent()
+        parallel(tt.ones(2, 4, requires_grad=True)).sum().backward()
+        return seen
+
+    assert run_threads(train, 2)[0] == [2, 4, 6, 8]
 
 
 @pytest.mark.parametrize(
