@@ -307,10 +307,7 @@ def measure_overlap(rounds: int, ranks: int) -> dict[str, dict[str, float]]:
         for network, bandwidth in NETWORKS.items():
             for case, seconds in _turn("tt", ranks, ("FSDP", WAITING), bandwidth).items():
                 found.setdefault(network, {}).setdefault(case, []).append(seconds)
-    return {
-        network: {case: min(times) for case, times in row.items()}
-        for network, row in found.items()
-    }
+    return {network: {case: min(times) for case, times in row.items()} for network, row in found.items()}
 
 
 def overlap_text(found: dict[str, dict[str, float]]) -> str:

@@ -81,7 +81,8 @@ class Call:
         peer: int | None = None,
     ) -> None:
         self.name = name
-        self.dtype, self.shape = ("", ()) if tensor is None else (tensor.dtype.name, tensor.shape)
+        self.dtype = "" if tensor is None else tensor.dtype.name
+        self.shape: tuple[int, ...] = () if tensor is None else tensor.shape
         self.count = prod(self.shape) if tensor is not None and compared else -1
         self.root = root
         self.op = op

@@ -170,7 +170,7 @@ class Pass:
         if early is None:
             return
         for target in node.next_nodes:
-            if target is None or target not in early:
+            if not isinstance(target, AccumulateGrad) or target not in early:
                 continue
             early[target] -= 1
             if early[target]:
@@ -178,7 +178,7 @@ class Pass:
             buffers = self.waiting.pop(target.sequence, None)
             if buffers is None:
                 continue  # no gradient has come, or it is the node that follows
-            gradients = buffers.gradients
+            gradients: Any = buffers.gradients  # a list; None lets go of it
             del buffers
             fitting.call_hooks(target, gradients)
             if self.captures is None or not self.capture(target, gradients):
