@@ -307,7 +307,7 @@ class _Exchange:
     def cancel(self) -> None:
         """Keep the memory for as long as this process lives: MPI may still use it."""
         self._engine._abandoned.append(self)
-        del self._engine._exchanges[self._length]
+        self._engine._exchanges.pop(self._length, None)
 
     def free(self) -> None:
         """Give back what was set up."""
