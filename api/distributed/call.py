@@ -11,8 +11,8 @@ from zlib import crc32
 
 import tt
 from tt import Tensor
-from tt.core.errors import InplaceError
 from tt.distributed.reduce_op import ReduceOp
+from tt.errors import InplaceError
 
 __all__ = ["Call"]
 

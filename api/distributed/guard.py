@@ -23,7 +23,6 @@ import time
 from collections.abc import Generator
 from typing import Any, Final
 
-from tt.core.errors import InplaceError, ReadOnlyError
 from tt.distributed.backend import ANY_RANK, Backend, Pending
 from tt.distributed.call import Call
 from tt.distributed.carried import Carried
@@ -36,6 +35,7 @@ from tt.distributed.errors import (
 )
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
+from tt.errors import InplaceError, ReadOnlyError
 
 __all__ = ["Guard", "Left", "Trouble", "leave", "leave_behind", "reason_of"]
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tt import Tensor
+from tt.autograd._refusal import refusal
 from tt.distributed.backend import ANY_RANK, RESERVED_TAG, Backend
 from tt.distributed.call import Call
 from tt.distributed.checks import group_rank, member, one_tensor
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.progress import Steps
 from tt.distributed.ranks import get_global_rank
-from tt.distributed.target import Target, refusal
+from tt.distributed.target import Target
 from tt.distributed.work import Work
 
 __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import tt
+from tt.autograd._refusal import refusal
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
 from tt.distributed.carried import Carried
@@ -21,7 +22,6 @@ from tt.distributed.guard import Guard, Left, Trouble
 from tt.distributed.progress import Expired, Operation, Steps, attempt
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import PrefixStore, Store
-from tt.distributed.target import refusal
 from tt.distributed.work import Work
 
 if TYPE_CHECKING:

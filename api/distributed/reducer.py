@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import tt
 from tt import Tensor
+from tt.autograd._passes import watch_passes, when_pass_ends
 from tt.distributed import collectives, ranks
 from tt.distributed.sparse_reduction import SparseGradients
 from tt.distributed.work import Work
-from tt.plugins.autograd.backward.multi_hooks import watch_passes, when_pass_ends
 from tt.utils._pytree import tree_leaves
 
 __all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]

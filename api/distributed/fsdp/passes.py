@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tt import Tensor
+from tt.autograd._passes import watch_passes, when_pass_ends
 from tt.distributed.fsdp.averages import Average, UnderWay
-from tt.plugins.autograd.backward.multi_hooks import watch_passes, when_pass_ends
 
 if TYPE_CHECKING:
     from tt.distributed.fsdp.shard_group import ShardGroup
