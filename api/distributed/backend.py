@@ -22,6 +22,10 @@ RESERVED_TAG = 32767
 """The tag of messages inside of derived collectives: the largest that MPI guarantees.  Users' tags are smaller."""
 
 
+_TOGETHER = 1 << 14
+"""Bytes of the room in all records of an exchange."""
+
+
 class Pending(Protocol):
     """An operation that an engine has started.
 
@@ -112,6 +116,8 @@ class Backend(ABC):
     def __init__(self, rank: int, size: int) -> None:
         self.rank = rank
         self.size = size
+        self.room = min(self.capabilities.carried, _TOGETHER // size // 8 * 8)
+        """How many bytes of a tensor each record of the guard has room for; the same on all ranks."""
 
     @staticmethod
     def register_backend(name: str, engine: type[Backend]) -> None:

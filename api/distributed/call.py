@@ -5,27 +5,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from math import prod
 from types import FrameType
 from zlib import crc32
 
 import tt
 from tt import Tensor
 from tt.distributed.reduce_op import ReduceOp
+from tt.errors import InplaceError
 
-__all__ = ["Call", "place_of_user"]
+__all__ = ["Call"]
 
-_PACKAGE = os.path.dirname(os.path.abspath(tt.__file__)) + os.sep
+_OWN = os.path.dirname(os.path.abspath(tt.__file__)) + os.sep, "<frozen"
 
 
-def place_of_user() -> str:
-    """Return file and line of the innermost frame that is not tt's own; empty where there is none."""
-    frame: FrameType | None = sys._getframe(1)
+def _place_of_user() -> tuple[str, int]:
+    """Return file and line of the innermost frame that is not tt's own; an empty name where there is none."""
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith((_PACKAGE, "<frozen")):
-            return f"{name}:{frame.f_lineno}"
+        if not name.startswith(_OWN):
+            return name, frame.f_lineno
         frame = frame.f_back
-    return ""
+    return "", 0
 
 
 class Call:
@@ -52,6 +54,7 @@ class Call:
     """
 
     __slots__ = (
+        "_place",
         "agree",
         "count",
         "detail",
@@ -59,7 +62,7 @@ class Call:
         "name",
         "op",
         "peer",
-        "place",
+        "refused",
         "root",
         "sequence",
         "shape",
@@ -78,16 +81,24 @@ class Call:
         peer: int | None = None,
     ) -> None:
         self.name = name
-        self.dtype = "" if tensor is None else str(tensor.dtype).rpartition(".")[2]
-        self.shape = () if tensor is None else tuple(tensor.shape)
-        self.count = -1 if tensor is None or not compared else tensor.numel()
+        self.dtype = "" if tensor is None else tensor.dtype.name
+        self.shape: tuple[int, ...] = () if tensor is None else tensor.shape
+        self.count = prod(self.shape) if tensor is not None and compared else -1
         self.root = root
         self.op = op
         self.agree = crc32(repr(tuple(agree)).encode()) if agree else 0
         self.detail = detail
         self.peer = peer
         self.sequence: int | None = None
-        self.place = place_of_user()
+        self.refused: InplaceError | None = None
+        """Why this rank's tensor cannot be filled, which other ranks hear when they agree."""
+        self._place = _place_of_user()
+
+    @property
+    def place(self) -> str:
+        """File and line of the program; empty where there is none."""
+        name, line = self._place
+        return f"{name}:{line}" if name else ""
 
     def __str__(self) -> str:
         """Say what it is: ``all_reduce (MAX) of float32[4]``."""

@@ -85,7 +85,7 @@ def all_reduce(
         return None
 
     call, device = Call("all_reduce", tensor, op=reduction), tensor.device.type
-    carried = Carried(tensor, reduction) if device == "cpu" and tensor.numel() else None
+    carried = Carried(tensor, reduction) if device == "cpu" and call.count else None
     return found.collective(call, device, body, async_op, [tensor], carried=carried)
 
 
@@ -136,7 +136,8 @@ def reduce(
         return None
 
     call = Call("reduce", tensor, root=root, op=reduction)
-    return found.collective(call, tensor.device.type, body, async_op, [tensor])
+    fills = found.rank() == root
+    return found.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
 
 
 def broadcast(
@@ -183,9 +184,8 @@ def broadcast(
             target.finish()
         return None
 
-    return found.collective(
-        Call("broadcast", tensor, root=root), tensor.device.type, body, async_op, [tensor]
-    )
+    call, fills = Call("broadcast", tensor, root=root), found.rank() != root
+    return found.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
 
 
 def barrier(

@@ -3,9 +3,10 @@
 Note [The guard]
 ----------------
 Each rank sends a record of 48 bytes with `Backend.exchange`: the number of the collective, its name, dtype, number of
-elements, root, reduction, and a checksum of whatever else must agree.  If all records agree, the collective starts.
-Otherwise every rank has the same records and raises CollectiveMismatchError; nothing else was sent, so the group stays
-usable.  Shapes and places in the program are too long for a record: ranks post them in the store, only then.
+elements, root, reduction, a checksum of whatever else must agree, and whether the rank's tensor cannot be written.  If
+all records agree, the collective starts.  Otherwise every rank has the same records and raises CollectiveMismatchError,
+or InplaceError; nothing else was sent, so the group stays usable.  Shapes and places in the program are too long for a
+record: ranks post them in the store, only then.
 
 A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait,
 post what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its
@@ -24,7 +25,7 @@ from typing import Any, Final
 
 from tt.distributed.backend import ANY_RANK, Backend, Pending
 from tt.distributed.call import Call
-from tt.distributed.carried import Carried, room
+from tt.distributed.carried import Carried
 from tt.distributed.errors import (
     CollectiveMismatchError,
     DistBackendError,
@@ -34,11 +35,14 @@ from tt.distributed.errors import (
 )
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
+from tt.errors import InplaceError, ReadOnlyError
 
 __all__ = ["Guard", "Left", "Trouble", "leave", "leave_behind", "reason_of"]
 
 _RECORD: Final = struct.Struct("<QqIIiiIIq")
-"""Sequence number, elements, name, dtype, root, reduction, checksum, and twelve bytes for later."""
+"""Sequence number, elements, name, dtype, root, reduction, checksum, refusal, and eight bytes for later."""
+_REFUSAL: Final = 7
+_REFUSALS: Final = ("", "memory that is read-only", "memory in which several elements have one place")
 _REPORTS_WITHIN: Final = 1.5  # seconds for which ranks wait for the reports of others
 _PROMPTLY: Final = 1.0  # seconds for an answer of the store to what does not wait, before it counts as gone
 
@@ -153,13 +157,19 @@ class Guard:
     ) -> Generator[Pending, None, None]:
         """Compare a collective with those of the other ranks; combine the tensor that records carry."""
         own = _packed(call)
-        length = _RECORD.size + room(engine)
+        refused, call.refused = call.refused, None
+        length = _RECORD.size + engine.room
         size = len(self.ranks)
         record = (own if carried is None else own + carried.data()).ljust(length, b"\0")
         records = bytearray(length * size)
         yield engine.exchange(record, records)
-        if any(not records.startswith(own, at) for at in range(0, length * size, length)):
+        differs = refused is not None
+        for at in range(0, length * size, length):
+            differs = differs or not records.startswith(own, at)
+        if differs:
             rows = [_RECORD.unpack_from(records, at) for at in range(0, length * size, length)]
+            if len({(*row[:_REFUSAL], *row[_REFUSAL + 1 :]) for row in rows}) == 1:
+                raise refused or _refused_by(call, [row[_REFUSAL] for row in rows])
             yield from self._mismatch(call, rows)
         now = time.monotonic()
         if now - self._agreed > _LATE and (trouble := self.watch(call)) is not None:
@@ -307,11 +317,20 @@ class Guard:
 
 
 def _packed(call: Call) -> bytes:
-    reduction = -1 if call.op is None else call.op.kind.value
+    reduction = -1 if call.op is None else call.op.kind._value_
     return _RECORD.pack(
         call.sequence or 0, call.count, _NUMBER_OF[call.name], _NUMBER_OF_DTYPE[call.dtype], call.root, reduction,
-        call.agree, 0, 0,
+        call.agree, 0 if call.refused is None else 1 if isinstance(call.refused, ReadOnlyError) else 2, 0,
     )  # fmt: skip
+
+
+def _refused_by(call: Call, reasons: list[int]) -> InplaceError:
+    """Return why a collective is refused whose tensor some other ranks cannot write."""
+    named = [f"rank {rank} into {_REFUSALS[reason]}" for rank, reason in enumerate(reasons) if reason]
+    return InplaceError(
+        f"{_numbered(call)} is refused on all ranks, because some would write into memory that cannot be written:"
+        f" {', '.join(named)}\n  try: clone() the tensor there first"
+    )
 
 
 def _described(row: tuple[Any, ...]) -> str:

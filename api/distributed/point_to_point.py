@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt import Tensor
+from tt.autograd._refusal import refusal
 from tt.distributed.backend import ANY_RANK, RESERVED_TAG, Backend
 from tt.distributed.call import Call
 from tt.distributed.checks import group_rank, member, one_tensor
@@ -61,6 +62,9 @@ def _received(
     if src is not None or group_src is not None:
         source = _other(found, group_rank(found, src, group_src, name), "source")
     tag = _checked_tag(tag)
+    refused = refusal(name, [tensor])
+    if refused is not None:
+        raise refused
 
     def body(engine: Backend) -> Steps:
         target = Target(tensor)

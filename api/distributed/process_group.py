@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import tt
+from tt.autograd._refusal import refusal
 from tt.distributed.backend import Backend
 from tt.distributed.call import Call
 from tt.distributed.carried import Carried
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ProcessGroup"]
 
 _log: Final = logging.getLogger(__name__)
+_DETAIL: Final = DebugLevel.DETAIL
 
 
 class ProcessGroup:
@@ -73,6 +75,7 @@ class ProcessGroup:
         self._creating = threading.Lock()
         self._failure: BaseException | None = None
         self.ranks = ranks
+        self._rank = ranks.index(world.rank)
         self.engine_names = engines
         self.timeout = timeout
         self.group_desc = description
@@ -87,7 +90,7 @@ class ProcessGroup:
 
     def rank(self) -> int:
         """Return this rank in the group."""
-        return self.ranks.index(self._world.rank)
+        return self._rank
 
     def size(self) -> int:
         """Return the number of ranks."""
@@ -165,11 +168,17 @@ class ProcessGroup:
         result: list[Any] | None = None,
         timeout: timedelta | None = None,
         carried: Carried | None = None,
+        fills: bool = True,
     ) -> Operation | None:
         """Run a collective after the earlier ones of this group; return its Work where it is asynchronous.
 
-        Where ranks agree before, ``carried`` may put a small tensor into what they exchange, and ``body`` does not run.
+        A small tensor may be ``carried`` by what ranks exchange to agree, and ``body`` does not run.
+        ``result`` is refused where it cannot be written, on all ranks, unless this rank ``fills`` none of it.
         """
+        if result and fills:
+            call.refused = refusal(call.name, result)
+            if call.refused is not None and not self.guard.enabled:
+                raise call.refused
         operation = self._started(
             call, device, body, async_op or self.coalescing is not None, True, result, timeout, carried
         )
@@ -221,8 +230,8 @@ class ProcessGroup:
             if ordered:
                 self.guard.sequence += 1
                 call.sequence = self.guard.sequence
-            record = self._recorder.start(self._name, self.rank(), call)
-            if get_debug_level() is DebugLevel.DETAIL:
+            record = self._recorder.start(self._name, self._rank, call)
+            if get_debug_level() is _DETAIL:
                 _log.info("rank %s, group %s: %s at %s", self._world.rank, self._name, call, call.place)
             steps = self._steps(call, engine, body, seconds, record, engine.mark(), carried)
             waits_for = None
@@ -257,13 +266,17 @@ class ProcessGroup:
         """Agree, run the operation, and turn what goes wrong into an error that says where all ranks are."""
         try:
             self._check_usable()  # an earlier operation may have failed while this one was waiting for it
+            source: int | None = None
+            if carried is not None and (
+                call.refused is not None or engine.size == 1 or not carried.fits(engine)
+            ):
+                carried = None
             if call.sequence is not None and self.guard.enabled:
-                if carried is not None and carried.fits(engine):
-                    yield from self.guard.agree(engine, call, carried)
-                    body = _nothing
-                else:
-                    yield from self.guard.agree(engine, call)
-            source: int | None = yield from engine.after(mark, body(engine), call.sequence is not None)
+                yield from self.guard.agree(engine, call, carried)
+            elif carried is not None:
+                yield from carried.alone(engine)
+            if carried is None:
+                source = yield from engine.after(mark, body(engine), call.sequence is not None)
         except (Expired, Trouble, Left) as cause:
             error = yield from self.guard.failed(call, cause, seconds)
             self._failed(record, error)
@@ -309,9 +322,3 @@ class ProcessGroup:
                     engine.abort()
             self._engines = {}
         self._failure = error
-
-
-def _nothing(engine: Backend) -> Steps:
-    """Do nothing: what a record carried is there already."""
-    yield from ()
-    return None

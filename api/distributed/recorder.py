@@ -117,7 +117,7 @@ class FlightRecorder:
 
     def start(self, group: str, rank: int, call: Call) -> FlightRecord:
         """Record that an operation starts."""
-        record = FlightRecord(group, rank, call.sequence, "", call.place, time.time())
+        record = FlightRecord(group, rank, call.sequence, "", "", time.time())
         record.name = getattr(_thread, "name", "")
         self._kept.append((record, call))
         return record
@@ -135,7 +135,7 @@ class FlightRecorder:
         """Return what is kept, the oldest first."""
         found = []
         for record, call in list(self._kept):
-            record.operation = str(call)
+            record.operation, record.place = str(call), call.place
             found.append(record)
         return found
 

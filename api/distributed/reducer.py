@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, Final
 
 import tt
 from tt import Tensor
+from tt.autograd._passes import watch_passes, when_pass_ends
 from tt.distributed import collectives, ranks
 from tt.distributed.sparse_reduction import SparseGradients
+from tt.distributed.work import Work
 from tt.utils._pytree import tree_leaves
 
 __all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]
 
 Hook = Callable[[Any, "GradBucket"], Any]
+
+_SETTLING: Final = 2.0
+"""Seconds for which a backward that fails waits for what it has started to send, where gradients lie in that memory."""
 
 _UNFINISHED = (
     "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
@@ -89,6 +95,12 @@ class Reducer:
     the order in which gradients arrived on rank 0 makes the buckets of all later ones.  The last gradient's hook
     waits for what is still under way.
 
+    Note [A backward that fails]
+    ----------------------------
+    It leaves the reducer as it was before: the same graph may run again, or a forward begin the next pass.  What has
+    been started ends by itself, in a bucket that nobody has any more.  Gradients of leaves that it had reached stay, as
+    without ranks; they are this rank's own, or averages where they lie in buckets that have been sent.
+
     Parameters
     ----------
     parameters : sequence of Parameter
@@ -143,7 +155,11 @@ class Reducer:
         self._unused_everywhere: frozenset[int] = frozenset()
         self.iterations = 0
         self._make_buckets(range(len(self._parameters) - 1, -1, -1))
-        self._running = False
+        self._running = self._failed = False
+        self._expected: Sequence[int] = ()
+        self._before: tuple[set[int], int] | None = None
+        """What had arrived, and how many buckets were started, before the backward that runs; None outside of one."""
+        watch_passes()
         self._handles = [
             parameter.register_post_accumulate_grad_hook(self._hook_of(place))
             for place, parameter in enumerate(self._parameters)
@@ -210,14 +226,19 @@ class Reducer:
             rank = ranks.get_rank(self._group)
             raise RuntimeError(_UNFINISHED.format(rank=rank, missing=missing, names=names))
         self.rebuild()
-        self._running = True
+        self._running, self._failed = True, False
         self._ready = set()
         self._used = tt.zeros(len(self._parameters), dtype=tt.int32) if self._looks() else None
         self._next = 0
         self._works: list[tuple[GradBucket, Any]] = []
         for bucket in self.buckets:
             bucket._arrived = 0
-        self._waiting = list(self._unused(outputs))
+        self._expected = self._waiting = list(self._unused(outputs))
+
+    def skip(self) -> None:
+        """Note a forward whose gradients are not averaged: it gives up a pass that has failed."""
+        if self._failed:
+            self._running = self._failed = False
 
     def _looks(self) -> bool:
         """Return whether this pass finds out which parameters are used."""
@@ -242,6 +263,8 @@ class Reducer:
 
     def _take(self, place: int, parameter: Tensor) -> None:
         """Take up a gradient that has arrived, and at first those that will not come."""
+        if self._before is None:
+            self._enter()
         if self._waiting:
             # Now, not in `prepare`: in between gradients are set to zero, and those that added up without
             # communication are not.
@@ -259,7 +282,7 @@ class Reducer:
         if view is not None:
             if self._as_view:
                 parameter.grad = view
-            if self._arrival is not None:
+            if self._arrival is not None and not self.find_unused:
                 self._arrival.append(place)
         self._arrived(place)
 
@@ -309,22 +332,18 @@ class Reducer:
     def _finish(self) -> None:
         """Wait for all buckets, and hand out the gradients."""
         self._running = False
-        self.iterations += 1
         if self._used is not None:
             self._share_use(self._used)
-        works, self._works = self._works, []
         if not self._alone():
             self._sparse.start(True, self.divisor)
-            self._hand_out(works)
+            self._hand_out(self._works)
+        self._works = []
+        self.iterations += 1
 
     def _hand_out(self, works: list[tuple[GradBucket, Any]]) -> None:
         """Wait for all buckets, and give each parameter its average."""
         for bucket, work in works:
-            reduced = work.wait()
-            if self._hook is not None:
-                found = reduced[0] if isinstance(reduced, list | tuple) else reduced
-                if found is not bucket.buffer():
-                    bucket.buffer().copy_(found)
+            self._receive(bucket, work.wait())
             for place, parameter, view in zip(bucket.places, bucket._parameters, bucket._views, strict=True):
                 if place in self._unused_everywhere:
                     continue  # its gradient stays as it is
@@ -336,6 +355,80 @@ class Reducer:
                     with tt.no_grad():
                         parameter.grad.copy_(view)
         self._sparse.hand_out(self._unused_everywhere)
+
+    def _receive(self, bucket: GradBucket, reduced: Any) -> None:
+        """Bring what a hook returned into its bucket."""
+        if self._hook is not None:
+            found = reduced[0] if isinstance(reduced, list | tuple) else reduced
+            if found is not bucket.buffer():
+                bucket.buffer().copy_(found)
+
+    # --- a backward that fails --------------------------------------------------------------------------------------
+
+    def _enter(self) -> None:
+        """Remember what there is at the first gradient of a backward, and see whether it fails."""
+        if when_pass_ends(self._leave):
+            self._before = set(self._ready), self._next
+
+    def _leave(self, failed: bool) -> None:
+        before, self._before = self._before, None
+        if failed and before is not None:
+            self._undo(*before)
+        elif self._running and self._ready and when_pass_ends(self._leave):  # it was part of another backward
+            self._before = before
+
+    def _undo(self, ready: set[int], started: int) -> None:
+        """Become what it was when these had arrived, and so many buckets had been started."""
+        arrived, works = self._ready - ready, self._works[started:]
+        self._running = self._failed = True
+        self._ready, self._next = ready, started
+        self._works = self._works[:started]
+        self._waiting = () if ready else self._expected
+        if self._arrival is not None:
+            del self._arrival[len(ready) :]
+        if self._used is not None:
+            self._used.fill_(0)
+            for place in ready:
+                self._used[place] = 1
+        self._sparse.forget()
+        limit = monotonic() + _SETTLING
+        for bucket, work in works:
+            if not (self._as_view and self._settled(bucket, work, limit)):
+                self._replace(bucket)
+        sent = {place for bucket, _ in works for place in bucket.places}
+        scaled = arrived - sent if self._hook is None and not self._alone() else set()
+        for place in self._bucket_of:
+            bucket, index = self._bucket_of[place]
+            view, gradient = bucket._views[index], self._parameters[place].grad
+            if place in ready and place in sent:
+                self._fill(place, gradient)
+            elif place in scaled and gradient is not None and gradient.data_ptr() == view.data_ptr():
+                gradient.detach().mul_(self.divisor)
+        for bucket in self.buckets:
+            bucket._arrived = sum(place in ready for place in bucket.places)
+
+    def _settled(self, bucket: GradBucket, work: Any, limit: float) -> bool:
+        """Wait for a bucket that gradients lie in; return whether their averages have come."""
+        done = work.is_completed if isinstance(work, Work) else work.done
+        while not done():
+            if monotonic() > limit:
+                return False
+            sleep(1e-3)
+        try:
+            self._receive(bucket, work.wait())
+        except Exception:  # whoever uses the group next hears of it
+            return False
+        return True
+
+    def _replace(self, bucket: GradBucket) -> None:
+        """Put a new bucket in the place of one that is still being sent; gradients that lie in it are lost."""
+        parameters = bucket.parameters()
+        new = GradBucket(bucket.index(), bucket.is_last(), bucket.places, parameters)
+        self.buckets[bucket.index()] = new
+        for index, place in enumerate(bucket.places):
+            self._bucket_of[place] = new, index
+            if self._as_view:
+                parameters[index].grad = None
 
     # --- ranks that have no batches left ----------------------------------------------------------------------------
 

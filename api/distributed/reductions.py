@@ -12,6 +12,7 @@ from tt.distributed.reduce_op import ReduceOp
 __all__ = ["Prepared", "check_reduction", "combine", "supports_complex"]
 
 _Kind = ReduceOp.RedOpType
+_SUM: Final = ReduceOp(_Kind.SUM)
 _BITWISE: Final = {_Kind.BAND: tt.bitwise_and, _Kind.BOR: tt.bitwise_or, _Kind.BXOR: tt.bitwise_xor}
 _HALF: Final = (tt.float16, tt.bfloat16)
 _ONLY_REAL: Final = (_Kind.PRODUCT, _Kind.MIN, _Kind.MAX, *_BITWISE)
@@ -37,6 +38,8 @@ def supports_complex(reduce_op: Any) -> bool:
 
 def check_reduction(op: Any, tensor: Tensor, name: str) -> ReduceOp:
     """Return a reduction as a ReduceOp; raise where the tensor's dtype has no such reduction."""
+    if op is _Kind.SUM and tensor.dtype is tt.float32:
+        return _SUM  # most calls
     reduction = ReduceOp(op)
     kind, dtype = reduction.kind, tensor.dtype
     if dtype in _FLOAT8:

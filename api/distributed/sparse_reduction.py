@@ -115,6 +115,10 @@ class SparseGradients:
             if place not in unused:
                 self._parameters[place].grad = part
 
+    def forget(self) -> None:
+        """Let go of what was started; it ends by itself."""
+        self._under_way = []
+
     def check(self, place: int, gradient: Tensor | None) -> None:
         """Raise where a gradient is not what the module promised: sparse for these parameters, dense for others."""
         sparse = gradient is not None and gradient.layout is not tt.strided

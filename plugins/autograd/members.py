@@ -8,6 +8,7 @@ from typing import Any
 from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening
 from tt.plugins.autograd.backward.functional import backward as run_backward
 from tt.plugins.autograd.backward.functional import start_pass
+from tt.plugins.autograd.backward.multi_hooks import watch_passes
 from tt.plugins.autograd.record.graph import (
     STATE,
     AutogradMeta,
@@ -296,5 +297,6 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]
         raise errors.GradientError(
             "only leaves accumulate a .grad; for other tensors there is register_hook()"
         )
+    watch_passes()
     handle: RemovableHandle = add_hook(self._record.node.ensure_extras().after, hook)
     return handle

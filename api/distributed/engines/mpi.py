@@ -13,7 +13,7 @@ import numpy as np
 
 import tt
 from tt import Tensor
-from tt.distributed.backend import ANY_RANK, Backend, Capabilities, Pending
+from tt.distributed.backend import ANY_RANK, RESERVED_TAG, Backend, Capabilities, Pending
 from tt.distributed.engines.mpi_world import MPIWorld
 from tt.distributed.errors import DistBackendError
 from tt.distributed.reduce_op import ReduceOp
@@ -44,6 +44,8 @@ _OPERATIONS = {
     "BOR": "BOR",
     "BXOR": "BXOR",
 }
+_FEW = 4
+"""Ranks that send records to each other directly."""
 _FAREWELL = 3.0
 """Seconds that `shutdown` waits for the other ranks."""
 
@@ -70,6 +72,7 @@ class Mpi(Backend):
         self._operations = {
             ReduceOp.RedOpType[name]: getattr(world.mpi, found) for name, found in _OPERATIONS.items()
         }
+        self._exchanges: dict[int, _Exchange] = {}
         self._abandoned: list[object] = []
         """What MPI may still read or write: operations that were cancelled, which MPI cannot do."""
 
@@ -105,7 +108,11 @@ class Mpi(Backend):
     # --- collectives ----------------------------------------------------------------------------------------------
 
     def exchange(self, record: bytes, records: bytearray) -> Pending:
-        """Gather a short record of each rank."""
+        """Gather a short record of each rank; see Note [Exchanges of few ranks]."""
+        if 1 < self.size <= _FEW:
+            if len(record) not in self._exchanges:
+                self._exchanges[len(record)] = _Exchange(self, len(record))
+            return self._exchanges[len(record)].start(record, records)
         return self._pending(
             self._communicator.Iallgather(self._bytes(record), self._bytes(records, len(record))),
             record,
@@ -204,6 +211,8 @@ class Mpi(Backend):
             if time.monotonic() > limit:
                 return farewell.cancel()
             time.sleep(1e-4)
+        for exchange in self._exchanges.values():
+            exchange.free()
         self._communicator.Free()
         return None
 
@@ -250,6 +259,60 @@ class _Request:
     def cancel(self) -> None:
         """Keep the memory for as long as this process lives: MPI may still use it."""
         self._engine._abandoned.append((self._request, self._buffers))
+
+
+class _Exchange:
+    """Persistent requests by which this rank and the others send records of one length to each other.
+
+    Note [Exchanges of few ranks]
+    -----------------------------
+    A small `Iallgather` of MPICH takes twice as long as messages, and most of these is setting them up.  So requests
+    are set up once for each length.  Exchanges of a group run one after the other; messages between two ranks with one
+    tag arrive in order, and no others have this tag: MPI has all collectives that would be derived from messages.
+    """
+
+    source = None
+
+    def __init__(self, engine: Mpi, length: int) -> None:
+        self._engine, self._length = engine, length
+        self._own, self._all = bytearray(length), bytearray(length * engine.size)
+        self._records = self._all
+        communicator, parts = engine._communicator, memoryview(self._all)
+        others = [rank for rank in range(engine.size) if rank != engine.rank]
+        self._requests = [
+            communicator.Recv_init(parts[rank * length : (rank + 1) * length], rank, RESERVED_TAG)
+            for rank in others
+        ] + [communicator.Send_init(self._own, rank, RESERVED_TAG) for rank in others]
+
+    def start(self, record: bytes, records: bytearray) -> Pending:
+        """Send a record, to gather those of all ranks."""
+        self._own[:] = record
+        self._records = records
+        self._engine._mpi.Prequest.Startall(self._requests)
+        return self
+
+    def test(self) -> bool:
+        """Make progress, and return whether it is done."""
+        try:
+            for request in self._requests:  # one that has ended ends at once when it is tested again
+                if not request.Test():
+                    return False
+        except self._engine._mpi.Exception as error:
+            raise DistBackendError(f"mpi: {error}") from error
+        begin = self._engine.rank * self._length
+        self._records[:] = self._all
+        self._records[begin : begin + self._length] = self._own
+        return True
+
+    def cancel(self) -> None:
+        """Keep the memory for as long as this process lives: MPI may still use it."""
+        self._engine._abandoned.append(self)
+        self._engine._exchanges.pop(self._length, None)
+
+    def free(self) -> None:
+        """Give back what was set up."""
+        for request in self._requests:
+            request.Free()
 
 
 class _Receive(_Request):

@@ -75,3 +75,7 @@ class UnderWay:
         else:
             average.settle()
         return average
+
+    def forget(self) -> None:
+        """Let go of averages that nobody collects: a backward pass that failed has started them."""
+        self._running.clear()

@@ -12,12 +12,13 @@ from tt.autograd import Function
 from tt.autograd.function import once_differentiable
 from tt.autograd.graph import saved_tensors_hooks
 from tt.distributed import gathering, ranks
-from tt.distributed.fsdp.averages import Average, UnderWay
+from tt.distributed.fsdp.averages import Average
+from tt.distributed.fsdp.passes import Pass
 from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
 from tt.nn import Module
 
-__all__ = ["Pass", "ShardGroup"]
+__all__ = ["ShardGroup"]
 
 
 class _Place(NamedTuple):
@@ -34,30 +35,6 @@ class _View(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
-
-
-class Pass:
-    """The groups of a model in the order in which forward reached them, for gathering ahead."""
-
-    def __init__(self) -> None:
-        self.order: list[ShardGroup] = []
-        self.last: list[ShardGroup] = []
-        self.depth = 0
-        self.under_way = UnderWay()
-
-    def begin(self, group: ShardGroup) -> None:
-        """Note that forward is at a group, and gather the one that came after it last time."""
-        place = len(self.order)
-        self.order.append(group)
-        if self.last[place : place + 1] == [group]:
-            for following in self.last[place + 1 : place + 2]:
-                following.start_gathering()
-
-    def before(self, group: ShardGroup) -> ShardGroup | None:
-        """Return the group that backward comes to next."""
-        order = self.order or self.last
-        place = order.index(group) if group in order else 0
-        return order[place - 1] if place else None
 
 
 class ShardGroup:
@@ -131,7 +108,7 @@ class ShardGroup:
                 inner._parameters[name] = self.parameters[made[parameter]]
         self._under_way: tuple[Tensor, Any] | None = None
         self._gathered: list[Tensor] | None = None
-        self._unreduced: list[Tensor] | None = None
+        self.unreduced: list[Tensor] | None = None
         self._sources: list[Tensor] | None = None
         self._averages: list[Average] | None = None
 
@@ -196,13 +173,14 @@ class ShardGroup:
 
     def reduce(self, gradients: Sequence[Tensor]) -> Average | None:
         """Start averaging; return None while gradients only add up."""
+        self.run.touch(self)
         self._gathered = None
-        kept = self._unreduced
+        kept = self.unreduced
         full = list(gradients) if kept is None else [a + b for a, b in zip(kept, gradients, strict=True)]
         if not self.syncs:
-            self._unreduced = [gradient.clone() for gradient in full] if kept is None else full
+            self.unreduced = [gradient.clone() for gradient in full] if kept is None else full
             return None
-        self._unreduced = None
+        self.unreduced = None
         dtype = self.policy.reduce_dtype or full[0].dtype
         rows = []
         for parameter, gradient in zip(self.parameters, full, strict=True):
@@ -216,6 +194,7 @@ class ShardGroup:
     def collect(self, averages: Sequence[Average]) -> list[Tensor]:
         """Wait for averages, one for each use of the module, and return the gradients of this rank's parts."""
         parts = [average.part() for average in averages]
+        self.run.collected(self)
         part = parts[0]
         for other in parts[1:]:
             part = part + other
@@ -223,6 +202,10 @@ class ShardGroup:
             piece[: parameter.numel()].reshape(parameter.shape).to(parameter.device, parameter.dtype)
             for parameter, piece in zip(self.parameters, part.split(self._lengths()), strict=True)
         ]
+
+    def undo(self, unreduced: list[Tensor] | None) -> None:
+        """Become what it was before a backward pass that failed, with the gradients that had added up then."""
+        self.unreduced, self._gathered = unreduced, None
 
     # --- forward --------------------------------------------------------------------------------------------------
 
@@ -272,6 +255,7 @@ class ShardGroup:
         if not isinstance(kept, _View):
             return kept
         if self._gathered is None:
+            self.run.touch(self)
             with tt.no_grad():
                 self._gathered = self.gather()
             earlier = self.run.before(self)
@@ -297,7 +281,7 @@ class _Gather(Function):
         parameters = ctx.group.parameters
         if average is None:
             return None, None, *(None for _ in parameters)
-        ctx.averages.append(average)
+        ctx.group.run.started(ctx.averages, average)
         return None, None, *(parameter.new_zeros(()).expand(parameter.shape) for parameter in parameters)
 
 

@@ -220,8 +220,7 @@ class DistributedDataParallel(Module, Joinable):
         """Call the module; afterwards `backward` averages gradients."""
         syncs = tt.is_grad_enabled() and self.require_backward_grad_sync
         work = Join.notify_join_context(self)
-        if work is not None:
-            self._set_divisor(work)
+        self._set_divisor(work)
         self._send_buffers()
         if self._join_config.enable:
             self._all_require_sync(syncs)
@@ -233,11 +232,14 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.prepare(outputs)
         else:
             self.require_forward_param_sync = False
+            if tt.is_grad_enabled():
+                self.reducer.skip()
         return outputs
 
     def _set_divisor(self, work: Any) -> None:
-        """Divide by the number of ranks that have a batch, if asked for."""
-        if not self._divide_by_initial_world_size:
+        """Divide by the number of ranks, or of those that have a batch if asked for."""
+        self.reducer.divisor = self.reducer.size
+        if work is not None and not self._divide_by_initial_world_size:
             work.wait()
             self.reducer.divisor = int(work.result()[0].item())
 

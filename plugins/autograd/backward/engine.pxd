@@ -22,10 +22,13 @@ cdef class Pass:
     cdef public dict waiting
     cdef public Node following
     cdef public list following_gradients
+    cdef public dict early
     @cython.locals(buffers=Buffers)
     cpdef send(self, Node node, int number, gradient)
     @cython.locals(buffers=Buffers, node=Node, gradients=list, heap=list, waiting=dict)
     cpdef run(self)
+    @cython.locals(buffers=Buffers, target=Node, gradients=list, early=dict)
+    cpdef run_leaves(self, Node node)
     cpdef bint capture(self, Node node, list gradients) except -1
     @cython.locals(target=Node, held=Node, next_nodes=tuple, next_numbers=tuple, count=int, place=int, number=int,
                    held_number=int)

@@ -15,6 +15,13 @@ Note [The node that follows]
 ----------------------------
 In a chain the node that gets a gradient is the next one to run.  Where its sequence number is above all that wait, it
 runs at once, and its gradients never enter the heap.
+
+Note [Leaves with hooks run early]
+----------------------------------
+Leaves come last in the order, and what hooks of theirs do (start to average gradients, update parameters and free
+gradients) is to be done while the pass goes on.  So where such hooks exist, the edges to their leaves are counted
+before a pass, and a leaf runs as soon as the last node has run that leads to it.  A leaf that waits for a node that no
+gradient reaches runs in its turn.
 """
 
 from __future__ import annotations
@@ -70,8 +77,8 @@ class Pass:
     """
 
     __slots__ = (
-        "captures", "create_graph", "following", "following_gradients", "heap", "keep_graph", "needed", "results",
-        "waiting",
+        "captures", "create_graph", "early", "following", "following_gradients", "heap", "keep_graph", "needed",
+        "results", "waiting",
     )  # fmt: skip
 
     keep_graph: bool
@@ -83,6 +90,7 @@ class Pass:
     waiting: dict[int, Buffers]
     following: Node | None
     following_gradients: list[Any] | None
+    early: dict[Node, int] | None
 
     def __init__(
         self,
@@ -101,6 +109,7 @@ class Pass:
         self.waiting = {}
         self.following = None
         self.following_gradients = None
+        self.early = None
 
     def send(self, node: Node, number: int, gradient: Any) -> None:
         """Add a gradient to those that wait for a node's turn."""
@@ -129,7 +138,10 @@ class Pass:
                 gradients = self.following_gradients
                 self.following = self.following_gradients = None
             elif heap:
-                buffers = waiting.pop(-heappop(heap))
+                sequence = -heappop(heap)
+                if self.early is not None and sequence not in waiting:
+                    continue  # a leaf that has run early
+                buffers = waiting.pop(sequence)
                 node = buffers.node
                 gradients = buffers.gradients
                 del buffers
@@ -147,7 +159,33 @@ class Pass:
                 gradients = node = None
                 continue
             self.step(node, gradients)
-            gradients = node = None
+            gradients = None
+            if self.early is not None:
+                self.run_leaves(node)
+            node = None
+
+    def run_leaves(self, node: Node) -> None:
+        """Run the leaves that get no more gradients after a node; see Note [Leaves with hooks run early]."""
+        early = self.early
+        if early is None:
+            return
+        for target in node.next_nodes:
+            if not isinstance(target, AccumulateGrad) or target not in early:
+                continue
+            early[target] -= 1
+            if early[target]:
+                continue
+            buffers = self.waiting.pop(target.sequence, None)
+            if buffers is None:
+                continue  # no gradient has come, or it is the node that follows
+            gradients: Any = buffers.gradients  # a list; None lets go of it
+            del buffers
+            fitting.call_hooks(target, gradients)
+            if self.captures is None or not self.capture(target, gradients):
+                if target.extras.before:
+                    fitting.call_before_hooks(target, gradients)
+                accumulate(target, gradients, self.create_graph)
+            gradients = None
 
     def capture(self, node: Node, gradients: list[Any]) -> bool:
         """Keep the requested gradients; return whether the node need not run."""
@@ -281,6 +319,27 @@ def find_needed(roots: list[Node], captures: list[tuple[Node, int]]) -> set[Node
     return needed
 
 
+def find_early(roots: list[Node], needed: set[Node] | None) -> dict[Node, int] | None:
+    """Count the edges to leaves with hooks, of the nodes that a pass will run; None where there are none."""
+    found: dict[Node, int] = {}
+    seen = {root for root in roots if needed is None or root in needed}
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        for following in node.next_nodes:
+            if following is None or (needed is not None and following not in needed):
+                continue
+            if isinstance(following, AccumulateGrad):
+                if following.extras is not None and following.extras.after:
+                    found[following] = found.get(following, 0) + 1
+            elif following not in seen:
+                seen.add(following)
+                stack.append(following)
+    for root in roots:
+        found.pop(root, None)  # gradients come from outside as well
+    return found or None
+
+
 def run(
     roots: list[tuple[Node, int]],
     gradients: list[Any],
@@ -328,9 +387,12 @@ def run(
         return drive(task, roots, gradients, create_graph)
     from tt.plugins.autograd.backward.multi_hooks import entered
 
+    task.early = find_early([node for node, _ in roots], needed)
     reached = None if needed is None or captures is None else needed.union([node for node, _ in captures])
-    with entered([node for node, _ in roots], reached):
-        return drive(task, roots, gradients, create_graph)
+    with entered([node for node, _ in roots], reached) as running:
+        found = drive(task, roots, gradients, create_graph)
+        running.completed = True
+    return found
 
 
 def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], create_graph: bool) -> list[Any]:

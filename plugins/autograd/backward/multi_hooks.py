@@ -1,16 +1,17 @@
-"""Hooks on the gradients of several tensors together."""
+"""Hooks on the gradients of several tensors together, and on the end of a pass."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from tt.core.library import Block, errors, fork_safe_lock
 from tt.plugins.autograd.record.graph import STATE, Node
 from tt.plugins.autograd.record.views import edge
 
-__all__ = ["entered", "register_multi_grad_hook"]
+__all__ = ["entered", "register_multi_grad_hook", "watch_passes", "when_pass_ends"]
 
 
 class _Passes(threading.local):
@@ -24,6 +25,8 @@ class _Running:
     def __init__(self, roots: list[Node], needed: set[Node] | None) -> None:
         self.roots, self.needed = roots, needed
         self._reached: set[Node] | None = None
+        self.completed = False
+        self.ending: list[Callable[[bool], object]] = []  # called at its end
 
     def runs(self, node: Node) -> bool:
         """Return whether the pass will reach a node."""
@@ -52,11 +55,31 @@ class entered(Block):  # noqa: N801 - reads as a statement: with entered(roots, 
     def _look(self) -> tuple[_Running, ...]:
         return _PASSES.stack
 
-    def _begin(self) -> None:
+    def _begin(self) -> _Running:
         _PASSES.stack = (*_PASSES.stack, self._running)
+        return self._running
 
     def _end(self, before: tuple[_Running, ...]) -> None:
         _PASSES.stack = before
+        while self._running.ending:
+            self._running.ending.pop()(not self._running.completed)
+
+
+@cache
+def watch_passes() -> None:
+    """Let `when_pass_ends` know of the passes that start from now on, for as long as the process lives."""
+    STATE.watching += 1
+
+
+def when_pass_ends(callback: Callable[[bool], object]) -> bool:
+    """Call ``callback(failed)`` when the backward pass ends that runs in this thread: the innermost one.
+
+    For what hooks and nodes begin and the rest of the pass ends, unless it raises.  False if no pass runs, or one that
+    started before `watch_passes`: then nothing will be called.
+    """
+    if _PASSES.stack:
+        _PASSES.stack[-1].ending.append(callback)
+    return bool(_PASSES.stack)
 
 
 class MultiHandle:

@@ -126,12 +126,12 @@ def both(tmp_path_factory):
         subprocess.Popen([*command, str(rank), str(path)], stderr=subprocess.PIPE, text=True)
         for rank in range(3)
     ]
+    space: dict[str, object] = {}
+    exec(PROGRAM, space)  # while PyTorch is imported
+    ours = [json.loads(json.dumps(found)) for found in run(space["program"], 3, tt, tt.distributed)]
     errors = [each.communicate(timeout=120)[1] for each in running]
     assert [each.returncode for each in running] == [0, 0, 0], errors
     theirs = [json.loads(path.with_suffix(f".{rank}").read_text()) for rank in range(3)]
-    space: dict[str, object] = {}
-    exec(PROGRAM, space)
-    ours = [json.loads(json.dumps(found)) for found in run(space["program"], 3, tt, tt.distributed)]
     return ours, theirs
 
 

@@ -151,20 +151,6 @@ def test_parameters_are_changed_in_place_and_their_versions_grow():
     assert run(program, 2) == [([2.0, 2.0], True, True)] * 2
 
 
-def test_a_tensor_of_read_only_memory_is_refused_and_keeps_its_values():
-    def program():
-        given = np.full(3, dist.get_rank(), np.float32)
-        given.flags.writeable = False
-        with pytest.raises(tt.errors.ReadOnlyError, match="read-only"):
-            dist.all_reduce(tt.from_numpy(given))
-        assert (given == dist.get_rank()).all()
-        after = tt.ones(2)
-        dist.all_reduce(after)  # the ranks are still in step
-        assert after.tolist() == [2, 2]
-
-    run(program, 2)
-
-
 def test_a_barrier_ends_when_the_last_rank_has_come():
     from time import monotonic, sleep
 

@@ -62,7 +62,11 @@ def _wrapper(dtype: Any, hook: Hook) -> Hook:
     def compressing(state: Any, bucket: GradBucket) -> Any:
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(dtype))
-        future: Future[Tensor] = hook(state, bucket)
+        try:
+            future: Future[Tensor] = hook(state, bucket)
+        except BaseException:
+            bucket.set_buffer(buffer)
+            raise
 
         def expand(done: Any) -> Tensor:
             value = done.value()

@@ -13,6 +13,7 @@ import numpy as np
 
 import tt
 import tt.distributed as dist
+from tests.api.distributed import memory
 from tt.distributed import ReduceOp
 from tt.distributed.fsdp import FullyShardedDataParallel
 from tt.distributed.optim import ZeroRedundancyOptimizer
@@ -221,6 +222,7 @@ def main():
     start(file, int(rank), int(size), float(timeout))
     known = {
         "collectives": collectives, "background": background, "groups": groups, "names": names, "training": training,
+        "memory": memory.program,
     }  # fmt: skip
     try:
         if program in known:

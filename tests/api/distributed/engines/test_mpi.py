@@ -44,7 +44,7 @@ def launcher():
 
 
 def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[4])}
 
 
 def outcomes(program, folder, size, timeout=TIMEOUT, within=60.0, file=None):
@@ -83,6 +83,7 @@ def outcomes(program, folder, size, timeout=TIMEOUT, within=60.0, file=None):
         ("background", 2),
         ("names", 2),
         ("training", 2),
+        ("memory", 2),
         pytest.param("training", 4, marks=pytest.mark.exhaustive),
         *(pytest.param("collectives", size, marks=pytest.mark.exhaustive) for size in (1, 2, 4, 5)),
         pytest.param("background", 4, marks=pytest.mark.exhaustive),

@@ -223,6 +223,16 @@ def reductions():
     return [each.state for each in dist.flight_recorder() if each.operation.startswith("reduce_scatter")]
 
 
+class Both(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, x):
+        right = self.layers["right"](x)
+        return self.layers["left"](x), right
+
+
 @pytest.mark.parametrize("reshard", [True, False])
 def test_backward_goes_on_while_gradients_are_averaged(reshard):
     rank_0_is_ahead = threading.Event()
@@ -325,6 +335,68 @@ def test_a_backward_that_failed_leaves_nothing_to_the_next_step():
         return bool((model[1].weight.grad == model[0].weight.full_tensor()).all())
 
     assert run_threads(train, 2) == [True, True]
+
+
+@pytest.mark.parametrize("reshard", [True, False])
+@pytest.mark.parametrize("added_up", [False, True])
+def test_a_backward_after_one_that_failed_counts_each_average_once(reshard, added_up):
+    def fail():
+        raise ValueError("stop here")
+
+    def train(fails, replicas=False):
+        options = {"reshard_after_forward": reshard}
+        if replicas:
+            options["mesh"] = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicas", "parts"))
+        model = nn.Sequential(*(Watched(4, 4, bias=False) for _ in range(3)))
+        with tt.no_grad():
+            for number, layer in enumerate(model):
+                layer.weight.copy_(tt.arange(16.0).view(4, 4) / 16 + number)
+        for layer in model:
+            layer.passed = lambda: None
+            fully_shard(layer, **options)
+        fully_shard(model, **options)
+        x = tt.full((1, 4), dist.get_rank() + 1.0, requires_grad=True)
+        if added_up:
+            model.set_requires_gradient_sync(False)
+            model(x).sum().backward()
+            if fails:
+                model[0].passed = fail
+                with pytest.raises(ValueError, match="stop here"):
+                    model(x).sum().backward()
+            model.set_requires_gradient_sync(True)
+        loss = model(x).square().sum()
+        for _ in range(2 if fails else 0):
+            model[0].passed = fail
+            with pytest.raises(ValueError, match="stop here"):
+                loss.backward(retain_graph=True)
+            assert all(parameter.grad is None for parameter in model.parameters())
+        model[0].passed = lambda: None
+        loss.backward(retain_graph=True)
+        first = [parameter.grad.tolist() for parameter in model.parameters()]
+        model.zero_grad()
+        loss.backward()
+        return first, [parameter.grad.tolist() for parameter in model.parameters()]
+
+    assert run_threads(train, 2, True) == run_threads(train, 2, False)
+    assert run_threads(train, 4, True, True) == run_threads(train, 4, False, True)
+
+
+def test_a_backward_that_failed_counts_for_nothing_where_the_next_one_does_not_reach_its_modules():
+    def train():
+        model = nn.ModuleDict({"left": nn.Linear(1, 2, bias=False), "right": Watched(1, 2, bias=False)})
+        both = Both(model)
+        for layer in model.values():
+            fully_shard(layer)
+        fully_shard(both)
+        x = tt.full((1, 1), dist.get_rank() + 1.0, requires_grad=True)
+        left, right = both(x)
+        model["right"].passed = lambda: [][0]
+        with pytest.raises(IndexError):
+            (10 * left + right).sum().backward(retain_graph=True)
+        left.sum().backward()
+        return model["left"].weight.grad.tolist()
+
+    assert run_threads(train, 2) == [[[1.5]]] * 2
 
 
 def test_averages_cannot_be_differentiated_again():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -301,3 +303,128 @@ def test_facts_for_logging_and_a_copy_by_pickle():
         return facts["world_size"], facts["iteration"], facts["bucket_sizes"], same
 
     assert run_threads(train, 2) == [(2, 1, "32", True)] * 2
+
+
+class Passed(tt.autograd.Function):
+    """Calls a function when backward passes it."""
+
+    @staticmethod
+    def forward(ctx, x, call):
+        ctx.call = call
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.call()
+        return gradient, None
+
+
+class Watched(nn.Linear):
+    def forward(self, x):
+        return super().forward(Passed.apply(x, lambda: self.passed()))
+
+
+def test_backward_goes_on_while_buckets_are_averaged():
+    rank_0_is_ahead = threading.Event()
+
+    def sent():
+        return sum(each.operation.startswith("all_reduce") for each in dist.flight_recorder())
+
+    def train():
+        model = nn.Sequential(*(Watched(4, 4) for _ in range(4)))
+        parallel = DistributedDataParallel(model, bucket_cap_mb=1e-5)
+        seen = []
+
+        def passed(number):
+            if dist.get_rank() == 0:
+                seen.append(sent() - before)
+                if number == 1:
+                    rank_0_is_ahead.set()
+            elif (
+                number == 3
+            ):  # the average of the layer before cannot end until rank 0 is past the one before that
+                assert rank_0_is_ahead.wait(20)
+
+        for number, layer in enumerate(model):
+            layer.passed = functools.partial(passed, number)
+        before = sent()
+        parallel(tt.ones(2, 4, requires_grad=True)).sum().backward()
+        return seen
+
+    assert run_threads(train, 2)[0] == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"gradient_as_bucket_view": True}, {"find_unused_parameters": True}], ids=str
+)
+@pytest.mark.parametrize("where", ["third gradient", "last gradient", "hook", "half a hook"])
+@pytest.mark.parametrize("again", ["backward", "forward", "without sync", "added up"])
+def test_a_backward_after_one_that_failed_is_averaged_as_if_it_were_the_first(options, where, again):
+    def train(fails):
+        failing, arrived = [False], []
+        model = made("perceptron")
+
+        def fail(*_):
+            if failing[0]:
+                raise ValueError("stop here")
+
+        def count(_):
+            arrived.append(1)
+            if len(arrived) % 4 == 3:
+                fail()
+
+        if where == "third gradient":
+            for parameter in model.parameters():
+                parameter.register_post_accumulate_grad_hook(count)
+        parallel = DistributedDataParallel(model, bucket_cap_mb=1e-5, **options)
+        if where == "last gradient":
+            for parameter in model.parameters():
+                parameter.register_post_accumulate_grad_hook(
+                    lambda _: None if parallel.reducer._running else fail()
+                )
+        elif where != "third gradient":
+            hook = default_hooks.allreduce_hook
+
+            def failing_hook(state, bucket):
+                if bucket.index() == 1:
+                    fail()
+                return hook(state, bucket)
+
+            if where == "half a hook":
+                failing_hook = default_hooks.bf16_compress_wrapper(failing_hook)
+            parallel.register_comm_hook(None, failing_hook)
+        found = []
+        for batch in of_this_rank(data("perceptron")):
+            parallel.zero_grad()
+            if again == "added up":
+                with parallel.no_sync():
+                    (parallel(batch) * 3).sum().backward()
+            if fails or again != "without sync":
+                loss = parallel(batch).square().mean()
+            for _ in range(2 * fails):
+                failing[0] = True
+                arrived.clear()
+                with pytest.raises(ValueError, match="stop here"):
+                    loss.backward(retain_graph=True)
+                failing[0] = False
+                arrived.clear()
+                parallel.zero_grad()
+                if again == "forward":
+                    loss = parallel(batch).square().mean()
+                if again == "added up":
+                    with parallel.no_sync():
+                        (parallel(batch) * 3).sum().backward()
+                    loss = parallel(batch).square().mean()
+            if again == "without sync":
+                with parallel.no_sync():
+                    parallel(batch).square().mean().backward()
+                found.append([p.grad.numpy().copy() for p in parallel.parameters()])
+                loss = parallel(batch).square().mean()
+            loss.backward()
+            found.append([p.grad.numpy().copy() for p in parallel.parameters()])
+        return found
+
+    for ours, theirs in zip(run_threads(train, 2, True), run_threads(train, 2, False), strict=True):
+        for some, others in zip(ours, theirs, strict=True):
+            for gradient, other in zip(some, others, strict=True):
+                np.testing.assert_allclose(gradient, other, rtol=1e-12)

@@ -125,6 +125,90 @@ def test_a_hook_after_accumulation_sees_the_gradient() -> None:
     assert seen == [[4.0, 4.0, 4.0]]
 
 
+class Noted(tt.autograd.Function):
+    """Notes when backward passes it."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, log: list[Any], name: str) -> Any:
+        ctx.noted = log, name
+        return tensor.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+        log, name = ctx.noted
+        log.append(name)
+        return gradient, None, None
+
+
+def watched(log: list[Any], *names: str) -> list[tt.Tensor]:
+    made = [x() for _ in names]
+    for leaf, name in zip(made, names, strict=True):
+        leaf.register_post_accumulate_grad_hook(lambda t, name=name: log.append((name, t.grad.tolist()[0])))
+    return made
+
+
+def test_hooks_after_accumulation_run_while_the_pass_goes_on() -> None:
+    log: list[Any] = []
+    early, twice, late = watched(log, "early", "twice", "late")
+    start = Noted.apply(late * 2, log, "first")
+    middle = Noted.apply(start * twice, log, "second")
+    (middle * early * twice).sum().backward()
+    assert log == [("early", 2), "second", ("twice", 4), "first", ("late", 2)]
+
+
+def test_a_leaf_with_hooks_runs_once_with_all_its_gradients_although_some_paths_have_none() -> None:
+    log: list[Any] = []
+    (leaf,) = watched(log, "leaf")
+
+    class Stops(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, tensor: Any) -> Any:
+            return tensor.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
+            return None
+
+    (Stops.apply(leaf * 5) + leaf * leaf).sum().backward()
+    assert log == [("leaf", 2)]
+    tt.autograd.backward([leaf, (leaf * 3).sum()], [tt.ones(3), None])
+    assert log[1:] == [("leaf", 6)]
+
+
+def test_hooks_after_accumulation_run_for_the_chosen_inputs_only() -> None:
+    log: list[Any] = []
+    a, b = watched(log, "a", "b")
+    (a * b * b).sum().backward(inputs=[b])
+    assert log == [("b", 2)] and a.grad is None
+    assert tt.autograd.grad((a * b).sum(), [a, b])[0].tolist() == [1.0] * 3
+    assert log == [("b", 2)]
+
+
+def test_gradients_are_freed_and_leaves_updated_while_the_pass_goes_on() -> None:
+    held: list[int] = []
+    weights = [tt.full((4, 4), 0.1 * i, requires_grad=True) for i in range(5)]
+
+    def update(leaf: Any) -> None:
+        held.append(sum(weight.grad is not None for weight in weights))
+        with tt.no_grad():
+            leaf.sub_(leaf.grad, alpha=0.1)
+        leaf.grad = None
+
+    expected = [weight.detach().clone().requires_grad_() for weight in weights]
+    for chosen in (weights, expected):
+        if chosen is weights:
+            for weight in weights:
+                weight.register_post_accumulate_grad_hook(update)
+        found = tt.ones(2, 4)
+        for weight in chosen:
+            found = tt.tanh(found @ weight + 1)
+        found.sum().backward()
+    assert held == [1] * 5
+    for weight, other in zip(weights, expected, strict=True):
+        assert other.grad is not None
+        assert tt.allclose(weight, other - 0.1 * other.grad, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("hook", "error", "message"),
     [

@@ -6,6 +6,7 @@ import pytest
 
 import tt
 from tt.autograd.graph import register_multi_grad_hook
+from tt.plugins.autograd.backward.multi_hooks import watch_passes, when_pass_ends
 
 
 def leaves(count: int) -> list[tt.Tensor]:
@@ -37,3 +38,31 @@ def test_a_hook_for_any_gets_the_first_gradient_of_each_pass():
 def test_an_unknown_mode_is_refused():
     with pytest.raises(ValueError, match="mode"):
         register_multi_grad_hook(leaves(1), print, mode="some")
+
+
+def test_the_end_of_a_pass_is_told_to_those_that_asked_within_it():
+    watch_passes()
+    log = []
+    x, y = leaves(2)
+
+    def inner(_):
+        when_pass_ends(lambda failed: log.append(("inner", failed)))
+
+    def outer(gradient):
+        when_pass_ends(lambda failed: log.append(("outer", failed)))
+        with tt.enable_grad():
+            (y * 2).sum().backward()
+
+    y.register_hook(inner)
+    handle = x.register_hook(outer)
+    (x * 2).sum().backward()
+    assert log == [("inner", False), ("outer", False)]
+    x.register_hook(lambda gradient: [][0])
+    with pytest.raises(IndexError):
+        (x * 2).sum().backward()
+    assert log[2:] == [("inner", False), ("outer", True)]
+    handle.remove()
+    with pytest.raises(IndexError):
+        (x * 2).sum().backward()
+    assert len(log) == 4
+    assert not when_pass_ends(log.append)

@@ -1,0 +1,72 @@
+"""Pass: what the groups of a model have in common, from one forward to the backward that belongs to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt import Tensor
+from tt.autograd._passes import watch_passes, when_pass_ends
+from tt.distributed.fsdp.averages import Average, UnderWay
+
+if TYPE_CHECKING:
+    from tt.distributed.fsdp.shard_group import ShardGroup
+
+__all__ = ["Pass"]
+
+
+class Pass:
+    """The groups of a model in the order in which forward reached them, for gathering ahead."""
+
+    def __init__(self) -> None:
+        self.order: list[ShardGroup] = []
+        self.last: list[ShardGroup] = []
+        self.depth = 0
+        self.under_way = UnderWay()
+        self._touched: dict[ShardGroup, list[Tensor] | None] | None = None
+        self._begun: list[list[Average]] = []
+        watch_passes()
+
+    def begin(self, group: ShardGroup) -> None:
+        """Note that forward is at a group, and gather the one that came after it last time."""
+        place = len(self.order)
+        self.order.append(group)
+        if self.last[place : place + 1] == [group]:
+            for following in self.last[place + 1 : place + 2]:
+                following.start_gathering()
+
+    def before(self, group: ShardGroup) -> ShardGroup | None:
+        """Return the group that backward comes to next."""
+        order = self.order or self.last
+        place = order.index(group) if group in order else 0
+        return order[place - 1] if place else None
+
+    # --- a backward that fails ------------------------------------------------------------------------------------
+
+    def touch(self, group: ShardGroup) -> None:
+        """Note that backward is about to change a group: if it fails, the group becomes what it is now."""
+        if self._touched is None:
+            if not when_pass_ends(self._ended):
+                return
+            self._touched = {}
+        self._touched.setdefault(group, group.unreduced)
+
+    def started(self, averages: list[Average], average: Average) -> None:
+        """Note an average that backward has started, for a group to collect."""
+        self._begun.append(averages)
+        averages.append(average)
+
+    def collected(self, group: ShardGroup) -> None:
+        """Note that the gradients of a group, also those that had added up before, are on their way to `.grad`."""
+        if self._touched is not None:
+            self._touched[group] = None
+
+    def _ended(self, failed: bool) -> None:
+        touched, self._touched = self._touched or {}, None
+        begun, self._begun = self._begun, []
+        if not failed:
+            return
+        for averages in begun:
+            averages.clear()
+        for group, unreduced in touched.items():
+            group.undo(unreduced)
+        self.under_way.forget()
