@@ -260,7 +260,7 @@ class Host:
                 raise self._claims.conflict((kind, name))
             return
         refuse_known(kind, name, self._plugins)
-        core = CORE_DEVICES if kind == "device" else ()
+        core = CORE_DEVICES if kind == "device" else ("strided",) if kind == "layout" else ()
         raise unknown_name(kind, name, [*self.names(kind), *core], self._plugins)
 
     # --- stage 2: registration ------------------------------------------------------------------------------

@@ -318,8 +318,10 @@ class Registry(DefinitionTable, RegistrationScopes):
 
         Raises
         ------
+        UnknownNameError
+            When no plugin declares the device type or the layout.
         DeviceError
-            When its plugin failed to load, with the reason.
+            When the device type has no tensors of the layout.
         """
         found = self.backends.get((device_type, layout))
         if found is None and device_type in _CORE_BACKENDS and layout == "strided":
@@ -332,9 +334,13 @@ class Registry(DefinitionTable, RegistrationScopes):
             found = self.backends.get((device_type, layout))
         if found is None:
             places = ["/".join(place) for place in self.backends]
-            if not any(place[0] == device_type for place in self.backends):
+            if device_type not in _CORE_BACKENDS and not any(
+                place[0] == device_type for place in self.backends
+            ):
                 plugins().require("device", device_type)  # names the nearest, or what would bring it
                 raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
+            if layout != "strided" and not any(place[1] == layout for place in self.backends):
+                plugins().require("layout", layout)
             raise DeviceError(
                 f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
             )
