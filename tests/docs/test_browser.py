@@ -216,6 +216,26 @@ def test_no_page_and_no_stylesheet_takes_anything_from_another_host(site: Path) 
     assert len(found) > 1000 and not {name: places for name, places in found.items() if places}
 
 
+def test_what_is_copied_from_a_session_is_what_is_typed(visitor: Visitor) -> None:
+    visitor.wrong.clear()
+    page = visitor.open("docs/tutorials/operator.html")
+    copied = page.evaluate(
+        """[...document.querySelectorAll(".highlight-python pre")].map(block => {
+          getSelection().selectAllChildren(block);
+          return getSelection().toString();
+        })"""
+    )
+    assert len(copied) > 8
+    session, errors = copied[0], copied[1]
+    assert (
+        session.startswith("import numpy as np\nimport tt\n")
+        and "    limit = x.dtype.type(limit)\n" in session
+    )
+    assert ">>>" not in session and "... " not in session and "tensor([-1.9998" not in session
+    assert errors.strip() == 'squash(tt.empty(2, 3, device="meta"))'
+    assert not visitor.wrong
+
+
 def results(page: Any) -> list[str]:
     """Return what a search finds once it has ended: it shows its results one after the other."""
     page.locator("#search-results .search-summary", has_text="Search finished").wait_for(timeout=60_000)

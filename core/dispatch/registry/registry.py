@@ -37,6 +37,7 @@ from tt.core.errors import (
     UnknownNameError,
     UnknownOpError,
 )
+from tt.core.errors.aliases import find_aliases_by
 from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
@@ -423,6 +424,7 @@ _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
 
 REGISTRY = Registry()
 """The registry of this process."""
+find_aliases_by(REGISTRY.aliases)
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.typed_ops import ops  # made from ops.yaml: the signature of each operator
 else:
