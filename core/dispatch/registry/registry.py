@@ -36,6 +36,8 @@ from tt.core.errors import (
     PluginMissingError,
     UnknownNameError,
     UnknownOpError,
+    ValueRangeError,
+    did_you_mean,
 )
 from tt.core.errors.aliases import find_aliases_by
 from tt.core.forks import fork_safe_lock
@@ -164,7 +166,21 @@ class Registry(DefinitionTable, RegistrationScopes):
             # be used, its error is raised where the device is.
             with suppress(PluginError, PluginFailedError, PluginMissingError):
                 plugins().activate("device", table.device)
-        return self.note(self._add(table, source or Provider(), scope), source)
+        handle = self.note(self._add(table, source or Provider(), scope), source)
+        if source is None and isinstance(table, KernelTable):
+            self._warn_of_unknown(table)
+        return handle
+
+    def _warn_of_unknown(self, table: KernelTable) -> None:
+        """Warn of kernels for operators that tt lacks: another version may have them, or they are misspelt."""
+        for name in dict.fromkeys(kernel.op for kernel in table.kernels if "::" not in kernel.op):
+            if self.definition(name) is None:
+                warnings.warn(
+                    f"no operator is named {name!r}, for which a kernel of {table.device!r} is added"
+                    f"{did_you_mean(name, self.names())}",
+                    UserWarning,
+                    stacklevel=3,
+                )
 
     def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
         if isinstance(table, KernelTable):
@@ -178,7 +194,17 @@ class Registry(DefinitionTable, RegistrationScopes):
         )
 
     def add_backend(self, backend: Backend, source: Provider | None = None) -> RegistrationHandle:
-        """Register the backend of a device type and layout."""
+        """Register the backend of a device type and layout.
+
+        Raises
+        ------
+        ValueRangeError
+            When the name of the device type could not be written in `device=...`.
+        """
+        if not (isinstance(backend.device_type, str) and backend.device_type.isidentifier()):
+            raise ValueRangeError(
+                f"a device type has a name of letters, digits and underscores, as in 'npu', not {backend.device_type!r}"
+            )
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_backend(backend)
         return self.note(self._add_backend(backend, source or Provider()), source)
