@@ -226,13 +226,13 @@ def test_what_is_copied_from_a_session_is_what_is_typed(visitor: Visitor) -> Non
         })"""
     )
     assert len(copied) > 8
-    session, errors = copied[0], copied[1]
+    session = copied[0]
     assert (
         session.startswith("import numpy as np\nimport tt\n")
         and "    limit = x.dtype.type(limit)\n" in session
     )
-    assert ">>>" not in session and "... " not in session and "tensor([-1.9998" not in session
-    assert errors.strip() == 'squash(tt.empty(2, 3, device="meta"))'
+    assert "tensor([-1.9998" not in session
+    assert not any(re.search(r"^(>>>|\.\.\.) \S", text, re.M) for text in copied)
     assert not visitor.wrong
 
 

@@ -201,9 +201,10 @@ class Registry(DefinitionTable, RegistrationScopes):
         ValueRangeError
             When the name of the device type could not be written in `device=...`.
         """
-        if not (isinstance(backend.device_type, str) and backend.device_type.isidentifier()):
+        name: Any = backend.device_type
+        if not isinstance(name, str) or not name.isidentifier():
             raise ValueRangeError(
-                f"a device type has a name of letters, digits and underscores, as in 'npu', not {backend.device_type!r}"
+                f"a device type has a name of letters, digits and underscores, as in 'npu', not {name!r}"
             )
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_backend(backend)
