@@ -104,7 +104,7 @@ docs: $(STAMP) $(VENV)/.documentation ## the documentation as a site with search
 	@echo "build/site/index.html"
 
 browser: build/site/searchindex.js $(VENV)/.browser ## look at the site in Chromium; screenshots in build/screenshots
-	$(PYTEST) -m browser -rs tests/docs/test_browser.py $(PYTEST_OPTIONS)
+	$(PYTEST) --dist=worksteal -m browser -rs tests/docs/test_browser.py $(PYTEST_OPTIONS)
 
 build/site/searchindex.js:
 	@$(MAKE) --no-print-directory docs

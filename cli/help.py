@@ -98,3 +98,12 @@ class Command(Layout, TyperCommand):
 
 class Group(Layout, TyperGroup):
     """A group of commands with this layout of its help."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first word names; one that is longer or shorter than a command suggests it."""
+        word = args[0]
+        if self.get_command(ctx, word) is None:
+            near = [n for n in self.list_commands(ctx) if word and (n.startswith(word) or word.startswith(n))]
+            if near:
+                ctx.fail(f"No such command {word!r}. Did you mean {' or '.join(map(repr, near))}?")
+        return super().resolve_command(ctx, args)

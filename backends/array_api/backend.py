@@ -41,6 +41,9 @@ _NEEDED: Final = ("bool", "int64", "float64")
 _OLDEST: Final = "2023.12"
 """The oldest version of the standard that is enough."""
 
+_FUNCTIONS: Final = ("asarray", "astype", "isdtype", "matmul")
+"""Functions that tell a library that follows the standard from one that does not."""
+
 
 class ArrayApiBackend(Backend):
     """Tensors that are arrays of any library with the functions of the array API standard (2023.12 or later).
@@ -96,6 +99,13 @@ class ArrayApiBackend(Backend):
             raise errors.ValueRangeError(f"the backend {device_type!r} was given an empty list of devices")
         self.devices = tuple(places)
         self.numbered = len(places) > 1
+        lacking = [name for name in _FUNCTIONS if not hasattr(namespace, name)]
+        if lacking:
+            named = getattr(namespace, "__name__", repr(namespace))
+            raise errors.ArgumentError(
+                "ArrayApiBackend",
+                f"{named} has no {', '.join(lacking)}: the functions of the array API standard are needed",
+            )
         version = getattr(namespace, "__array_api_version__", _OLDEST)
         if version < _OLDEST:
             raise errors.ValueRangeError(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tt.cli import output
-from tt.cli.new.names import check_device, check_library
+from tt.cli.new.names import check_device, check_library, check_license
 from tt.cli.new.options import Author, Directory, Force, License
 from tt.cli.new.package import author_lines, finish, render, write
 from tt.cli.new.smoke import CALL, first_call
@@ -41,12 +41,14 @@ def backend(
     """Write a package with a backend on an array library: all kernels, entry point and tests.
 
     The library is numpy until you name another one.  One operator is called through the new backend, so that you see
-    at once whether the library works; if it does not, the package is written all the same, and the exit code is 1.
+    at once whether the library works; if it does not, or is not installed, the package is written all the same, and
+    the exit code is 1.
     """
     import tt
 
     check_device(name)
     requirement = check_library(library)
+    check_license(license)
     values = {
         "author": author_lines(author),
         "distribution": f"tt-{name.replace('_', '-')}-backend",
@@ -86,6 +88,12 @@ def backend(
             else f"was not made: {call.reason}"
         ),
     )
-    if call.made and call.reason:
+    if not call.made:
+        output.problem(
+            f"{call.reason}, so nothing was tried\n  the package is written, and depends on {requirement!r}, as the "
+            "module is named: check the name before you install it"
+        )
+    elif call.reason:
         output.problem(f"{CALL} on {name}, computed by {library}: {call.reason}")
+    if call.reason:
         raise typer.Exit(1)

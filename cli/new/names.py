@@ -10,7 +10,7 @@ import typer
 
 from tt.core.errors import did_you_mean
 
-__all__ = ["check_device", "check_library", "check_operator"]
+__all__ = ["check_device", "check_library", "check_license", "check_operator"]
 
 WRAPPERS: Final = "array_api_compat"
 """A package with namespaces of the standard for libraries that lack some of its functions; it is only suggested."""
@@ -63,6 +63,8 @@ def check_operator(name: str) -> tuple[str, str]:
     namespace, separator, short = name.partition("::")
     if not separator:
         raise refuse(name, f"an operator of your own has a namespace: {name}::{name}, or any other")
+    if not namespace or not short or "::" in short:
+        raise refuse(name, "an operator is named NAMESPACE::NAME, for instance acme::twice")
     check_word(namespace, "a namespace")
     check_word(short, "an operator")
     if namespace == "tt":
@@ -91,7 +93,8 @@ def check_library(name: str) -> str:
     Raises
     ------
     typer.BadParameter
-        If it is not a module name, or the module exists and is not such a library.
+        If it is not a module name, or its package is installed and has no such module, cannot be imported or is not
+        such a library.
     """
     from importlib import import_module
     from importlib.metadata import packages_distributions
@@ -102,11 +105,16 @@ def check_library(name: str) -> str:
     root = name.split(".")[0]
     try:
         module = import_module(name)
-    except ImportError:
-        near = did_you_mean(name, ("numpy", "array_api_strict", "jax.numpy", "torch", "cupy"))
-        if near:
-            raise refuse(name, f"it is not installed{near}") from None
-        return root.replace("_", "-")
+    except Exception as error:  # the library's own code runs
+        missing = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if missing == root:
+            near = did_you_mean(name, ("numpy", "array_api_strict", "jax.numpy", "torch", "cupy"))
+            if near:
+                raise refuse(name, f"it is not installed{near}") from None
+            return root.replace("_", "-")
+        if f"{name}.".startswith(f"{missing}."):
+            raise refuse(name, f"{root} is installed, but has no module {missing!r}") from None
+        raise refuse(name, f"it cannot be imported: {type(error).__name__}: {error}") from None
     lacks = [
         function for function in ("asarray", "astype", "isdtype", "matmul") if not hasattr(module, function)
     ]
@@ -119,3 +127,23 @@ def check_library(name: str) -> str:
             + (f"\n  try: --library {wrapped}" if known and not name.startswith(WRAPPERS) else ""),
         )
     return packages_distributions().get(root, [root])[0]
+
+
+def check_license(expression: str) -> None:
+    """Refuse what cannot be an SPDX expression, which an installer would refuse later; names are not looked up.
+
+    Raises
+    ------
+    typer.BadParameter
+        If it is not made of identifiers and AND, OR, WITH and parentheses.
+    """
+    name = r"\(*(?!(?:AND|OR|WITH)\b)[A-Za-z0-9][A-Za-z0-9.-]*\+?\)*"
+    words = " ".join(expression.replace("(", "( ").replace(")", " )").split())
+    compact = words.replace("( ", "(").replace(" )", ")")
+    if compact.count("(") != compact.count(")") or not re.fullmatch(
+        rf"{name}(?: (?:AND|OR|WITH) {name})*", compact
+    ):
+        raise typer.BadParameter(
+            f"{expression!r} is not an SPDX expression, for instance MIT or 'MIT OR Apache-2.0'",
+            param_hint="--license",
+        )

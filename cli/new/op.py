@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tt.cli.new.names import check_operator
+from tt.cli.new.names import check_license, check_operator
 from tt.cli.new.options import Author, Directory, Force, License
 from tt.cli.new.package import author_lines, finish, render, write
 from tt.cli.options import Json
@@ -42,6 +42,7 @@ def op(
     import tt
 
     namespace, short = check_operator(name)
+    check_license(license)
     values = {
         "author": author_lines(author),
         "distribution": f"tt-{namespace.replace('_', '-')}",

@@ -54,8 +54,17 @@ def write(folder: Path, content: Mapping[str, str], *, force: bool) -> None:
     Raises
     ------
     typer.BadParameter
-        If the folder is not empty, without `--force`, or is a file.
+        If the folder is not empty, without `--force`, or is a file, or cannot be written.
     """
+    try:
+        _write(folder, content, force=force)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"cannot write {str(folder)!r}: {error.strerror or error}", param_hint="--directory"
+        ) from error
+
+
+def _write(folder: Path, content: Mapping[str, str], *, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise typer.BadParameter(f"{str(folder)!r} is a file", param_hint="--directory")
     if folder.is_dir() and any(folder.iterdir()):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import MemberDescriptorType
 from typing import Any
 
+from tt.core.errors.aliases import as_called
+
 
 def describe(value: Any) -> str:
     """Return the short name of a value's type, as error messages print it."""
@@ -13,6 +15,11 @@ def describe(value: Any) -> str:
 
 class TTError(Exception):
     """The base of every exception that tt raises on purpose."""
+
+    def __init__(self, *args: Any) -> None:
+        if args and isinstance(args[0], str):
+            args = (as_called(args[0]), *args[1:])
+        super().__init__(*args)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Not by calling the class: constructors take facts, and `args` is the text that they made of them.

@@ -12,6 +12,8 @@ OTHER_WORDS: Final = {
     "gpu": "cuda", "nvidia": "cuda", "cupy": "cuda", "numpy": "cpu", "coo": "sparse_coo", "sparse": "sparse_coo",
     "csr": "sparse_csr", "csc": "sparse_csc", "bsr": "sparse_bsr", "bsc": "sparse_bsc", "dense": "strided",
     "nested": "jagged", "fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16",
+    "f16": "float16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128",
+    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "boolean": "bool",
 }  # fmt: skip
 """What users say for a name, though it is spelled otherwise."""
 

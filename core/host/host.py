@@ -33,6 +33,7 @@ from tt.core.host.preferences import Preferences
 from tt.core.methods.lazy_member import LazyMember, MissingMember
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import CORE_DEVICES
+from tt.core.types.layout import LAYOUTS
 from tt.core.types.state import STATE, DispatchState
 
 if TYPE_CHECKING:
@@ -260,8 +261,12 @@ class Host:
                 raise self._claims.conflict((kind, name))
             return
         refuse_known(kind, name, self._plugins)
-        core = CORE_DEVICES if kind == "device" else ()
-        raise unknown_name(kind, name, [*self.names(kind), *core], self._plugins)
+        known: Iterable[str] = self.names(kind)
+        if kind == "device":
+            known = {*known, *CORE_DEVICES, *(place[0] for place in list(REGISTRY.backends))}
+        elif kind == "layout":
+            known = {*known, *LAYOUTS}
+        raise unknown_name(kind, name, known, self._plugins)
 
     # --- stage 2: registration ------------------------------------------------------------------------------
 
@@ -310,7 +315,7 @@ class Host:
                 if plugin.failed:
                     warnings.warn(
                         f"the {plugin} is preferred for {device} and failed to load: {first_line(plugin.reason)}; "
-                        f"see: tt plugins list",
+                        f"see: tt plugins list --activate",
                         UserWarning,
                         stacklevel=2,
                     )

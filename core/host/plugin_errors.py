@@ -60,6 +60,8 @@ def cannot_prefer(plugin: Plugin) -> PluginFailedError:
 
 
 def _failed(plugin: Plugin, headline: str) -> PluginFailedError:
-    error = PluginFailedError("", headline, tried=[first_line(plugin.reason)], see="tt plugins list")
+    error = PluginFailedError(
+        "", headline, tried=[first_line(plugin.reason)], see="tt plugins list --activate"
+    )
     error.add_note(plugin.traceback)
     return error

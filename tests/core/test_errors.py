@@ -12,6 +12,7 @@ import pytest
 import tt
 from tt.core import errors
 from tt.core.errors import KernelFailedError, SchemaProblem, TTError, UnknownNameError, UnknownOpError
+from tt.core.schema import snapshot
 
 MADE: dict[str, tuple[Any, ...]] = {
     "AnomalyError": ("MulBackward0", 1),
@@ -157,3 +158,53 @@ def test_names_like_an_unknown_operator_are_searched_for_when_they_are_shown(
 )
 def test_other_words_for_a_name_are_understood(said: str, known: list[str], meant: str) -> None:
     assert f"did you mean {meant!r}?" in str(UnknownNameError("device", said, known))
+
+
+ALIASES = {alias: name for alias, name in snapshot.originals().items() if alias.rpartition(".")[2] != name}
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_an_error_names_the_alias_by_which_the_operator_was_called(alias: str) -> None:
+    called = f"tt.{alias}" if _public(f"tt.{alias}") else f"tt.Tensor.{alias}"
+    with pytest.raises(errors.ArgumentError) as caught:
+        eval(f"{called}(object(), no_such_argument=1)", {"tt": tt})
+    assert str(caught.value).startswith(f"{alias.rpartition('.')[2]}(): ")
+    assert caught.value.op == ALIASES[alias]  # the operator stays the operator
+
+
+def _public(path: str) -> bool:
+    try:
+        eval(path, {"tt": tt})
+    except AttributeError:
+        return False
+    return True
+
+
+def test_an_alias_is_named_wherever_the_error_comes_from() -> None:
+    x = tt.ones(2, 3)
+    cases = {
+        "swapaxes": lambda: x.swapaxes(0, 5),
+        "swapdims": lambda: tt.empty(2, 3, device="meta").swapdims(0, 5),
+        "divide": lambda: tt.divide(x, tt.ones(4)),
+        "multiply": lambda: x.multiply("a"),
+        "concat": lambda: tt.concat([x, tt.ones(2)]),
+        "row_stack": lambda: tt.row_stack([x, tt.ones(4)]),
+        "moveaxis": lambda: tt.func.vmap(lambda v: v.moveaxis(0, 7))(x),
+        "arccos": lambda: tt.ones(2, requires_grad=True).arccos(3),
+    }
+    for alias, call in cases.items():
+        with pytest.raises(TTError, match=rf"^{alias}\(\): "):
+            call()
+
+
+def test_an_operator_keeps_its_name_unless_the_caller_mentions_an_alias_alone() -> None:
+    x = tt.ones(2, 3)
+    with pytest.raises(errors.DimensionError, match=r"^transpose\(\): "):
+        x.transpose(0, 5)
+    with pytest.raises(errors.DimensionError, match=r"^transpose\(\): "):
+        x.swapaxes(0, 1).transpose(0, 5)
+    # movedim is made of other operators, and what these are called by is not the caller's affair.
+    with pytest.raises(errors.DimensionError, match=r"^movedim\(\): "):
+        x.swapaxes(0, 1).movedim(0, 5)
+    assert str(errors.DimensionError("no_operator", 3, 2)).startswith("no_operator(): ")
+    assert str(errors.DimensionError("transpose", 3, 2)).startswith("transpose(): ")

@@ -385,7 +385,8 @@ def make_binder(
 
     variadic = tensors_one_by_one or takes_variadic_sizes(signature)
     namespace: dict[str, Any] = {
-        "TensorBase": TensorBase, "convert": convert, "default": defaults, "LOWEST": -(2**63), "HIGHEST": 2**63 - 1
+        "TensorBase": TensorBase, "convert": convert, "default": defaults, "LOWEST": -(2**63), "HIGHEST": 2**63 - 1,
+        "__name__": __name__,
     }  # fmt: skip
     parameters, lines, seen_keyword = [], [], False
 

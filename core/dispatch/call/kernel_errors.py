@@ -30,6 +30,7 @@ from tt.core.errors import (
     TTError,
     ValueRangeError,
 )
+from tt.core.errors.aliases import as_called
 from tt.core.schema.number_ranges import refuse_wide
 from tt.core.tensor.backend import Backend
 from tt.core.tensor.base import TensorBase
@@ -125,15 +126,16 @@ def name_caller(cached: KernelCall, error: Exception) -> None:
     """
     text = error.args[0] if error.args else None
     if isinstance(error, TTError) and not isinstance(error, ArgumentError) and isinstance(text, str):
-        inner, parentheses, problem = text.partition("(): ")
+        spoken, parentheses, problem = text.partition("(): ")
         name = cached.operator.definition.signature.name
+        inner = cached.operator.registry.original(spoken) if spoken.isidentifier() else spoken
         if (
             parentheses
             and inner.isidentifier()
             and inner in cached.operator.registry.names()
             and inner != name
         ):
-            error.args = (f"{name}(): {problem}", *error.args[1:])
+            error.args = (as_called(f"{name}(): {problem}"), *error.args[1:])
             if getattr(error, "op", None) == inner:
                 with_field: Any = error  # of some classes
                 with_field.op = name

@@ -23,6 +23,7 @@ class DefinitionTable:
 
     _extra: dict[str, tuple[OpDefinition, Provider]] = field(default_factory=dict)
     _aliases: dict[str, str] | None = None
+    _others: dict[str, list[str]] | None = None
 
     def definitions(self) -> Iterator[OpDefinition]:
         """Yield the definitions of all operators, tt's own first."""
@@ -69,15 +70,29 @@ class DefinitionTable:
 
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
+        originals = self._originals()
+        found = originals.get(name)
+        if found is None and name.endswith("_"):
+            found = originals.get(name[:-1])
+            found = found if found is None or name.endswith("__") else f"{found}_"
+        return name if found is None else found
+
+    def aliases(self, name: str) -> list[str]:
+        """Return the other names of an operator: ["swapaxes", "swapdims"] for "transpose"."""
+        originals = self._originals()
+        if self._others is None:
+            others: dict[str, list[str]] = {}
+            for alias, original in originals.items():
+                others.setdefault(original, []).append(alias)
+            self._others = others
+        return self._others.get(name, [])
+
+    def _originals(self) -> dict[str, str]:
         # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
         if self._aliases is None:
             added = {a: d.signature.name for d, _ in list(self._extra.values()) for a in d.aliases}
-            self._aliases = {**snapshot.originals(), **added}
-        found = self._aliases.get(name)
-        if found is None and name.endswith("_"):
-            found = self._aliases.get(name[:-1])
-            found = found if found is None or name.endswith("__") else f"{found}_"
-        return name if found is None else found
+            self._aliases, self._others = {**snapshot.originals(), **added}, None
+        return self._aliases
 
 
 def read_definitions(definitions: Any) -> list[OpDefinition]:

@@ -36,7 +36,10 @@ from tt.core.errors import (
     PluginMissingError,
     UnknownNameError,
     UnknownOpError,
+    ValueRangeError,
+    did_you_mean,
 )
+from tt.core.errors.aliases import find_aliases_by
 from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
@@ -163,7 +166,21 @@ class Registry(DefinitionTable, RegistrationScopes):
             # be used, its error is raised where the device is.
             with suppress(PluginError, PluginFailedError, PluginMissingError):
                 plugins().activate("device", table.device)
-        return self.note(self._add(table, source or Provider(), scope), source)
+        handle = self.note(self._add(table, source or Provider(), scope), source)
+        if source is None and isinstance(table, KernelTable):
+            self._warn_of_unknown(table)
+        return handle
+
+    def _warn_of_unknown(self, table: KernelTable) -> None:
+        """Warn of kernels for operators that tt lacks: another version may have them, or they are misspelt."""
+        for name in dict.fromkeys(kernel.op for kernel in table.kernels if "::" not in kernel.op):
+            if self.definition(name) is None:
+                warnings.warn(
+                    f"no operator is named {name!r}, for which a kernel of {table.device!r} is added"
+                    f"{did_you_mean(name, self.names())}",
+                    UserWarning,
+                    stacklevel=3,
+                )
 
     def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
         if isinstance(table, KernelTable):
@@ -177,7 +194,18 @@ class Registry(DefinitionTable, RegistrationScopes):
         )
 
     def add_backend(self, backend: Backend, source: Provider | None = None) -> RegistrationHandle:
-        """Register the backend of a device type and layout."""
+        """Register the backend of a device type and layout.
+
+        Raises
+        ------
+        ValueRangeError
+            When the name of the device type could not be written in `device=...`.
+        """
+        name: Any = backend.device_type
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueRangeError(
+                f"a device type has a name of letters, digits and underscores, as in 'npu', not {name!r}"
+            )
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_backend(backend)
         return self.note(self._add_backend(backend, source or Provider()), source)
@@ -318,8 +346,10 @@ class Registry(DefinitionTable, RegistrationScopes):
 
         Raises
         ------
+        UnknownNameError
+            When no plugin declares the device type or the layout.
         DeviceError
-            When its plugin failed to load, with the reason.
+            When the device type has no tensors of the layout.
         """
         found = self.backends.get((device_type, layout))
         if found is None and device_type in _CORE_BACKENDS and layout == "strided":
@@ -332,9 +362,13 @@ class Registry(DefinitionTable, RegistrationScopes):
             found = self.backends.get((device_type, layout))
         if found is None:
             places = ["/".join(place) for place in self.backends]
-            if not any(place[0] == device_type for place in self.backends):
+            if device_type not in _CORE_BACKENDS and not any(
+                place[0] == device_type for place in self.backends
+            ):
                 plugins().require("device", device_type)  # names the nearest, or what would bring it
                 raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
+            if layout != "strided" and not any(place[1] == layout for place in self.backends):
+                plugins().require("layout", layout)
             raise DeviceError(
                 f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
             )
@@ -417,6 +451,7 @@ _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
 
 REGISTRY = Registry()
 """The registry of this process."""
+find_aliases_by(REGISTRY.aliases)
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.typed_ops import ops  # made from ops.yaml: the signature of each operator
 else:

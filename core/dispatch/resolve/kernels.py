@@ -228,7 +228,8 @@ def wrong_parameters(operator: Operator, kernel: Kernel) -> str:
         a.name for i, a in enumerate(operator.arguments) if a.default is MISSING and a.name not in names
         and i not in (operator.dtype_at, operator.device_at, operator.layout_at)
     ]  # fmt: skip
-    return f"does not take {', '.join(missing)}, which have no default" if missing else ""
+    has = "has" if len(missing) == 1 else "have"
+    return f"does not take {', '.join(missing)}, which {has} no default" if missing else ""
 
 
 def _functional_of_inplace(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:

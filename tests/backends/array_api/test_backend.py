@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,3 +72,13 @@ def test_a_list_of_dtypes_may_need_a_kind() -> None:
 
     backend = ArrayApiBackend(namespace(__array_namespace_info__=Info), "listing")
     assert backend.has_dtype("int64") and backend.has_dtype("complex64")
+
+
+@pytest.mark.parametrize(
+    ("library", "named"), [(None, "None"), (math, "math"), (SimpleNamespace(asarray=np.asarray), "")]
+)
+def test_what_does_not_follow_the_standard_is_refused_with_what_it_lacks(library: Any, named: str) -> None:
+    with pytest.raises(
+        tt.errors.ArgumentError, match=rf"^ArrayApiBackend\(\): {named}.* has no .*astype, isdtype, matmul: "
+    ):
+        ArrayApiBackend(library, "lacking")

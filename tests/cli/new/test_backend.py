@@ -42,9 +42,13 @@ def test_a_package_with_a_backend_is_written_and_the_next_steps_are_said(
     ]
 
 
-def test_a_library_that_is_not_installed_yet_is_taken_at_its_word(run: Run, here: Path) -> None:
+def test_a_library_that_is_not_installed_yet_is_taken_at_its_word_with_a_warning(
+    run: Run, here: Path
+) -> None:
     ran = run("new", "backend", "dev", "--library", "vendor_arrays.ns")
-    assert ran.code == 0 and ran.err == ""
+    assert ran.code == 1
+    assert ran.err.startswith("error: vendor_arrays.ns is not installed here, so nothing was tried")
+    assert "the package is written, and depends on 'vendor-arrays', as the module is named" in ran.err
     assert "first call: tt.add(x, x) on dev was not made: vendor_arrays.ns is not installed here" in ran.out
     project = tomllib.loads((here / "tt-dev-backend" / "pyproject.toml").read_text())["project"]
     assert project["dependencies"][1] == "vendor-arrays"

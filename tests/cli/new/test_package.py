@@ -44,3 +44,11 @@ def test_a_file_in_the_place_of_the_folder_is_refused(run: Run, here: Path) -> N
     (here / "tt-a").write_text("mine")
     assert run("new", "op", "a::b", "--force").code == 2
     assert (here / "tt-a").read_text() == "mine"
+
+
+@pytest.mark.parametrize("folder", ["a_file/package", "a_file/deep/package"])
+def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(run: Run, here: Path, folder: str) -> None:
+    (here / "a_file").write_text("mine")
+    ran = run("new", "op", "a::b", "--directory", folder)
+    assert ran.code == 2 and f"cannot write '{folder}': " in ran.err and "Traceback" not in ran.err
+    assert [path.name for path in here.iterdir()] == ["a_file"]

@@ -96,3 +96,23 @@ def test_calls_that_must_fail_are_not_served(run: Run, words: tuple[str, ...], m
 )
 def test_calls_that_may_succeed_are_served(run: Run, words: tuple[str, ...]) -> None:
     assert run("ops", "explain", *words).code == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("cpu/sparse:float32", "unknown layout 'sparse'; did you mean 'sparse_coo'?"),
+        ("cpu/csr:float32", "unknown layout 'csr'; did you mean 'sparse_csr'?"),
+        ("cpu/strded:float32", "unknown layout 'strded'; did you mean 'strided'?"),
+        ("cpu/dense:float32", "unknown layout 'dense'; did you mean 'strided'?"),
+        ("meta/coo:float32", "unknown layout 'coo'; did you mean 'sparse_coo'?"),
+        ("cpux/coo:float32", "unknown device 'cpux'; did you mean 'cpu'?"),
+        ("cpu:f32", "unknown dtype 'f32'; did you mean 'float32'?"),
+        ("cpu:flot32", "unknown dtype 'flot32'; did you mean 'float32'"),
+    ],
+)
+def test_a_wrong_device_layout_or_dtype_exits_with_2_and_names_the_nearest(
+    run: Run, spec: str, message: str
+) -> None:
+    ran = run("ops", "explain", "add", spec, spec)
+    assert ran.code == 2 and message in ran.err

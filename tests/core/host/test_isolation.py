@@ -106,7 +106,7 @@ def test_a_plugin_that_fails_to_register_is_refused_at_every_use_with_its_reason
         assert str(caught.value) == (
             f"the {kind} {name!r} is brought by the plugin 'broken' (tt-broken 0.3), which failed to load\n"
             "  tried: OSError: the library is too old\n"
-            "  see: tt plugins list"
+            "  see: tt plugins list --activate"
         )
         assert "tt_register" in caught.value.__notes__[0]
     assert not any(host._registry.composites.values())

@@ -43,7 +43,7 @@ def test_a_plugin_that_fails_or_is_blocked_cannot_be_preferred(vendor):
             pass
         assert str(caught.value) == (
             "the plugin 'broken' (tt-broken 1.0) cannot be preferred: it failed to load\n"
-            "  tried: OSError: no\n  see: tt plugins list"
+            "  tried: OSError: no\n  see: tt plugins list --activate"
         )
         assert host.preferences.rules == ()
     host = vendor.host({"TT_DISABLE_PLUGINS": "vendor"})

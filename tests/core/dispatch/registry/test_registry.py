@@ -6,10 +6,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import array_api_strict
 import numpy as np
+import pytest
 
 import tt
+from tt.backends.array_api.backend import ArrayApiBackend
 from tt.core.dispatch.registry import registry as registry_module
+from tt.core.dispatch.registry.tables import KernelTable
 
 
 def test_unregistering_restores_what_was_shadowed(probe: Any) -> None:
@@ -62,3 +66,30 @@ def test_threads_that_need_a_layer_for_the_first_time_get_the_same_one(monkeypat
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(lambda _, look_up=look_up: look_up(), range(2))
         assert first is second
+
+
+@pytest.mark.parametrize("name", ["npu:0", "my dev", "cpu/sparse", "", "1pu", None])
+def test_a_device_type_that_a_user_could_not_write_is_refused(name: Any) -> None:
+    backend = ArrayApiBackend(array_api_strict, name)
+    with pytest.raises(tt.errors.ValueRangeError, match="a device type has a name of letters, digits"):
+        registry_module.REGISTRY.add_backend(backend)
+
+
+def test_a_kernel_for_an_operator_that_tt_lacks_is_warned_of_with_the_nearest() -> None:
+    table = KernelTable(device="cpu")
+    table.kernel("siluu")(lambda self: self)
+    table.kernel("acme::later")(lambda self: self)  # may be defined later
+    with pytest.warns(
+        UserWarning, match="no operator is named 'siluu', for which a kernel of 'cpu' is added.*'silu'"
+    ) as seen:
+        registry_module.REGISTRY.add(table).remove()
+    assert len(seen) == 1 and seen[0].filename == __file__
+
+
+def test_an_unknown_device_gets_those_of_the_program_as_candidates() -> None:
+    handle = registry_module.REGISTRY.add_backend(ArrayApiBackend(array_api_strict, "candidate"))
+    with pytest.raises(
+        tt.errors.UnknownNameError, match="unknown device 'candidat'; did you mean 'candidate'"
+    ):
+        tt.explain("neg", ["candidat:float32"])
+    handle.remove()

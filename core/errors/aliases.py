@@ -1,0 +1,43 @@
+"""Messages name an operator as the program called it: `swapaxes(): ...` although the operator is `transpose`.
+
+An alias is the operator itself (`tt.swapaxes is tt.transpose`), so a call does not know by which name it was made.  A
+message is made only when something is wrong, and then the code of the caller shows it: if it mentions an alias and not
+the operator, the alias is what it called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Final
+
+__all__ = ["as_called", "find_aliases_by"]
+
+INNER: Final = ("tt.core.", "tt.plugins.", "tt.backends.")
+"""Modules whose calls of operators are no calls of the program."""
+
+_aliases_of: Callable[[str], Iterable[str]] = lambda name: ()  # noqa: E731 - the registry brings one
+
+
+def find_aliases_by(function: Callable[[str], Iterable[str]]) -> None:
+    """Set the function that gives the other names of an operator."""
+    global _aliases_of
+    _aliases_of = function
+
+
+def as_called(message: str) -> str:
+    """Return a message that begins with an operator and "(): ", with the alias by which the program called it."""
+    name, parentheses, problem = message.partition("(): ")
+    if not parentheses or not name.replace(".", "").isidentifier():
+        return message
+    aliases = [short for alias in _aliases_of(name) if (short := alias.rpartition(".")[2]) != name]
+    if not aliases:
+        return message
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(INNER):
+        frame = frame.f_back
+    mentioned = frame.f_code.co_names
+    if name in mentioned or f"{name}_" in mentioned:
+        return message
+    called = [alias for alias in aliases if alias in mentioned or f"{alias}_" in mentioned]
+    return f"{called[0]}(): {problem}" if len(called) == 1 else message
