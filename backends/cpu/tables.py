@@ -63,6 +63,7 @@ NATIVE: Final = (
     "decomposition",
     "qr",
     "cholesky",
+    "lu",
     "distances",
     "sorting",
     "resampling",

@@ -15,11 +15,6 @@ NATIVE: Final = load("decomposition")
 
 DTYPES: Final = ("float32", "float64")
 TAKES: Final = {
-    "linalg_inv": ("A",),
-    "linalg_det": ("A",),
-    "linalg_solve": ("A", "B", "left"),
-    "linalg_lu_factor_ex": ("A", "check_errors"),
-    "linalg_solve_triangular": ("A", "B", "upper", "left", "unitriangular"),
     "linalg_cross": ("self", "other", "dim"),
 }
 
