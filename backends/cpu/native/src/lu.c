@@ -5,7 +5,7 @@
  * P A = L U.  The matrix lies by rows, which are exchanged as they are.  A panel of columns is copied, by columns: pivots are looked for
  * along vectors, while the column before is eliminated.  The panel halves itself down to four columns, so that most of its work is
  * products of matrices; what it leaves is packed for the products that the columns behind it take, strip by strip.  Equations are solved
- * strip by strip, too, by factors that are packed once.  A small matrix is a single panel.
+ * strip by strip, too, by factors that are packed once.  A small matrix is factored by rows.
  *
  * The largest element is the pivot, and the first of equal ones, as in LAPACK.  Threads share the matrices of a batch, or the strips of a
  * single matrix, whose bits do not depend on them.  Infinite elements and NaN are left to LAPACK, which decides how they spread, and
@@ -16,9 +16,11 @@
 #include "fallback.h"
 #include "matrices.h"
 
-#define SMALL 64 /* rows and columns of a matrix that is a single panel */
+#define TINY 16  /* rows of a matrix whose equations are solved by rows as they are */
+#define SMALL 64 /* rows and columns of a matrix that is factored by rows, and stays in the first-level cache */
 #define PANEL 64 /* columns of one, at most: whole vectors and panels of products */
 #define DEEP 96  /* rows of a strip that are used at once */
+#define GROUP 4  /* strips */
 
 enum { FACTORS, INVERSE, SOLUTION, DETERMINANT, LOGARITHM, TRIANGLE };
 
