@@ -60,7 +60,7 @@ NATIVE: Final = (
     "indexing",
     "scattering",
     "pooling",
-    "decomposition",
+    "cross",
     "qr",
     "cholesky",
     "lu",

@@ -26,3 +26,11 @@ TAKES: Final = {
 if NATIVE is not None:
     for _op, _takes in TAKES.items():
         cpu.kernel(_op, getattr(NATIVE, _op), dtypes=DTYPES, takes=_takes, native=True)
+    cpu.kernel(
+        "lu_unpack",
+        NATIVE.lu_unpack,
+        dtypes=DTYPES,
+        takes=("LU_data", "LU_pivots", "unpack_data", "unpack_pivots"),
+        check=True,
+        native=True,
+    )

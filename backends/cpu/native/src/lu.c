@@ -47,6 +47,7 @@ TT_PYTHON(numpy_slogdet, "tt.backends.cpu.equations", "slogdet");
 TT_PYTHON(numpy_solve, "tt.backends.cpu.equations", "solve");
 TT_PYTHON(numpy_triangular, "tt.backends.cpu.equations", "solve_triangular");
 TT_PYTHON(numpy_lu, "tt.backends.cpu.factors", "lu_factor_ex");
+TT_PYTHON(numpy_unpack, "tt.backends.cpu.factors", "lu_unpack");
 
 /* Does what a call asks for; false where it is left to NumPy, or with an error. */
 static bool run(solving *job)
@@ -142,6 +143,61 @@ static PyObject *linalg_lu_factor_ex(PyObject *module, PyObject *const *args, Py
     Py_XDECREF(factors);
     Py_XDECREF(pivots);
     Py_XDECREF(info);
+    return result;
+}
+
+static PyArrayObject *no_elements(PyArrayObject *like)
+{
+    npy_intp none = 0;
+    return tt_empty_of(1, &none, like);
+}
+
+/* lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots) */
+static PyObject *lu_unpack(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    tt_matrices in;
+    PyArrayObject *a = count == 4 ? tt_plain(args[0]) : NULL, *pivots = count == 4 ? tt_plain(args[1]) : NULL;
+    if (pivots == NULL || !tt_matrices_of(a, &in)) return tt_leave(&numpy_unpack, args, count);
+    int data = PyObject_IsTrue(args[2]), exchanges = PyObject_IsTrue(args[3]), ndim = in.ndim;
+    tt_matrices from = {.dtype = TT_I32, .ndim = ndim, .data = PyArray_BYTES(pivots)};
+    if (exchanges && (tt_dtype_of(pivots) != TT_I32 || PyArray_NDIM(pivots) != ndim + 1)) return tt_leave(&numpy_unpack, args, count);
+    for (int d = 0; d < ndim && exchanges; d++) {
+        if (PyArray_DIM(pivots, d) != in.shape[d]) return tt_leave(&numpy_unpack, args, count);
+        from.shape[d] = in.shape[d], from.strides[d] = PyArray_STRIDE(pivots, d);
+    }
+    npy_intp m = in.rows, n = in.columns, k = m < n ? m : n, number = tt_matrices_count(&in), shape[NPY_MAXDIMS];
+    memcpy(shape, in.shape, sizeof(shape));
+    shape[ndim] = shape[ndim + 1] = m;
+    PyArrayObject *P = exchanges ? tt_empty_of(ndim + 2, shape, a) : no_elements(a);
+    shape[ndim + 1] = k;
+    PyArrayObject *L = data ? tt_empty_of(ndim + 2, shape, a) : no_elements(a);
+    shape[ndim] = k, shape[ndim + 1] = n;
+    PyArrayObject *U = data ? tt_empty_of(ndim + 2, shape, a) : no_elements(a);
+    npy_intp *order = PyMem_Malloc((size_t)m * sizeof(npy_intp)), size = (npy_intp)tt_sizes[in.dtype];
+    PyObject *result = NULL;
+    bool valid = true, single = in.dtype == TT_F32;
+    if (P == NULL || L == NULL || U == NULL || order == NULL) {
+        if (order == NULL) PyErr_NoMemory();
+        goto end;
+    }
+    for (npy_intp at = 0; at < number && data; at++) {
+        void *lower = PyArray_BYTES(L) + at * m * k * size, *upper = PyArray_BYTES(U) + at * k * n * size;
+        if (single) unpack_factors_f32(tt_matrix_at(&in, at), m, n, in.rs, in.cs, lower, upper);
+        else unpack_factors_f64(tt_matrix_at(&in, at), m, n, in.rs, in.cs, lower, upper);
+    }
+    for (npy_intp at = 0; at < number && exchanges && valid; at++) {
+        npy_intp each = PyArray_DIM(pivots, ndim), stride = PyArray_STRIDE(pivots, ndim);
+        void *to = PyArray_BYTES(P) + at * m * m * size;
+        if (each > m) valid = false;
+        else if (single) valid = unpack_pivots_f32(tt_matrix_at(&from, at), stride, each, m, order, to);
+        else valid = unpack_pivots_f64(tt_matrix_at(&from, at), stride, each, m, order, to);
+    }
+    result = valid ? PyTuple_Pack(3, P, L, U) : tt_leave(&numpy_unpack, args, count); /* which raises */
+end:
+    PyMem_Free(order);
+    Py_XDECREF(P);
+    Py_XDECREF(L);
+    Py_XDECREF(U);
     return result;
 }
 
@@ -249,6 +305,7 @@ static PyMethodDef methods[] = {
     TT_METHOD(linalg_det, "linalg_det(A)"),
     TT_METHOD(linalg_slogdet, "linalg_slogdet(A)"),
     TT_METHOD(linalg_lu_factor_ex, "linalg_lu_factor_ex(A, check_errors)"),
+    TT_METHOD(lu_unpack, "lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)"),
     TT_METHOD(linalg_solve, "linalg_solve(A, B, left)"),
     TT_METHOD(linalg_solve_triangular, "linalg_solve_triangular(A, B, upper, left, unitriangular)"),
     {NULL, NULL, 0, NULL},
