@@ -224,7 +224,8 @@ def permutation(pivots: Any, m: int, like: Any) -> Any:
 @composite("linalg_lu_solve")
 def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
     batch, order = expect_square("linalg.lu_solve", LU)
-    check_shapes("linalg_solve_triangular", LU, B, True, left)
+    if B.ndim < 2 or B.shape[-2 if left else -1] != order or B.dtype is not LU.dtype:
+        check_shapes("linalg_solve_triangular", LU, B, True, left)  # takes as long as a small solution
     if tuple(pivots.shape) != (*batch, order):
         raise ShapeError(
             f"linalg.lu_solve(): the number of pivots per batch should be same as the dimension of the matrix: "

@@ -20,17 +20,10 @@ TAKES: Final = {
     "linalg_slogdet": ("A",),
     "linalg_solve": ("A", "B", "left"),
     "linalg_lu_factor_ex": ("A", "check_errors"),
+    "lu_unpack": ("LU_data", "LU_pivots", "unpack_data", "unpack_pivots"),
     "linalg_solve_triangular": ("A", "B", "upper", "left", "unitriangular"),
 }
 
 if NATIVE is not None:
     for _op, _takes in TAKES.items():
         cpu.kernel(_op, getattr(NATIVE, _op), dtypes=DTYPES, takes=_takes, native=True)
-    cpu.kernel(
-        "lu_unpack",
-        NATIVE.lu_unpack,
-        dtypes=DTYPES,
-        takes=("LU_data", "LU_pivots", "unpack_data", "unpack_pivots"),
-        check=True,
-        native=True,
-    )

@@ -8,8 +8,7 @@
  * strip by strip, too, by factors that are packed once.  A small matrix is factored by rows.
  *
  * The largest element is the pivot, and the first of equal ones, as in LAPACK.  Threads share the matrices of a batch, or the strips of a
- * single matrix, whose bits do not depend on them.  Infinite elements and NaN are left to LAPACK, which decides how they spread, and
- * so are equations of a singular matrix.
+ * single matrix, whose bits do not depend on them.  Equations of a singular matrix are left to LAPACK, with the whole batch.
  */
 #include "gemm.h"
 
@@ -160,10 +159,14 @@ static PyObject *lu_unpack(PyObject *module, PyObject *const *args, Py_ssize_t c
     if (pivots == NULL || !tt_matrices_of(a, &in)) return tt_leave(&numpy_unpack, args, count);
     int data = PyObject_IsTrue(args[2]), exchanges = PyObject_IsTrue(args[3]), ndim = in.ndim;
     tt_matrices from = {.dtype = TT_I32, .ndim = ndim, .data = PyArray_BYTES(pivots)};
-    if (exchanges && (tt_dtype_of(pivots) != TT_I32 || PyArray_NDIM(pivots) != ndim + 1)) return tt_leave(&numpy_unpack, args, count);
-    for (int d = 0; d < ndim && exchanges; d++) {
-        if (PyArray_DIM(pivots, d) != in.shape[d]) return tt_leave(&numpy_unpack, args, count);
+    bool valid = !exchanges || (tt_dtype_of(pivots) == TT_I32 && PyArray_NDIM(pivots) == ndim + 1 && PyArray_DIM(pivots, ndim) <= in.rows);
+    for (int d = 0; d < ndim && exchanges && valid; d++) {
+        valid = PyArray_DIM(pivots, d) == in.shape[d];
         from.shape[d] = in.shape[d], from.strides[d] = PyArray_STRIDE(pivots, d);
+    }
+    if (!valid) { /* NumPy's kernel relies on it */
+        PyErr_SetString(PyExc_ValueError, "the pivots do not fit");
+        return NULL;
     }
     npy_intp m = in.rows, n = in.columns, k = m < n ? m : n, number = tt_matrices_count(&in), shape[NPY_MAXDIMS];
     memcpy(shape, in.shape, sizeof(shape));
@@ -175,7 +178,7 @@ static PyObject *lu_unpack(PyObject *module, PyObject *const *args, Py_ssize_t c
     PyArrayObject *U = data ? tt_empty_of(ndim + 2, shape, a) : no_elements(a);
     npy_intp *order = PyMem_Malloc((size_t)m * sizeof(npy_intp)), size = (npy_intp)tt_sizes[in.dtype];
     PyObject *result = NULL;
-    bool valid = true, single = in.dtype == TT_F32;
+    bool single = in.dtype == TT_F32;
     if (P == NULL || L == NULL || U == NULL || order == NULL) {
         if (order == NULL) PyErr_NoMemory();
         goto end;
@@ -188,8 +191,7 @@ static PyObject *lu_unpack(PyObject *module, PyObject *const *args, Py_ssize_t c
     for (npy_intp at = 0; at < number && exchanges && valid; at++) {
         npy_intp each = PyArray_DIM(pivots, ndim), stride = PyArray_STRIDE(pivots, ndim);
         void *to = PyArray_BYTES(P) + at * m * m * size;
-        if (each > m) valid = false;
-        else if (single) valid = unpack_pivots_f32(tt_matrix_at(&from, at), stride, each, m, order, to);
+        if (single) valid = unpack_pivots_f32(tt_matrix_at(&from, at), stride, each, m, order, to);
         else valid = unpack_pivots_f64(tt_matrix_at(&from, at), stride, each, m, order, to);
     }
     result = valid ? PyTuple_Pack(3, P, L, U) : tt_leave(&numpy_unpack, args, count); /* which raises */
