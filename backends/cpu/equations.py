@@ -48,7 +48,10 @@ def inv(A: Array) -> Any:
         if (found := in_single_precision("inv", A)) is not None:
             return found
     try:
-        return np.linalg.inv(A)
+        found = np.linalg.inv(A)
+        if np.isnan(found).any():  # LAPACK leaves out products with zeros, which PyTorch's does not
+            found[np.isnan(A).any((-2, -1))] = np.nan
+        return found
     except np.linalg.LinAlgError as error:
         return raise_singular("linalg.inv", A, error)
 

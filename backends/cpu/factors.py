@@ -81,9 +81,13 @@ def lu_factor_ex(A: Array, check_errors: bool) -> Any:
     return factors, pivots, info
 
 
-@cpu.kernel("lu_unpack", dtypes="linalg", check=True)
+@cpu.kernel("lu_unpack", dtypes="linalg")
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
+    expect(LU_data.ndim >= 2, "lu_unpack() takes matrices")
     (m, n), batch = LU_data.shape[-2:], LU_data.shape[:-2]
+    if unpack_pivots:
+        fits = LU_pivots.ndim and LU_pivots.shape[:-1] == batch and LU_pivots.shape[-1] <= m
+        expect(LU_pivots.dtype == np.int32 and bool(fits), "the pivots do not fit")
     P = L = U = np.empty((0,), LU_data.dtype)
     if unpack_data:
         L = np.tril(LU_data[..., : min(m, n)], -1)

@@ -224,27 +224,37 @@ def permutation(pivots: Any, m: int, like: Any) -> Any:
 @composite("linalg_lu_solve")
 def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
     batch, order = expect_square("linalg.lu_solve", LU)
-    check_shapes("linalg_solve_triangular", LU, B, True, left)
+    if B.ndim < 2 or B.shape[-2 if left else -1] != order or B.dtype is not LU.dtype:
+        check_shapes("linalg_solve_triangular", LU, B, True, left)  # takes as long as a small solution
     if tuple(pivots.shape) != (*batch, order):
         raise ShapeError(
             f"linalg.lu_solve(): the number of pivots per batch should be same as the dimension of the matrix: "
             f"{list(pivots.shape)} and {list(LU.shape)}"
         )
-    P, L, U = ops.lu_unpack(ops.tril(LU), pivots)[0], LU, LU
+    P = ops.lu_unpack(ops.detach(LU), pivots, False, True)[0]
 
-    def solve(triangle: Any, right: Any, upper: bool, unit: bool) -> Any:
-        factor = adjoint(triangle) if adjoint_ else triangle
+    def solve(right: Any, upper: bool, unit: bool) -> Any:
+        factor = adjoint(LU) if adjoint_ else LU
         flipped = upper is not adjoint_
         return ops.linalg_solve_triangular(factor, right, upper=flipped, left=left, unitriangular=unit)
 
-    permute = ops.matmul
-    if left and not adjoint_:
-        return solve(U, solve(L, permute(ops.transpose(P, -2, -1), B), False, True), True, False)
-    if left:
-        return permute(P, solve(L, solve(U, B, True, False), False, True))
-    if not adjoint_:
-        return permute(solve(L, solve(U, B, True, False), False, True), ops.transpose(P, -2, -1))
-    return solve(U, solve(L, permute(B, P), False, True), True, False)
+    if left is adjoint_:
+        return permuted(solve(solve(B, True, False), False, True), P, left)
+    return solve(solve(permuted(B, ops.transpose(P, -2, -1), left), False, True), True, False)
+
+
+def permuted(right: Any, P: Any, left: bool) -> Any:
+    """Return P @ right, or right @ P^T, whose rows or columns are those of `right` in another order."""
+    numbered = ops.unsqueeze(as_type(places(P.shape[-1], P), P.dtype), -1)
+    product = ops.squeeze.dim(ops.matmul(P, numbered), -1)
+    order = as_type(ops.real(product) if P.dtype.is_complex else product, int64)
+    dim = -2 if left else -1
+    if order.ndim == 1:
+        return ops.index_select(right, dim, order)
+    batch = broadcast("linalg.lu_solve", P.shape[:-2], right.shape[:-2])
+    shape = (*batch, *right.shape[-2:])
+    index = ops.expand(ops.unsqueeze(order, -1 if left else -2), shape)
+    return ops.gather(ops.expand(right, shape), dim, index)
 
 
 # --- equations -------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
     "ctc": ("baseline",),
     # With AVX-512 they are as fast as with AVX2; a cumulative sum down the rows is slower, by its scattered stores.
     "scan": ("baseline", "avx2"), "pooling": ("baseline", "avx2"), "optimizer": ("baseline", "avx2"),
-    "decomposition": ("baseline", "avx2"),
+    "cross": ("baseline", "avx2"),
     # An instruction that some processors with AVX-512 have; the module reports whether this one does.
     "bfloat_products": ("avx512",),
 }  # fmt: skip

@@ -98,3 +98,55 @@ def test_a_division_by_a_zero_pivot_is_infinite_as_in_lapack():
     for context in (tt.mask_kernels("@non-core"), tt.mask_kernels("nothing")):
         with context:
             assert tt.linalg.solve_triangular(a, b, upper=True).isinf().any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("way", ["plain", "transposed", "apart"])
+@pytest.mark.parametrize(
+    "shape", [(0, 0), (1, 1), (7, 7), (65, 65), (130, 130), (3, 20, 20), (2, 2, 97, 97), (0, 4, 4)], ids=str
+)
+def test_inverses_solutions_and_determinants_of_every_size(shape, way, dtype):
+    n = shape[-1]
+    a = (numbers(*shape) / max(n, 1) ** 0.5 + 1.3 * np.eye(n)).astype(dtype)
+    if "complex" in dtype:
+        a = a + (0.3j * numbers(*shape, seed=1) / max(n, 1) ** 0.5).astype(dtype)
+    b = numbers(*shape, dtype=dtype, seed=2)
+    if way == "transposed":
+        a, b = (np.ascontiguousarray(one.swapaxes(-1, -2)).swapaxes(-1, -2) for one in (a, b))
+    elif way == "apart":
+        a, b = (np.repeat(one, 2, -1)[..., ::2] for one in (a, b))
+    ours, theirs = [tt.from_numpy(one) for one in (a, b)], [torch.from_numpy(one) for one in (a, b)]
+    tolerance = 1e-5 if dtype in ("float32", "complex64") else 1e-12
+    for call in (
+        lambda m, x, y: m.linalg.inv(x),
+        lambda m, x, y: m.linalg.inv_ex(x)[0],
+        lambda m, x, y: m.linalg.solve(x, y),
+        lambda m, x, y: m.linalg.solve(x, y, left=False),
+        lambda m, x, y: m.linalg.solve_ex(x, y)[0],
+        lambda m, x, y: m.linalg.solve_triangular(x, y, upper=False),
+        lambda m, x, y: m.linalg.det(x),
+        lambda m, x, y: m.linalg.slogdet(x)[0],
+        lambda m, x, y: m.linalg.slogdet(x)[1],
+    ):
+        found, expected = call(tt, *ours).numpy(), call(torch, *theirs).resolve_conj().numpy()
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(
+            found, expected, rtol=tolerance, atol=30 * tolerance * np.abs(expected).max(initial=0)
+        )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [3, 30, 90])
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_what_is_not_finite_gives_what_pytorch_gives(special, n, dtype):
+    for place in ((0, 0), (n - 1, n - 1), (1, 0)):
+        a = numbers(n, n, dtype=dtype) / 10 + 3 * np.eye(n, dtype=dtype)
+        a[place] = special
+        ours, theirs = tt.from_numpy(a), torch.from_numpy(a)
+        for call in (
+            lambda m, x: m.linalg.inv(x),
+            lambda m, x: m.linalg.det(x),
+            lambda m, x: m.linalg.lu_factor_ex(x)[2],
+        ):
+            found, expected = call(tt, ours).numpy(), call(torch, theirs).numpy()
+            np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))

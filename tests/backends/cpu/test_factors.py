@@ -33,6 +33,35 @@ def test_lu_without_exchanges():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize(
+    "batches", [((), ()), ((2,), (2,)), ((2,), ()), ((), (2,)), ((3, 1), (2,)), ((0,), (1,))], ids=str
+)
+def test_equations_by_factors(batches, adjoint, left, dtype):
+    for n, m in ((0, 2), (1, 1), (5, 3), (70, 50)):
+        a = numbers(*batches[0], n, n, dtype=dtype) + 2 * n**0.5 * np.eye(n).astype(dtype)
+        a = a[..., ::-1, :].copy()  # so that rows are exchanged
+        b = numbers(*batches[1], *((n, m) if left else (m, n)), dtype=dtype, seed=1)
+        found = tt.linalg.lu_solve(
+            *tt.linalg.lu_factor(tt.from_numpy(a)), tt.from_numpy(b), left=left, adjoint=adjoint
+        )
+        theirs = torch.linalg.lu_solve(
+            *torch.linalg.lu_factor(torch.from_numpy(a)), torch.from_numpy(b), left=left, adjoint=adjoint
+        )
+        close(found, theirs.resolve_conj().numpy(), dtype)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_equations_by_factors_keep_infinities_apart(left):
+    a, b = numbers(4, 4), np.ones((4, 4))
+    b[(0, 2) if left else (2, 0)] = np.inf
+    found = tt.linalg.lu_solve(*tt.linalg.lu_factor(tt.from_numpy(a)), tt.from_numpy(b), left=left).numpy()
+    others = found[:, [0, 1, 3]] if left else found[[0, 1, 3]]
+    assert np.isfinite(others).all() and not np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
 @pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5), (2, 3, 2), (0, 3), (3, 0)], ids=str)
 def test_qr_takes_a_matrix_apart(shape, mode, dtype):

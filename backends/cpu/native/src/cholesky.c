@@ -14,6 +14,7 @@
 #include "gemm.h"
 
 #include "fallback.h"
+#include "matrices.h"
 
 #define TINY 8   /* rows of a matrix that is a lane of vectors, */
 #define MANY 4   /* if there are so many */
@@ -21,24 +22,12 @@
 #define BLOCK 96 /* rows of a block of a larger one: whole strips for each instruction set and dtype */
 
 typedef struct {
-    tt_dtype dtype;
-    int upper, ndim;                                   /* of the batch */
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS]; /* of the batch, in bytes */
-    const char *a;
-    npy_intp n, rs, cs;                                /* strides of the upper triangle, in bytes */
+    tt_matrices in;
+    int upper;
+    npy_intp n, rs, cs;          /* strides of the upper triangle, in bytes */
     char *result;
-    _Atomic int refused, failed;                       /* a matrix has no factor; memory is missing */
+    _Atomic int refused, failed; /* a matrix has no factor; memory is missing */
 } factoring;
-
-static const char *matrix_at(const factoring *job, int64_t at)
-{
-    const char *found = job->a;
-    for (int d = job->ndim - 1; d >= 0; d--) {
-        found += at % job->shape[d] * job->strides[d];
-        at /= job->shape[d];
-    }
-    return found;
-}
 
 #if 0 /* what follows is made of this, too: the build looks for such lines */
 #include "cholesky.inc"
@@ -55,27 +44,18 @@ TT_PYTHON(numpy_cholesky, "tt.backends.cpu.factors", "cholesky");
 static PyArrayObject *factor(PyObject *matrices, PyObject *is_upper, factoring *job)
 {
     PyArrayObject *a = tt_plain(matrices);
-    if (a == NULL || PyArray_NDIM(a) < 2 || PyArray_SIZE(a) == 0) return NULL;
     int upper = PyObject_IsTrue(is_upper);
-    job->dtype = tt_dtype_of(a);
-    job->ndim = PyArray_NDIM(a) - 2;
-    job->n = PyArray_DIM(a, job->ndim);
-    if (upper < 0 || (job->dtype != TT_F32 && job->dtype != TT_F64) || PyArray_DIM(a, job->ndim + 1) != job->n) return NULL;
-    npy_intp number = 1, cost = job->n * job->n * job->n / 3 + job->n;
-    for (int d = 0; d < job->ndim; d++) {
-        job->shape[d] = PyArray_DIM(a, d), job->strides[d] = PyArray_STRIDE(a, d);
-        number *= job->shape[d];
-    }
+    if (upper < 0 || !tt_matrices_of(a, &job->in) || job->in.rows != job->in.columns) return NULL;
+    npy_intp n = job->n = job->in.rows, number = tt_matrices_count(&job->in), cost = n * n * n / 3 + n;
     job->upper = upper;
-    job->rs = PyArray_STRIDE(a, job->ndim + !upper), job->cs = PyArray_STRIDE(a, job->ndim + upper);
-    job->a = PyArray_BYTES(a);
+    job->rs = upper ? job->in.rs : job->in.cs, job->cs = upper ? job->in.cs : job->in.rs;
     PyArrayObject *result = tt_empty_of(PyArray_NDIM(a), PyArray_DIMS(a), a);
     if (result == NULL) return NULL;
     job->result = PyArray_BYTES(result);
-    bool single = job->dtype == TT_F32, small = job->n <= SMALL;
+    bool single = job->in.dtype == TT_F32, small = n <= SMALL;
     tt_body body = single ? large_f32 : large_f64;
     if (small) body = single ? few_f32 : few_f64;
-    if (job->n <= TINY && number >= MANY) body = single ? tiny_f32 : tiny_f64;
+    if (n <= TINY && number >= MANY) body = single ? tiny_f32 : tiny_f64;
     TT_BEGIN_WORK(number * cost / 4)
     tt_parallel_for(0, number, small ? 1 + 60000 / cost : 1, body, job);
     TT_END_WORK
@@ -98,7 +78,7 @@ static PyObject *linalg_cholesky_ex(PyObject *module, PyObject *const *args, Py_
     factoring job = {0};
     PyArrayObject *result = count == 3 ? factor(args[0], args[1], &job) : NULL;
     if (result == NULL) return PyErr_Occurred() ? NULL : tt_leave(&numpy_cholesky_ex, args, count);
-    PyArrayObject *info = tt_empty(job.ndim, job.shape, TT_I32);
+    PyArrayObject *info = tt_empty(job.in.ndim, job.in.shape, TT_I32);
     PyObject *both = NULL;
     if (info != NULL) {
         memset(PyArray_DATA(info), 0, (size_t)PyArray_NBYTES(info));

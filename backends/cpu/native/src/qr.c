@@ -12,6 +12,7 @@
 #include "gemm.h"
 
 #include "fallback.h"
+#include "matrices.h"
 
 #define SMALL 64 /* rows and columns of a matrix that stays in the first-level cache */
 #define PANEL 48 /* columns, at most */
@@ -19,25 +20,12 @@
 enum { REDUCED, COMPLETE, ONLY_R };
 
 typedef struct {
-    tt_dtype dtype;
-    int mode, ndim;                                    /* of the call; of the batch */
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS]; /* of the batch, in bytes */
-    const char *a;
-    npy_intp rows, columns, rs, cs;                    /* of a matrix; strides in bytes */
-    npy_intp few, wide, high;                          /* reflections; columns of Q; rows of R */
+    tt_matrices in;
+    int mode;
+    npy_intp rows, columns, few, wide, high; /* of a matrix; reflections; columns of Q; rows of R */
     char *q, *r;
-    _Atomic int special, failed;                       /* elements are not finite; memory is missing */
+    _Atomic int special, failed;             /* elements are not finite; memory is missing */
 } factoring;
-
-static const char *matrix_at(const factoring *job, int64_t at)
-{
-    const char *found = job->a;
-    for (int d = job->ndim - 1; d >= 0; d--) {
-        found += at % job->shape[d] * job->strides[d];
-        at /= job->shape[d];
-    }
-    return found;
-}
 
 #if 0 /* what follows is made of this, too: the build looks for such lines */
 #include "qr.inc"
@@ -61,15 +49,9 @@ static int mode_of(PyObject *object)
 /* Describes a call; false where it is left to NumPy. */
 static bool describe(PyArrayObject *a, int mode, factoring *job)
 {
-    if (a == NULL || mode < 0 || PyArray_NDIM(a) < 2 || PyArray_SIZE(a) == 0) return false;
-    job->dtype = tt_dtype_of(a);
-    if (job->dtype != TT_F32 && job->dtype != TT_F64) return false;
+    if (mode < 0 || !tt_matrices_of(a, &job->in)) return false;
     job->mode = mode;
-    job->ndim = PyArray_NDIM(a) - 2;
-    for (int d = 0; d < job->ndim; d++) job->shape[d] = PyArray_DIM(a, d), job->strides[d] = PyArray_STRIDE(a, d);
-    job->a = PyArray_BYTES(a);
-    job->rows = PyArray_DIM(a, job->ndim), job->columns = PyArray_DIM(a, job->ndim + 1);
-    job->rs = PyArray_STRIDE(a, job->ndim), job->cs = PyArray_STRIDE(a, job->ndim + 1);
+    job->rows = job->in.rows, job->columns = job->in.columns;
     job->few = job->rows < job->columns ? job->rows : job->columns;
     job->high = job->wide = mode == COMPLETE ? job->rows : job->few;
     return true;
@@ -78,7 +60,7 @@ static bool describe(PyArrayObject *a, int mode, factoring *job)
 static void run(factoring *job, npy_intp number)
 {
     bool small = job->rows <= SMALL && job->columns <= SMALL;
-    tt_body body = job->dtype == TT_F32 ? (small ? few_f32 : large_f32) : small ? few_f64 : large_f64;
+    tt_body body = job->in.dtype == TT_F32 ? (small ? few_f32 : large_f32) : small ? few_f64 : large_f64;
     npy_intp cost = job->rows * job->columns * job->few;
     TT_BEGIN_WORK(number * cost)
     tt_parallel_for(0, number, small ? 1 + 60000 / cost : 1, body, job);
@@ -91,17 +73,19 @@ static PyObject *linalg_qr(PyObject *module, PyObject *const *args, Py_ssize_t c
     factoring job = {0};
     PyArrayObject *a = count == 2 ? tt_plain(args[0]) : NULL;
     if (!describe(a, count == 2 ? mode_of(args[1]) : -1, &job)) return tt_leave(&numpy_qr, args, count);
-    npy_intp q[NPY_MAXDIMS], r[NPY_MAXDIMS], number = 1;
-    for (int d = 0; d < job.ndim; d++) q[d] = r[d] = job.shape[d], number *= job.shape[d];
-    q[job.ndim] = job.rows, q[job.ndim + 1] = job.wide;
-    r[job.ndim] = job.high, r[job.ndim + 1] = job.columns;
+    npy_intp q[NPY_MAXDIMS], r[NPY_MAXDIMS];
+    int ndim = job.in.ndim;
+    memcpy(q, job.in.shape, sizeof(q));
+    memcpy(r, job.in.shape, sizeof(r));
+    q[ndim] = job.rows, q[ndim + 1] = job.wide;
+    r[ndim] = job.high, r[ndim + 1] = job.columns;
     npy_intp none = 0;
-    PyArrayObject *Q = job.mode == ONLY_R ? tt_empty_of(1, &none, a) : tt_empty_of(job.ndim + 2, q, a);
-    PyArrayObject *R = tt_empty_of(job.ndim + 2, r, a);
+    PyArrayObject *Q = job.mode == ONLY_R ? tt_empty_of(1, &none, a) : tt_empty_of(ndim + 2, q, a);
+    PyArrayObject *R = tt_empty_of(ndim + 2, r, a);
     PyObject *result = NULL;
     if (Q != NULL && R != NULL) {
         job.q = PyArray_BYTES(Q), job.r = PyArray_BYTES(R);
-        run(&job, number);
+        run(&job, tt_matrices_count(&job.in));
         if (job.failed) PyErr_NoMemory();
         else if (job.special) result = tt_leave(&numpy_qr, args, count);
         else result = PyTuple_Pack(2, Q, R);

@@ -1,4 +1,4 @@
-"""Native kernels of batches of small matrices, and of vectors in space."""
+"""The native kernels of factors L U, and of equations, inverses and determinants by them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
 
-NATIVE: Final = load("decomposition")
+NATIVE: Final = load("lu")
 
 DTYPES: Final = ("float32", "float64")
 TAKES: Final = {
     "linalg_inv": ("A",),
     "linalg_det": ("A",),
+    "linalg_slogdet": ("A",),
     "linalg_solve": ("A", "B", "left"),
     "linalg_lu_factor_ex": ("A", "check_errors"),
+    "lu_unpack": ("LU_data", "LU_pivots", "unpack_data", "unpack_pivots"),
     "linalg_solve_triangular": ("A", "B", "upper", "left", "unitriangular"),
-    "linalg_cross": ("self", "other", "dim"),
 }
 
 if NATIVE is not None:
