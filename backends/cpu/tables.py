@@ -64,6 +64,7 @@ NATIVE: Final = (
     "qr",
     "cholesky",
     "lu",
+    "fourier",
     "distances",
     "sorting",
     "resampling",
