@@ -33,6 +33,19 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 BUILT = ROOT / "build" / "benchmarks"
 SUITES = ("small_calls", "training", "large", "sparse", "programs", "custom_ops")
+AGAINST_TORCH = (
+    "products",
+    "convolutions",
+    "attention",
+    "moves",
+    "decompositions",
+    "equations",
+    "networks",
+    "recurrent",
+    "modules",
+    "optimizers",
+)
+"""Suites with many and long cases, which run with PyTorch as the only peer."""
 PARTS = ("curves", "cores", "processes side by side", "memory", "import", "instructions")
 STEP = re.compile(r"^.*: (\d+)/\d+ (.*)$")
 """A line of the suites' progress."""
@@ -82,7 +95,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--short", action="store_true", help="few and short turns: to see that it runs, not for figures"
     )
-    parser.add_argument("--suite", action="append", choices=SUITES, help="with --short: only this suite")
+    parser.add_argument(
+        "--suite", action="append", choices=SUITES + AGAINST_TORCH, help="with --short: only this suite"
+    )
     parsed = parser.parse_args(words)
     if parsed.readme:
         parsed.to = RESULTS
@@ -145,7 +160,7 @@ def measure(options: argparse.Namespace) -> int:
         hold_to(levels[0])
     from tt.cli.output import progress
 
-    chosen = options.suite or SUITES
+    chosen = options.suite or SUITES + AGAINST_TORCH
     cases = sum(len(read_suite(name).cases) for name in chosen)
     status, reports, tables = 0, {}, {}
     with progress("measuring", len(levels) * cases + len(PARTS), lines=20) as step:
@@ -155,7 +170,7 @@ def measure(options: argparse.Namespace) -> int:
             def show(done: int, note: str, before: int = number * cases, title: str = title) -> None:
                 step(before + done, f"{title}: {note}")
 
-            reports[level], tables[level], failed = suites(suite_words(options, level, chosen), show)
+            reports[level], tables[level], failed = level_report(options, level, chosen, show)
             write(options.to, level, reports[level], tables[level])  # kept if what follows is interrupted
             status = status or failed
         parts(
@@ -179,11 +194,36 @@ def write(folder: Path, level: str, report: dict[str, Any], tables: str) -> None
     (folder / tables_name(level)).write_text(f"{tables.strip()}\n", encoding="utf-8")
 
 
-def suite_words(options: argparse.Namespace, level: str, chosen: tuple[str, ...]) -> list[str]:
-    """Return the options of benchmarks.run for an instruction set."""
-    words = [*chosen, "--each", *(["--isa", level] if level else [])]
+def level_report(
+    options: argparse.Namespace, level: str, chosen: tuple[str, ...], step: Step
+) -> tuple[dict[str, Any], str, int]:
+    """Run the suites of an instruction set: those with every peer, then those with PyTorch alone."""
+    report: dict[str, Any] = {}
+    text, status, done = "", 0, 0
+    for among, alone in ((SUITES, False), (AGAINST_TORCH, True)):
+        names = tuple(name for name in chosen if name in among)
+        if not names:
+            continue
+
+        def show(count: int, note: str, before: int = done) -> None:
+            step(before + count, note)
+
+        found, printed, failed = suites(suite_words(options, level, names, alone), show)
+        report = {**found, **report, "suites": report.get("suites", {}) | found["suites"]}
+        text, status = f"{text}\n\n{printed}", status or failed
+        done += sum(len(read_suite(name).cases) for name in names)
+    return report, text, status
+
+
+def suite_words(options: argparse.Namespace, level: str, names: tuple[str, ...], alone: bool) -> list[str]:
+    """Return the options of benchmarks.run for suites and an instruction set."""
+    words = [*names, "--each", *(["--isa", level] if level else [])]
+    if alone:
+        words += ["--peers", "torch"]
     if options.short:
         words += ["--rounds", "2", "--seconds", "0.0005"]
+    else:
+        words += ["--rounds", "5"]
     return [*words, "--busy"] if options.busy else words
 
 

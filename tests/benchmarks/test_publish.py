@@ -46,7 +46,7 @@ def test_the_figures_of_the_page_are_those_of_the_reports() -> None:
 def test_the_reports_hold_all_cases_and_the_conditions() -> None:
     assert saved()
     for report in saved().values():
-        assert list(report["suites"]) == list(publish.SUITES)
+        assert list(report["suites"]) == list(publish.SUITES + publish.AGAINST_TORCH)
         for name, suite in report["suites"].items():
             assert set(suite["cases"]) == {case.name for case in read_suite(name).cases}
         assert report["environment"]["form"] == "compiled"
