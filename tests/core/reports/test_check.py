@@ -152,7 +152,7 @@ def test_kernels_and_composites_of_unknown_operators_are_found(plugin: Any) -> N
     ("kernel", "options", "message"),
     [
         (lambda self, factor: self, {}, "has parameters that the schema lacks: factor"),
-        (lambda: None, {}, "does not take self, which have no default"),
+        (lambda: None, {}, "does not take self, which has no default"),
         (max, {}, "cannot be read"),
     ],
 )

@@ -379,6 +379,7 @@ KERNELS = (
               "ldexp": "NumPy's own promotion gives the same", "clamp": "no sample has bounds of another dtype",
               "threshold_backward": "NumPy's own promotion gives the same",
               "special_zeta": "NumPy's own promotion gives the same",
+              "addcdiv": "its kernels serve tensors of one dtype, the composite all others",
           }),
     # --- memory ---
     Fault("changes its first argument", ("inputs",), "changed argument", mutates(0),
