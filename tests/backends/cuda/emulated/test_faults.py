@@ -55,7 +55,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_whoever_waits_gets_the_fault_once(way):
     x = faulty()
-    with pytest.raises(IndexValueError, match="among the 3 places") as found:
+    with pytest.raises(IndexValueError, match="out of range for a dimension of size 3") as found:
         WAYS[way](x)
     assert "index_select() found this on the device" in found.value.__notes__[0]
     tt.cuda.synchronize()
@@ -82,5 +82,5 @@ def test_a_fault_of_a_graph_comes_with_each_replay():
     index.fill_(9)
     for _ in range(2):
         graph.replay()
-        with pytest.raises(IndexValueError, match="among the 3 places"):
+        with pytest.raises(IndexValueError, match="out of range for a dimension of size 3"):
             found.tolist()
