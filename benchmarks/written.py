@@ -154,6 +154,13 @@ def part(reports: Reports, name: str) -> Any:
 
 BOLD = "Bold: a target that is missed."
 
+FIRST_STEP, FURTHER = 150, 150
+"""Targets: milliseconds to the end of a first backward, microseconds of a further operator."""
+
+COMMANDS = {"--help": 250, "ops list": 600, "ops explain add cpu:float32 cpu:int64": 500}
+"""Commands -> milliseconds that they may take."""
+
+
 # --- the sections ---
 
 
@@ -191,6 +198,8 @@ def page(reports: Reports) -> str:
     parts += ["### Throughput, by the size of tensors", throughput_text(growth)]
     parts += ["### Memory", memory_part(part(reports, "memory"))]
     parts += ["### Import", import_part(part(reports, "import"))]
+    if (cold := part(reports, "cold")) is not None:
+        parts += ["### Cold starts", cold_part(cold)]
     parts += ["### Instructions of a call", instructions_part(part(reports, "instructions"))]
     return "\n\n".join(parts)
 
@@ -334,6 +343,24 @@ def import_part(imported: dict[str, Any]) -> str:
         f"`import numpy` takes {imported['numpy']:.0f} ms, `import tt` {imported['tt']:.0f} ms: "
         f"{imported['difference']:.0f} ms more, for {imported['tt_modules']} modules."
     )
+
+
+def cold_part(found: dict[str, Any]) -> str:
+    """Return what the first step and commands cost, with their targets; what misses one is bold."""
+    *before, last = found["steps"]
+    rows = [[f"to the end of: {step['name']}", f"{step['milliseconds']:.0f} ms", "-"] for step in before]
+    measured = [(f"to the end of: {last['name']}", last["milliseconds"], "ms", FIRST_STEP)]
+    measured += [("first call of a further operator of a loaded family", found["further"], "µs", FURTHER)]
+    measured += [
+        (f"`tt {words}`", found["commands"][words], "ms", most)
+        for words, most in COMMANDS.items()
+        if words in found["commands"]
+    ]
+    for name, value, unit, most in measured:
+        shown = f"{value:.0f} {unit}"
+        rows.append([name, f"**{shown}**" if value > most else shown, f"{most} {unit}"])
+    note = "Processor time; steps beyond `import numpy`, each with those before it, and commands with Python's start."
+    return f"{table(['', 'time', 'target'], rows)}\n\n{note}"
 
 
 def instructions_part(found: dict[str, dict[str, int]]) -> str:

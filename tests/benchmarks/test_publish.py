@@ -95,6 +95,22 @@ def test_modelled_times_are_said_to_be_modelled() -> None:
     assert "**modelled, not measured**" in text
 
 
+def test_cold_starts_have_their_targets() -> None:
+    steps = [{"name": "import tt", "milliseconds": 50.0}, {"name": "first backward", "milliseconds": 151.0}]
+    text = written.cold_part(
+        {"steps": steps, "further": 90.0, "commands": {"--help": 300.0, "ops list": 100.0}}
+    )
+    assert text.splitlines()[:7] == [
+        "|  | time | target |",
+        "|---|---:|---:|",
+        "| to the end of: import tt | 50 ms | - |",
+        "| to the end of: first backward | **151 ms** | 150 ms |",
+        "| first call of a further operator of a loaded family | 90 µs | 150 µs |",
+        "| `tt --help` | **300 ms** | 250 ms |",
+        "| `tt ops list` | 100 ms | 600 ms |",
+    ]
+
+
 def test_drawing_again_gives_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first = next(iter(saved().values()))

@@ -127,6 +127,29 @@ static PyObject *finished(PyArrayObject *out, const transform *job)
 
 static tt_dtype complex_of(tt_dtype dtype) { return dtype == TT_F32 ? TT_C64 : TT_C128; }
 
+/* The complex numbers of a request that has its plans: the last dimension goes first, of real numbers as `kind` says. */
+static PyObject *to_complex(request *r, int kind, bool forward)
+{
+    npy_intp n = r->shape[r->dims[r->count - 1]];
+    if (kind == REAL_TO_HALF) r->shape[r->ndim - 1] = n / 2 + 1;
+    PyArrayObject *in = tt_contiguous(r->in), *out = in == NULL ? NULL : tt_empty(r->ndim, r->shape, complex_of(r->dtype));
+    transform job = {.kind = kind, .backward = !forward, .scale = 1};
+    if (out != NULL) {
+        TT_BEGIN_WORK(PyArray_SIZE(in) * 8)
+        job.in = PyArray_DATA(in), job.out = PyArray_DATA(out);
+        job.in_step = n, job.out_step = kind == REAL_TO_HALF ? n + 2 : 2 * n; /* of real lines */
+        for (int i = r->count - 1; i >= 0; i--) {
+            if (i == 0) job.scale = r->scale;
+            along(r, i, r->shape, &job);
+            job.kind = COMPLEX, job.in = job.out;
+        }
+        TT_END_WORK
+    }
+    leave_all(r);
+    Py_XDECREF(in);
+    return out == NULL ? NULL : finished(out, &job);
+}
+
 /* _fft_c2c(self, dim, norm, forward) */
 static PyObject *_fft_c2c(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -138,27 +161,9 @@ static PyObject *_fft_c2c(PyObject *module, PyObject *const *args, Py_ssize_t co
         if (r.dims[i] == r.ndim - 1) r.dims[i] = r.dims[r.count - 1], r.dims[r.count - 1] = r.ndim - 1;
     }
     for (int i = 0; i < r.count; i++) lengths[i] = r.shape[r.dims[i]];
-    if (!served || !plan_all(&r, lengths, r.real)) {
-        leave_all(&r);
-        return tt_leave(&numpy_c2c, args, count);
-    }
-    PyArrayObject *in = tt_contiguous(r.in), *out = in == NULL ? NULL : tt_empty(r.ndim, r.shape, complex_of(r.dtype));
-    transform job = {.backward = !forward, .scale = 1};
-    if (out != NULL) {
-        TT_BEGIN_WORK(PyArray_SIZE(out) * 8)
-        job.in = PyArray_DATA(in), job.out = PyArray_DATA(out);
-        for (int i = r.count - 1; i >= 0; i--) {
-            if (i == 0) job.scale = r.scale;
-            job.kind = COMPLEX;
-            if (i == r.count - 1 && r.real) job.kind = REAL_TO_WHOLE, job.in_step = lengths[i], job.out_step = 2 * lengths[i];
-            along(&r, i, r.shape, &job);
-            job.in = job.out;
-        }
-        TT_END_WORK
-    }
+    if (served && plan_all(&r, lengths, r.real)) return to_complex(&r, r.real ? REAL_TO_WHOLE : COMPLEX, forward);
     leave_all(&r);
-    Py_XDECREF(in);
-    return out == NULL ? NULL : finished(out, &job);
+    return tt_leave(&numpy_c2c, args, count);
 }
 
 /* _fft_r2c(self, dim, norm) */
@@ -168,29 +173,9 @@ static PyObject *_fft_r2c(PyObject *module, PyObject *const *args, Py_ssize_t co
     bool served = count == 3 && read_request(&r, args[0], args[1], args[2], true) && r.real;
     npy_intp lengths[NPY_MAXDIMS];
     for (int i = 0; i < r.count; i++) lengths[i] = r.shape[r.dims[i]];
-    if (!served || !plan_all(&r, lengths, true)) {
-        leave_all(&r);
-        return tt_leave(&numpy_r2c, args, count);
-    }
-    npy_intp n = lengths[r.count - 1];
-    r.shape[r.ndim - 1] = n / 2 + 1;
-    PyArrayObject *in = tt_contiguous(r.in), *out = in == NULL ? NULL : tt_empty(r.ndim, r.shape, complex_of(r.dtype));
-    transform job = {.scale = 1};
-    if (out != NULL) {
-        TT_BEGIN_WORK(PyArray_SIZE(in) * 8)
-        job.in = PyArray_DATA(in), job.out = PyArray_DATA(out);
-        for (int i = r.count - 1; i >= 0; i--) {
-            if (i == 0) job.scale = r.scale;
-            job.kind = COMPLEX;
-            if (i == r.count - 1) job.kind = REAL_TO_HALF, job.in_step = n, job.out_step = n + 2;
-            along(&r, i, r.shape, &job);
-            job.in = job.out;
-        }
-        TT_END_WORK
-    }
+    if (served && plan_all(&r, lengths, true)) return to_complex(&r, REAL_TO_HALF, true);
     leave_all(&r);
-    Py_XDECREF(in);
-    return out == NULL ? NULL : finished(out, &job);
+    return tt_leave(&numpy_r2c, args, count);
 }
 
 /* _fft_c2r(self, dim, norm, last_dim_size) */
