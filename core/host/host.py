@@ -84,7 +84,7 @@ class Host:
         state: DispatchState | None = None,
     ) -> None:
         self._find, self._environ = find, environ
-        self._tensor_class, self._registry = tensor_class, registry
+        self._tensor_class, self._registry = tensor_class, REGISTRY if registry is None else registry
         self.preferences = Preferences(DispatchState() if state is None else state)
         self._lock = fork_safe_lock(rank=0)
         self._loaded = False
@@ -263,7 +263,7 @@ class Host:
         refuse_known(kind, name, self._plugins)
         known: Iterable[str] = self.names(kind)
         if kind == "device":
-            known = {*known, *CORE_DEVICES, *(place[0] for place in list(REGISTRY.backends))}
+            known = {*known, *CORE_DEVICES, *(place[0] for place in list(self._registry.backends))}
         elif kind == "layout":
             known = {*known, *LAYOUTS}
         raise unknown_name(kind, name, known, self._plugins)
@@ -374,9 +374,8 @@ class Host:
         return PLUGIN_CODE.current_registry()
 
     def _view(self, plugin: Plugin) -> PluginRegistry:
-        registry = REGISTRY if self._registry is None else self._registry
         source = Provider(plugin.distribution, plugin.version, plugin.name)
-        view: PluginRegistry = registry.for_plugin(
+        view: PluginRegistry = self._registry.for_plugin(
             source, None if plugin.own else PluginScope(self._claims, plugin)
         )
         return view
