@@ -6,7 +6,6 @@ import contextlib
 import os
 import platform
 import sys
-from importlib import metadata
 from typing import Any
 
 from tt.cli import output
@@ -56,6 +55,8 @@ def environment() -> dict[str, dict[str, Any]]:
 
 def version(distribution: str) -> str | None:
     """Return the version of a distribution without importing it, or None."""
+    from importlib import metadata  # takes 40 ms, which `tt --help` need not wait for
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -129,7 +130,7 @@ def product_facts() -> dict[str, str]:
         return {
             "float32 and float64 products": single,
             "bfloat16 products": "native kernels (AVX512_BF16)"
-            if bfloat_products.active()
+            if bfloat_products.unavailable() is None
             else f"in float32, {single}",
         }
     except TTError as error:  # a variable requests what is not there; a bug report is still needed

@@ -10,6 +10,9 @@ The index of a process holds the time (in nanoseconds) and size of every source 
 ops.yaml, whose operators some families go through.  Where one differs, also by being older, the index is made again.
 Where it cannot be written (`PYTHONDONTWRITEBYTECODE`, a folder without permission), every process imports all families.
 
+Where families differ by what else is installed (compiled libraries, say), the caller names a file that tells, and its
+time and size count, too.
+
 The index of the build holds sizes only, because installing changes the times.  Where a size differs, somebody has
 edited the installed package, and its processes make an index of their own.
 """
@@ -35,7 +38,10 @@ _SNAPSHOT = os.path.join(os.path.dirname(__file__), "schema", "_snapshot.py")
 
 
 def family_index(
-    package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]]
+    package: str,
+    families: Sequence[str],
+    operators: Callable[[ModuleType], Iterable[str]],
+    also: Sequence[str] = (),
 ) -> Mapping[str, Sequence[str]]:
     """Return the import names of the modules that have something for an operator: operator -> modules in order.
 
@@ -47,6 +53,8 @@ def family_index(
         The names of its modules that have tables.
     operators : callable
         Returns the operators in the tables of such a module.
+    also : sequence of str
+        The paths of further files on which the tables depend.
 
     Examples
     --------
@@ -57,13 +65,13 @@ def family_index(
     ['tt.core.composites.fft']
     """
     folder = module_named(package).__path__[0]
-    stamp = _stamp(folder, families)
+    stamp = _stamp(folder, families, also)
     path = _path(folder, families)
     found = _read(os.path.join(folder, INDEX), _without_times(stamp)) or _read(path, stamp)
     if found is not None:
         return found
     index = _made(package, families, operators)
-    if not sys.dont_write_bytecode and stamp == _stamp(folder, families):
+    if not sys.dont_write_bytecode and stamp == _stamp(folder, families, also):
         with suppress(OSError):
             _write(path, _text(stamp, index))
     return index
@@ -107,7 +115,7 @@ def _text(stamp: list[list[object]], index: dict[str, list[str]]) -> str:
     return json.dumps([stamp, index], separators=(",", ":"))
 
 
-def _stamp(folder: str, families: Sequence[str]) -> list[list[object]]:
+def _stamp(folder: str, families: Sequence[str], also: Sequence[str] = ()) -> list[list[object]]:
     """Return the families, and name, size and time of all that determines an index, in a form that JSON gives back."""
     found: list[list[object]] = []
     with os.scandir(folder) as entries:
@@ -116,9 +124,10 @@ def _stamp(folder: str, families: Sequence[str]) -> list[list[object]]:
                 facts = entry.stat()
                 found.append([entry.name, facts.st_size, facts.st_mtime_ns])
     found.sort(key=str)
-    with suppress(OSError):
-        facts = os.stat(_SNAPSHOT)
-        found.append(["_snapshot.py", facts.st_size, facts.st_mtime_ns])
+    for file in (_SNAPSHOT, *also):
+        with suppress(OSError):
+            facts = os.stat(file)
+            found.append([os.path.basename(file), facts.st_size, facts.st_mtime_ns])
     return [list(families), *found]
 
 

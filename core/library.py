@@ -39,7 +39,7 @@ from tt.core.dispatch.registry.registry import (
     Registry,
     ops,
 )
-from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable
+from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, LazyKernelTable
 from tt.core.dispatch.resolve.fallback import fallback_policy, set_fallback_policy
 from tt.core.family_index import family_index
 from tt.core.forks import fork_safe_lock, fork_safe_properties
@@ -106,6 +106,7 @@ __all__ = [
     "KernelTable",
     "Layer",
     "LayerFunction",
+    "LazyKernelTable",
     "Library",
     "Manifest",
     "MetaHandle",

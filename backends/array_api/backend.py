@@ -16,7 +16,7 @@ from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.backends.array_api.placement import PlacedNamespace
 from tt.core.library import Backend, Device, Kernel, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
 
-__all__ = ["ArrayApiBackend"]
+__all__ = ["FAMILIES", "ArrayApiBackend"]
 
 FAMILIES: Final = (
     "pointwise",
@@ -34,6 +34,7 @@ FAMILIES: Final = (
     "unary",
     "activation",
 )
+"""The modules that have kernels."""
 
 _NEEDED: Final = ("bool", "int64", "float64")
 """Dtypes in which kernels compute, independent of the dtypes of their arguments."""
@@ -150,18 +151,22 @@ class ArrayApiBackend(Backend):
             Operators to leave out, because the caller has kernels of its own for them.
         """
         table = KernelTable(device=self.device_type)
-        builder = KernelBuilder(self.xp, self, table)
         for family in FAMILIES:
-            done = len(table.kernels)
-            import_module(f"tt.backends.array_api.{family}").add_kernels(builder)
-            if family in ("decomposition", "fft") and self.has_views:
-                # Libraries return matrices and transforms in the fastest memory order.
-                table.kernels[done:] = [_in_rows(kernel, builder) for kernel in table.kernels[done:]]
-        library = self.library or getattr(self.xp, "__name__", "")
-        table.kernels = [
-            replace(kernel, by=kernel.by or library) for kernel in table.kernels if kernel.op not in without
-        ]
+            found = self.kernels_of(f"tt.backends.array_api.{family}")
+            table.kernels += [kernel for kernel in found if kernel.op not in without]
         return table
+
+    def kernels_of(self, module: str) -> list[Kernel]:
+        """Return the kernels of one family of `tt.backends.array_api` that the namespace can serve."""
+        table = KernelTable(device=self.device_type)
+        builder = KernelBuilder(self.xp, self, table)
+        import_module(module).add_kernels(builder)
+        library = self.library or getattr(self.xp, "__name__", "")
+        found = [replace(kernel, by=kernel.by or library) for kernel in table.kernels]
+        if module.rpartition(".")[2] in ("decomposition", "fft") and self.has_views:
+            # Libraries return matrices and transforms in the fastest memory order.
+            return [_in_rows(kernel, builder) for kernel in found]
+        return found
 
     # --- dtypes ------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import numpy as np
 from tt.backends.cpu.backend import Array
 from tt.core.library import (
     STORED,
+    Kernel,
     KernelTable,
     decode_float8,
     encode_float8,
@@ -33,15 +34,9 @@ MOVING: Final = frozenset({
 """Operators whose kernels view, move or fill elements of any dtype."""
 
 
-def with_stored(table: KernelTable) -> KernelTable:
-    """Return a table whose kernels that only move elements serve float8 and complex32, too."""
-    return replace(
-        table,
-        kernels=[
-            replace(kernel, dtypes="any") if kernel.op in MOVING and kernel.dtypes == "all" else kernel
-            for kernel in table.kernels
-        ],
-    )
+def with_stored(kernel: Kernel) -> Kernel:
+    """Return a kernel that serves float8 and complex32, too, if it only moves elements."""
+    return replace(kernel, dtypes="any") if kernel.op in MOVING and kernel.dtypes == "all" else kernel
 
 
 # --- making ----------------------------------------------------------------------------------------------------

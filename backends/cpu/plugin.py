@@ -20,10 +20,9 @@ def tt_manifest() -> Manifest:
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the backend and its kernels."""
     from tt.backends.cpu.backend import CpuBackend
-    from tt.backends.cpu.tables import tables
+    from tt.backends.cpu.tables import Kernels
 
     backend = CpuBackend()
-    for table in tables(backend):
-        registry.add(table)
+    registry.add(Kernels(backend).table())
     # Last: another thread that finds the backend finds its kernels.
     registry.add_backend(backend)

@@ -1,16 +1,25 @@
-"""The kernels of the CPU: its own, and those over the array API for the operators where NumPy has no better way."""
+"""The kernels of the CPU: its own, and those over the array API for the operators where NumPy has no better way.
+
+The modules of the families are imported when an operator of theirs is first used.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
 from tt.backends.cpu.backend import CpuBackend
 from tt.backends.cpu.float8 import with_stored
-from tt.core.library import KernelTable
+from tt.backends.cpu.general import GeneralKernels
+from tt.backends.cpu.native.extensions import RECORD
+from tt.backends.cpu.native.loading import PACKAGE, status
+from tt.core.library import Kernel, LazyKernelTable, family_index
 
-__all__ = ["tables"]
+__all__ = ["FAMILIES", "INDEXED", "NATIVE", "Kernels"]
 
 FAMILIES: Final = (
     "pointwise",
@@ -77,17 +86,57 @@ NATIVE: Final = (
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 
-
-def tables(backend: CpuBackend) -> list[KernelTable]:
-    """Return the tables of every family, of the array API for the remaining operators, and of native kernels."""
-    own = [_by_numpy(import_module(f"tt.backends.cpu.{family}").cpu) for family in FAMILIES]
-    served = {
-        kernel.op for table in own for kernel in table.kernels if kernel.dtypes not in ("float8", "complex32")
-    }
-    native = [import_module(f"tt.backends.cpu.native.{family}").cpu for family in NATIVE]
-    return list(map(with_stored, [*own, backend.kernels(without=sorted(served)), *native]))
+STORED: Final = ("float8", "complex32")
+"""Dtypes whose kernels serve them alone, so that another kernel of the operator is needed."""
 
 
-def _by_numpy(table: KernelTable) -> KernelTable:
-    """Return a table whose kernels name NumPy as their library, unless they name another."""
-    return replace(table, kernels=[replace(kernel, by=kernel.by or "NumPy") for kernel in table.kernels])
+def _ops(module: Any) -> Iterable[str]:
+    return {kernel.op for kernel in module.cpu.kernels}
+
+
+INDEXED: Final = ("tt.backends.cpu", FAMILIES, _ops)
+"""The parameters of the index of own kernels; the build makes it for wheels."""
+
+
+class Kernels:
+    """The kernels of the CPU by operator: its own, over the array API where these do not serve, and compiled ones.
+
+    Parameters
+    ----------
+    backend : CpuBackend
+        The backend for which they are.
+    """
+
+    def __init__(self, backend: CpuBackend) -> None:
+        self._general = GeneralKernels(backend)
+        self._own: Mapping[str, Sequence[str]] = family_index(*INDEXED)
+        self._native: Mapping[str, Sequence[str]] = {}
+        if status().active:
+            record = os.path.join(PACKAGE, RECORD)  # tells what was compiled
+            self._native = family_index("tt.backends.cpu.native", NATIVE, _ops, [record])
+
+    def table(self) -> LazyKernelTable:
+        """Return the table for the registry."""
+        ops = dict.fromkeys((*self._own, *self._general.ops, *self._native))
+        return LazyKernelTable("cpu", ops, self.of)
+
+    def of(self, op: str) -> list[Kernel]:
+        """Return the kernels of an operator, the last of which counts."""
+        own = [replace(kernel, by=kernel.by or "NumPy") for kernel in _in_families(self._own, op)]
+        if not any(kernel.dtypes not in STORED for kernel in own):
+            own += self._general.of(op)
+        return [with_stored(kernel) for kernel in (*own, *_in_families(self._native, op))]
+
+
+def _in_families(index: Mapping[str, Sequence[str]], op: str) -> Iterator[Kernel]:
+    for module in index.get(op, ()):
+        yield from _kernels(module).get(op, ())
+
+
+@cache
+def _kernels(module: str) -> dict[str, list[Kernel]]:
+    """Import a family, and return its kernels by operator."""
+    found: dict[str, list[Kernel]] = {}
+    for kernel in import_module(module).cpu.kernels:
+        found.setdefault(kernel.op, []).append(kernel)
+    return found

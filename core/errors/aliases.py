@@ -8,21 +8,12 @@ the operator, the alias is what it called.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
 from typing import Final
 
-__all__ = ["as_called", "find_aliases_by"]
+__all__ = ["as_called"]
 
 INNER: Final = ("tt.core.", "tt.plugins.", "tt.backends.")
 """Modules whose calls of operators are no calls of the program."""
-
-_aliases_of: Callable[[str], Iterable[str]] = lambda name: ()  # noqa: E731 - the registry brings one
-
-
-def find_aliases_by(function: Callable[[str], Iterable[str]]) -> None:
-    """Set the function that gives the other names of an operator."""
-    global _aliases_of
-    _aliases_of = function
 
 
 def as_called(message: str) -> str:
@@ -30,7 +21,9 @@ def as_called(message: str) -> str:
     name, parentheses, problem = message.partition("(): ")
     if not parentheses or not name.replace(".", "").isidentifier():
         return message
-    aliases = [short for alias in _aliases_of(name) if (short := alias.rpartition(".")[2]) != name]
+    from tt.core.dispatch.registry.registry import REGISTRY  # far above: only where something is wrong
+
+    aliases = [short for alias in REGISTRY.aliases(name) if (short := alias.rpartition(".")[2]) != name]
     if not aliases:
         return message
     frame = sys._getframe(1)

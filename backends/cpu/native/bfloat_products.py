@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.native.loading import load
-from tt.backends.cpu.native.products import blas_serves
+from tt.backends.cpu.native.products import VARIABLE, blas_serves
 from tt.core.library import KernelTable
 
-__all__ = ["active", "cpu"]
+__all__ = ["cpu", "unavailable"]
 
 cpu: Final = KernelTable(device="cpu")
 
@@ -84,21 +84,32 @@ def with_factors(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     return np.add(result, summand if beta == 1 else np.multiply(summand, beta), result).astype(mat1.dtype)
 
 
-def active() -> bool:
-    """Return whether these kernels serve: this processor has the instruction, and BLAS is not asked to serve.
+def unavailable() -> str | None:
+    """Return why these kernels do not serve here, or None: they need an instruction, and BLAS may be asked to serve.
 
     Examples
     --------
-    >>> from tt.backends.cpu.native.bfloat_products import active
-    >>> active() in (True, False)
+    >>> from tt.backends.cpu.native.bfloat_products import unavailable
+    >>> unavailable() in (None, "they need AVX512_BF16", "TT_PRODUCTS=blas")
     True
     """
-    return NATIVE is not None and SINGLE is not None and NATIVE.supported() and not blas_serves()
+    if blas_serves():
+        return f"{VARIABLE}=blas"
+    if NATIVE is None or not NATIVE.supported():
+        return "they need AVX512_BF16"
+    return None
 
 
-if active():
+if SINGLE is not None:  # whatever the instruction set, so that the table is the same for all
     for _kernel in (mm, bmm, matmul, linear, addmm):
-        cpu.kernel(_kernel.__name__, _kernel, dtypes=("bfloat16",), half="same", native=True)
+        cpu.kernel(
+            _kernel.__name__,
+            _kernel,
+            dtypes=("bfloat16",),
+            half="same",
+            native=True,
+            available=unavailable,
+        )
     cpu.kernel(
         "addmm",
         with_factors,
@@ -106,4 +117,5 @@ if active():
         dtypes=("bfloat16",),
         half="same",
         native=True,
+        available=unavailable,
     )

@@ -2,8 +2,9 @@
 
 They are all used or none: the build leaves a record of the sources from which each library was made, and where one
 has changed since or a library is missing, NumPy's kernels serve.  Each family was compiled for several instruction
-sets; the highest that this processor has is loaded, or the one that TT_ISA names.  Extensions are loaded when the CPU
-backend is.
+sets; the highest that this processor has is loaded, or the one that TT_ISA names.  The extension of threads, which
+reports the processor, and that of memory, which needs this NumPy, are loaded to decide it; those of kernels when an
+operator of their family is first used.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from tt.backends.cpu.cores import default_threads
@@ -250,22 +250,34 @@ def _unloadable(module: str, error: ImportError) -> str:
     return f"{module} cannot be loaded: {(str(error).splitlines() or [''])[0]}"
 
 
+def _broken(module: str, error: ImportError) -> NoReturn:
+    from tt.core.library import errors
+
+    raise errors.ConfigurationError(
+        "native kernels",
+        _unloadable(module, error),
+        hint=f"install tt again (in a checkout, make native), or {SWITCH}=0, and NumPy serves",
+    ) from error
+
+
 @cache
-def _loaded() -> tuple[NativeStatus, dict[str, ModuleType]]:
-    """Load the extensions of one level, or none."""
+def _chosen() -> tuple[NativeStatus, dict[str, str]]:
+    """Decide whether native kernels are used; return family -> extension, of one level."""
     found, asked = examine(), os.environ.get(VARIABLE, "")
     if asked and asked not in LEVELS:
         known = levels()
         choose(asked, known.processor, known.compiled)
-    extensions: dict[str, ModuleType] = {}
+    extensions: dict[str, str] = {}
     level = ""
     if found.active:
         module = THREADS
         try:
             level = choose(asked, _up_to(import_module(THREADS).cpu_level()), _compiled(found.modules))
-            for family, module in chosen_modules(found.modules, level).items():
-                extensions[family] = import_module(module)
-            extensions["threads"].set_num_threads(default_threads())
+            extensions = chosen_modules(found.modules, level)
+            if "memory" in extensions:
+                module = extensions["memory"]
+                import_module(module)
+            import_module(THREADS).set_num_threads(default_threads())
         except ImportError as error:  # made for another NumPy, or another processor's library
             found = NativeStatus(False, _unloadable(module, error), found.modules)
     if found.active:
@@ -279,6 +291,11 @@ def _loaded() -> tuple[NativeStatus, dict[str, ModuleType]]:
 def load(family: str) -> Any:
     """Return the extension of a family, or None where NumPy's kernels serve.
 
+    Raises
+    ------
+    ConfigurationError
+        When the library of the family, unlike those of threads and memory, cannot be loaded.
+
     Examples
     --------
     >>> from tt.backends.cpu.native.loading import load
@@ -286,11 +303,17 @@ def load(family: str) -> Any:
     >>> pointwise is None or callable(pointwise.exp)
     True
     """
-    return _loaded()[1].get(family)
+    module = _chosen()[1].get(family)
+    if module is None:
+        return None
+    try:
+        return import_module(module)
+    except ImportError as error:
+        _broken(module, error)
 
 
 def status() -> NativeStatus:
-    """Return whether the native kernels are in use; loads them if they can be.
+    """Return whether the native kernels are in use.
 
     Examples
     --------
@@ -298,4 +321,4 @@ def status() -> NativeStatus:
     >>> isinstance(status().active, bool), isinstance(status().reason, str)
     (True, True)
     """
-    return _loaded()[0]
+    return _chosen()[0]

@@ -29,6 +29,9 @@ PRODUCTS: Final = {
 }
 """What NumPy's BLAS computes, too."""
 
+SUMS: Final = (("self", "mat1", "mat2"), ("self", "mat1", "mat2", "beta", "alpha"))
+"""The arguments of `addmm`, without factors and with them."""
+
 OTHERS: Final = {
     "outer": ("self", "vec2"),
     "_attention": ATTENTION,
@@ -64,9 +67,19 @@ def serving() -> str:
     return "NumPy's BLAS" if NATIVE is None or blas_serves() else "native kernels"
 
 
+def _unavailable() -> str | None:
+    return f"{VARIABLE}=blas" if blas_serves() else None
+
+
 if NATIVE is not None:
-    for _op, _takes in (OTHERS if blas_serves() else OTHERS | PRODUCTS).items():
+    for _op, _takes in OTHERS.items():
         cpu.kernel(_op, getattr(NATIVE, _op), dtypes=DTYPES, takes=_takes, native=True)
-    for _takes in (("self", "mat1", "mat2"), ("self", "mat1", "mat2", "beta", "alpha")):
-        if not blas_serves():
-            cpu.kernel("addmm", NATIVE.addmm, dtypes=DTYPES, takes=_takes, native=True)
+    for _op, _takes in (*PRODUCTS.items(), *(("addmm", _takes) for _takes in SUMS)):
+        cpu.kernel(
+            _op,
+            getattr(NATIVE, _op),
+            dtypes=DTYPES,
+            takes=_takes,
+            native=True,
+            available=_unavailable,
+        )

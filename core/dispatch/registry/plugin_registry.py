@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tt.core.dispatch.intercept.layers import LayerTable, is_layer_table
 from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.sources import RegistrationHandle
-from tt.core.dispatch.registry.tables import CompositeTable, KernelTable
+from tt.core.dispatch.registry.tables import CompositeTable, KernelTable, LazyKernelTable
 from tt.core.errors import PluginError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PluginRegistry", "Table"]
 
-Table: TypeAlias = KernelTable | CompositeTable | LayerTable
+Table: TypeAlias = KernelTable | LazyKernelTable | CompositeTable | LayerTable
 """The registrations of a plugin."""
 
 Waiting = tuple["Names", Callable[[], RegistrationHandle], "_Late"]
@@ -57,7 +57,7 @@ class PluginRegistry:
 
     def add(self, table: Table) -> RegistrationHandle:
         """Register a table of kernels, composites, formulas or rules."""
-        if isinstance(table, KernelTable):
+        if isinstance(table, KernelTable | LazyKernelTable):
             self._check_kernels(table)
         names: Names = ()
         if is_layer_table(table):
@@ -136,7 +136,7 @@ class PluginRegistry:
                     f"declare\n  try: Manifest(..., {field})"
                 )
 
-    def _check_kernels(self, table: KernelTable) -> None:
+    def _check_kernels(self, table: KernelTable | LazyKernelTable) -> None:
         """Refuse kernels for a device of others that the manifest does not announce."""
         scope = self._scope
         if scope is None or scope.extends(table.device):
@@ -144,11 +144,11 @@ class PluginRegistry:
         layouts = [("layout", layout) for layout in table.layouts]
         if self._declared((("device", table.device), *layouts)):
             return
-        for kernel in table.kernels:
-            namespace, separator, _ = kernel.op.partition("::")
+        for op in table.ops:
+            namespace, separator, _ = op.partition("::")
             if not separator or not scope.declares("namespace", namespace):
                 raise PluginError(
-                    f"the {self.source.plugin!r} plugin brings a kernel of {kernel.op} for {table.device}, both of "
+                    f"the {self.source.plugin!r} plugin brings a kernel of {op} for {table.device}, both of "
                     f"others, which its manifest does not announce\n"
                     f"  try: Manifest(..., extends=({table.device!r},))"
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tt.core.dispatch.registry.preference import PluginNames
@@ -11,8 +12,14 @@ from tt.core.dispatch.registry.sources import (
     Registration,
     RegistrationHandle,
 )
-from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, taken_names
-from tt.core.errors import DuplicateRegistrationError
+from tt.core.dispatch.registry.tables import (
+    CompositeTable,
+    Kernel,
+    KernelTable,
+    LazyKernelTable,
+    taken_names,
+)
+from tt.core.errors import DuplicateRegistrationError, PluginFailedError, TTError
 from tt.core.schema.classes import dtype_names
 from tt.core.startup import plugins
 from tt.core.types.layout import register_layout
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.intercept.layers import LayerTable
     from tt.core.dispatch.registry.registry import Registry
 
-__all__ = ["add_composites", "add_kernels", "add_to_layer"]
+__all__ = ["add_composites", "add_kernels", "add_lazy_kernels", "add_to_layer", "refuse_duplicate"]
 
 
 def add_to_layer(registry: Registry, table: LayerTable, source: Provider) -> RegistrationHandle:
@@ -49,21 +56,12 @@ def add_kernels(
     """
     for layout in table.layouts:
         register_layout(layout)
-    new = [
-        Registration(
-            kernel,
-            table.device,
-            table.layouts,
-            source,
-            frozenset(dtype_names(kernel.dtypes)),
-            table.result,
-            scope,
-        )
-        for kernel in table.kernels
-    ]
+    new = [_registration(table, kernel, source, scope) for kernel in table.kernels]
+    for op in table.ops:
+        registry.kernels.make(op)  # see Note [Order of lazy kernels]; before the lock, since it imports
     with registry.lock:
         for registration in new:
-            _refuse_duplicate(registry, registration)
+            refuse_duplicate(registry, registration, registry.kernels.get(registration.kernel.op, ()))
         for registration in new:
             registry.kernels.setdefault(registration.kernel.op, []).insert(0, registration)
             registry.invalidate(registration.kernel.op)
@@ -77,12 +75,57 @@ def add_kernels(
     return RegistrationHandle(remove)
 
 
-def _refuse_duplicate(registry: Registry, new: Registration) -> None:
+def add_lazy_kernels(
+    registry: Registry, table: LazyKernelTable, source: Provider, scope: PluginNames | None
+) -> RegistrationHandle:
+    """Let operators have kernels that are made when they are first asked for.
+
+    Asking for them raises DuplicateRegistrationError as `add_kernels` does, or PluginFailedError where `make` raised.
+    """
+    for layout in table.layouts:
+        register_layout(layout)
+    given: dict[str, list[Registration]] = {}
+
+    def make(op: str) -> list[Registration]:
+        try:
+            kernels = [kernel for kernel in table.make(op) if kernel.op == op]
+        except TTError:
+            raise
+        except Exception as error:
+            headline = f"{source} failed to make its kernels of {op} for {table.device}"
+            tried = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise PluginFailedError(op, headline, tried=[tried]) from error
+        return given.setdefault(op, [_registration(table, kernel, source, scope) for kernel in kernels])
+
+    with registry.lock:
+        for op in table.ops:
+            registry.kernels.wait(op, make)
+            registry.invalidate(op)
+
+    def remove() -> None:
+        with registry.lock:
+            for op in table.ops:
+                if not registry.kernels.forget(op, make):
+                    kept = [r for r in registry.kernels[op] if r not in given[op]]
+                    registry.kernels[op] = kept
+                registry.invalidate(op)
+
+    return RegistrationHandle(remove)
+
+
+def _registration(
+    table: KernelTable | LazyKernelTable, kernel: Kernel, source: Provider, scope: PluginNames | None
+) -> Registration:
+    dtypes = frozenset(dtype_names(kernel.dtypes))
+    return Registration(kernel, table.device, table.layouts, source, dtypes, table.result, scope)
+
+
+def refuse_duplicate(registry: Registry, new: Registration, others: Iterable[Registration]) -> None:
     """Refuse what one party registers twice; between plugins of several parties each call decides."""
     if new.kernel.override:
         return
     device, layouts = new.device, new.layouts
-    for old in registry.kernels.get(new.kernel.op, ()):
+    for old in others:
         # The place first: an operator has kernels for many.
         same_place = old.device == device and old.layouts == layouts
         if not same_place or old.plugin_name != new.plugin_name:

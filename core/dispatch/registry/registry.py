@@ -9,25 +9,33 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tt.core.by_name import object_named
 from tt.core.dispatch.intercept.layers import is_layer_table
+from tt.core.dispatch.registry.composites import CompositeRegistry
 from tt.core.dispatch.registry.definitions import DefinitionTable, read_definitions
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
 from tt.core.dispatch.registry.preference import PluginNames, in_order
-from tt.core.dispatch.registry.registering import add_composites, add_kernels, add_to_layer
+from tt.core.dispatch.registry.registering import (
+    add_composites,
+    add_kernels,
+    add_lazy_kernels,
+    add_to_layer,
+    refuse_duplicate,
+)
+from tt.core.dispatch.registry.registrations import KernelRegistrations
 from tt.core.dispatch.registry.scopes import RegistrationScopes
 from tt.core.dispatch.registry.sources import (
     TT_SOURCE,
-    CompositeRegistration,
     Provider,
     Registration,
     RegistrationHandle,
     code_location,
 )
-from tt.core.dispatch.registry.tables import CompositeTable, KernelTable
+from tt.core.dispatch.registry.tables import CompositeTable, KernelTable, LazyKernelTable
 from tt.core.errors import (
     DeviceError,
     DuplicateRegistrationError,
@@ -39,8 +47,6 @@ from tt.core.errors import (
     ValueRangeError,
     did_you_mean,
 )
-from tt.core.errors.aliases import find_aliases_by
-from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
 from tt.core.types.device import Device
@@ -69,15 +75,13 @@ __all__ = [
 
 
 @dataclass
-class Registry(DefinitionTable, RegistrationScopes):
+class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
     """The dispatcher's registry.
 
     Attributes
     ----------
-    kernels : dict
-        op -> registrations, the one that was registered last first.
-    composites : dict
-        op -> registrations, the one that counts first; the core's are added when `composite` is asked for one.
+    kernels : KernelRegistrations
+        op -> registrations, the one that was registered last first; those of lazy tables are made when asked for.
     backends : dict
         (device type, layout) -> Backend.
     layers : dict
@@ -88,18 +92,17 @@ class Registry(DefinitionTable, RegistrationScopes):
         (operator without overload, form) -> what `ops` shows for several overloads.
     """
 
-    kernels: dict[str, list[Registration]] = field(default_factory=dict)
-    composites: dict[str, list[CompositeRegistration]] = field(default_factory=dict)
+    kernels: KernelRegistrations = field(init=False)
     backends: dict[tuple[str, str], Backend] = field(default_factory=dict)
     backend_sources: dict[tuple[str, str], Provider] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
     operators: dict[str, Operator] = field(default_factory=dict)
     places: dict[Any, int] = field(default_factory=dict)
     packets: dict[tuple[str, str], PacketOp] = field(default_factory=dict)
-    _homes: dict[str, str] | None = None
-    _families: set[str] = field(default_factory=set)
-    lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
     _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kernels = KernelRegistrations(self.lock, partial(refuse_duplicate, self))
 
     # --- operators ---------------------------------------------------------------------------------------------
 
@@ -149,7 +152,7 @@ class Registry(DefinitionTable, RegistrationScopes):
 
         Parameters
         ----------
-        table : KernelTable, CompositeTable or LayerTable
+        table : KernelTable, LazyKernelTable, CompositeTable or LayerTable
             What to register; the last is any object with the name of its `layer`.
         source, scope : optional
             Who brings it; `PluginRegistry` says so.
@@ -161,20 +164,21 @@ class Registry(DefinitionTable, RegistrationScopes):
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add(table)
-        if source is None and isinstance(table, KernelTable) and any("::" not in k.op for k in table.kernels):
+        kernels = table if isinstance(table, KernelTable | LazyKernelTable) else None
+        if source is None and kernels is not None and any("::" not in op for op in kernels.ops):
             # The device's plugin registers first, so that the program can override its kernels.  If the plugin cannot
             # be used, its error is raised where the device is.
             with suppress(PluginError, PluginFailedError, PluginMissingError):
-                plugins().activate("device", table.device)
+                plugins().activate("device", kernels.device)
         handle = self.note(self._add(table, source or Provider(), scope), source)
-        if source is None and isinstance(table, KernelTable):
-            self._warn_of_unknown(table)
+        if source is None and kernels is not None:
+            self._warn_of_unknown(kernels)
         return handle
 
-    def _warn_of_unknown(self, table: KernelTable) -> None:
+    def _warn_of_unknown(self, table: KernelTable | LazyKernelTable) -> None:
         """Warn of kernels for operators that tt lacks: another version may have them, or they are misspelt."""
-        for name in dict.fromkeys(kernel.op for kernel in table.kernels if "::" not in kernel.op):
-            if self.definition(name) is None:
+        for name in table.ops:
+            if "::" not in name and self.definition(name) is None:
                 warnings.warn(
                     f"no operator is named {name!r}, for which a kernel of {table.device!r} is added"
                     f"{did_you_mean(name, self.names())}",
@@ -185,6 +189,8 @@ class Registry(DefinitionTable, RegistrationScopes):
     def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
         if isinstance(table, KernelTable):
             return add_kernels(self, table, source, scope)
+        if isinstance(table, LazyKernelTable):
+            return add_lazy_kernels(self, table, source, scope)
         if isinstance(table, CompositeTable):
             return add_composites(self, table, source, scope)
         if is_layer_table(table):
@@ -388,42 +394,6 @@ class Registry(DefinitionTable, RegistrationScopes):
             raise UnknownNameError("layer", name, {*self.layers, *_CORE_LAYERS})
         return found
 
-    def composite(self, op: str) -> CompositeRegistration | None:
-        """Return the composite of an operator that counts, or None."""
-        home = self._composite_homes().get(op)
-        if home is not None and home not in self._families:
-            self._load_composites(home)
-        found = self.composites.get(op)
-        if not found:
-            return None
-        order = in_order([r.eligibility() for r in found], [r.source for r in found])
-        return found[order[0]] if order else None
-
-    def _load_composites(self, home: str) -> None:
-        """Register the core's composites of a family, after those that others registered before."""
-        # Not under the lock: imports have their own.
-        table: CompositeTable = object_named(f"{home}:composites")
-        with self.lock:
-            if home in self._families:
-                return
-            for name, function in table.functions.items():
-                registration = CompositeRegistration(name, function, TT_SOURCE)
-                self.composites.setdefault(name, []).append(registration)
-            self._families.add(home)  # last: another thread that finds it finds its composites
-
-    def load_composites(self) -> None:
-        """Register the core's composites of all families, for a report on all of them."""
-        for home in dict.fromkeys(self._composite_homes().values()):
-            self._load_composites(home)
-
-    def _composite_homes(self) -> dict[str, str]:
-        """Return which module of the core has the composite of an operator."""
-        if self._homes is None:
-            from tt.core.composites.tables import homes  # above the dispatcher, loaded as plugins' tables are
-
-            self._homes = homes()
-        return self._homes
-
     def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
         found = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
@@ -451,7 +421,6 @@ _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
 
 REGISTRY = Registry()
 """The registry of this process."""
-find_aliases_by(REGISTRY.aliases)
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.typed_ops import ops  # made from ops.yaml: the signature of each operator
 else:

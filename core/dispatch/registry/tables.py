@@ -7,7 +7,7 @@ brought them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -19,7 +19,16 @@ from tt.core.errors import ValueRangeError
 if TYPE_CHECKING:
     from tt.core.schema.model import Signature
 
-__all__ = ["CompositeTable", "Form", "HalfPolicy", "Kernel", "KernelTable", "taken_names"]
+__all__ = [
+    "CompositeTable",
+    "Form",
+    "HalfPolicy",
+    "Kernel",
+    "KernelTable",
+    "LazyKernelTable",
+    "layouts_of",
+    "taken_names",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Form = Literal["functional", "out", "inplace"]
@@ -149,7 +158,12 @@ class KernelTable:
     @property
     def layouts(self) -> tuple[str, ...]:
         """The layouts of a call that the kernels serve."""
-        return (self.layout,) if isinstance(self.layout, str) else tuple(sorted(self.layout))
+        return layouts_of(self.layout)
+
+    @property
+    def ops(self) -> Collection[str]:
+        """The operators that have kernels in the table."""
+        return dict.fromkeys(kernel.op for kernel in self.kernels)
 
     def kernel(
         self,
@@ -203,6 +217,57 @@ class KernelTable:
         """Add several kernels that share their options: {op: function}."""
         for op, function in functions.items():
             self.kernel(op, function, **options)
+
+
+@dataclass(frozen=True)
+class LazyKernelTable:
+    """Kernels for one device and layout that are made when their operator is first used.
+
+    For a backend of many families, whose modules a short program should not import: `make` imports the one that is
+    asked for.  `family_index` tells which modules have an operator.
+
+    Parameters
+    ----------
+    device : str
+        The device type.
+    ops : collection of str
+        The operators that may have kernels.
+    make : callable
+        Returns the kernels of one of them, in the order in which a `KernelTable` would hold them.  Called once for an
+        operator; again if it raised.
+    layout : str or tuple of str
+        The layout of the tensors, or the layouts that occur together in a mixed call.
+    result : str, optional
+        The layout of the results, as in `KernelTable`.
+
+    Examples
+    --------
+    >>> from tt.core.library import KernelTable, LazyKernelTable
+    >>> def make(op):
+    ...     import numpy as np
+    ...     table = KernelTable(device="cpu")
+    ...     table.kernel(op, getattr(np, op), dtypes="floating")
+    ...     return table.kernels
+    >>> table = LazyKernelTable("cpu", ("exp", "log"), make)
+    >>> [kernel.op for kernel in table.make("log")]
+    ['log']
+    """
+
+    device: str
+    ops: Collection[str]
+    make: Callable[[str], Iterable[Kernel]]
+    layout: str | tuple[str, ...] = "strided"
+    result: str | None = None
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """The layouts of a call that the kernels serve."""
+        return layouts_of(self.layout)
+
+
+def layouts_of(layout: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the layouts of a call, in the order in which the registry compares them."""
+    return (layout,) if isinstance(layout, str) else tuple(sorted(layout))
 
 
 @dataclass

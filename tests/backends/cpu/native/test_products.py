@@ -280,8 +280,8 @@ def test_blas_serves_if_it_is_asked_to(asked: str, native: bool) -> None:
     assert printed.count("by NumPy") == (0 if native else 6)
 
 
-def test_an_unknown_choice_is_refused_by_the_first_call() -> None:
-    code = "import tt\ntry:\n    tt.ones(2)\nexcept tt.errors.TTError as error:\n    print(error)"
+def test_an_unknown_choice_is_refused_by_the_first_product() -> None:
+    code = "import tt\ntry:\n    tt.ones(2, 2) @ tt.ones(2, 2)\nexcept tt.errors.TTError as error:\n    print(error)"
     printed = printed_by(code, {**os.environ, "TT_PRODUCTS": "magic"})
     assert "unknown choice; known: native, blas" in printed
 

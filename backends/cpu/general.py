@@ -1,0 +1,50 @@
+"""The kernels over the array API that the CPU takes, where NumPy has no better way than the standard's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from tt.backends.array_api.backend import FAMILIES
+from tt.backends.cpu.backend import CpuBackend
+from tt.core.library import Kernel, family_index
+
+__all__ = ["INDEXED", "GeneralKernels"]
+
+
+def _ops(module: Any) -> Iterable[str]:
+    return {kernel.op for kernel in CpuBackend().kernels_of(module.__name__)}
+
+
+INDEXED: Final = ("tt.backends.array_api", FAMILIES, _ops)
+"""The parameters of the index of what NumPy serves by the standard's functions; the build makes it for wheels."""
+
+
+class GeneralKernels:
+    """The kernels over the array API by operator; a family is imported when one of its operators is first used.
+
+    Parameters
+    ----------
+    backend : CpuBackend
+        The backend for which they are.
+    """
+
+    def __init__(self, backend: CpuBackend) -> None:
+        self._backend = backend
+        self._index: Mapping[str, Sequence[str]] = family_index(*INDEXED)
+        self._made: dict[str, list[Kernel]] = {}
+
+    @property
+    def ops(self) -> Collection[str]:
+        """The operators that have kernels."""
+        return self._index.keys()
+
+    def of(self, op: str) -> list[Kernel]:
+        """Return the kernels of an operator."""
+        return [k for module in self._index.get(op, ()) for k in self._family(module) if k.op == op]
+
+    def _family(self, module: str) -> list[Kernel]:
+        found = self._made.get(module)
+        if found is None:
+            found = self._made[module] = self._backend.kernels_of(module)
+        return found

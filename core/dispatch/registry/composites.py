@@ -1,0 +1,68 @@
+"""The composites of the registry; the core's are registered when an operator of their family is first looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tt.core.by_name import object_named
+from tt.core.dispatch.registry.preference import in_order
+from tt.core.dispatch.registry.sources import TT_SOURCE, CompositeRegistration
+from tt.core.forks import fork_safe_lock
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.registry.tables import CompositeTable
+
+__all__ = ["CompositeRegistry"]
+
+
+@dataclass
+class CompositeRegistry:
+    """The part of the registry that knows composites.
+
+    Attributes
+    ----------
+    composites : dict
+        op -> registrations, the one that counts first; the core's are added when `composite` is asked for one.
+    """
+
+    composites: dict[str, list[CompositeRegistration]] = field(default_factory=dict)
+    _homes: dict[str, str] | None = None
+    _families: set[str] = field(default_factory=set)
+    lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
+
+    def composite(self, op: str) -> CompositeRegistration | None:
+        """Return the composite of an operator that counts, or None."""
+        home = self._composite_homes().get(op)
+        if home is not None and home not in self._families:
+            self._load_composites(home)
+        found = self.composites.get(op)
+        if not found:
+            return None
+        order = in_order([r.eligibility() for r in found], [r.source for r in found])
+        return found[order[0]] if order else None
+
+    def _load_composites(self, home: str) -> None:
+        """Register the core's composites of a family, after those that others registered before."""
+        # Not under the lock: imports have their own.
+        table: CompositeTable = object_named(f"{home}:composites")
+        with self.lock:
+            if home in self._families:
+                return
+            for name, function in table.functions.items():
+                registration = CompositeRegistration(name, function, TT_SOURCE)
+                self.composites.setdefault(name, []).append(registration)
+            self._families.add(home)  # last: another thread that finds it finds its composites
+
+    def load_composites(self) -> None:
+        """Register the core's composites of all families, for a report on all of them."""
+        for home in dict.fromkeys(self._composite_homes().values()):
+            self._load_composites(home)
+
+    def _composite_homes(self) -> dict[str, str]:
+        """Return which module of the core has the composite of an operator."""
+        if self._homes is None:
+            from tt.core.composites.tables import homes  # above the dispatcher, loaded as plugins' tables are
+
+            self._homes = homes()
+        return self._homes

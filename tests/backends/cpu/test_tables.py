@@ -1,0 +1,69 @@
+"""The kernels of the CPU: which modules a first call imports, and that every family is found."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+import pytest
+
+from tests.processes import printed_by
+from tt.backends.cpu.backend import CpuBackend
+from tt.backends.cpu.general import GeneralKernels
+from tt.backends.cpu.native.loading import status
+from tt.backends.cpu.tables import FAMILIES, NATIVE, Kernels
+from tt.core.library import Kernel
+
+IMPORTED = """
+import sys
+import tt
+tt.ones(2) + 1
+print(*sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("tt.backends.cpu.")))
+"""
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Kernels:
+    return Kernels(CpuBackend())
+
+
+def test_a_first_call_imports_its_families_only() -> None:
+    printed_by(IMPORTED)  # makes the index, if it is not there
+    imported = printed_by(IMPORTED, {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}).split()
+    assert {"creation", "pointwise"} <= {*imported}
+    assert not {"decomposition", "convolution", "sorting", "fft", "lu", "recurrent"} & {*imported}
+
+
+def test_each_operator_has_the_kernels_of_its_families(kernels: Kernels) -> None:
+    expected: dict[str, list[object]] = {}
+    packages = [("tt.backends.cpu", FAMILIES)]
+    if status().active:
+        packages.append(("tt.backends.cpu.native", NATIVE))
+    for package, families in packages:
+        for family in families:
+            for kernel in import_module(f"{package}.{family}").cpu.kernels:
+                expected.setdefault(kernel.op, []).append(kernel.function)
+    found = {op: [k.function for k in kernels.of(op) if not is_general(k)] for op in kernels.table().ops}
+    assert {op: functions for op, functions in found.items() if functions} == expected
+
+
+def is_general(kernel: Kernel) -> bool:
+    return kernel.function.__module__.startswith("tt.backends.array_api.")
+
+
+def test_the_array_api_serves_operators_without_kernels_of_the_cpu_alone(kernels: Kernels) -> None:
+    general = GeneralKernels(CpuBackend())
+    served = {op for op in general.ops if any(map(is_general, kernels.of(op)))}
+    assert {"all", "flip", "unbind"} <= served
+    assert not {"add", "exp", "full"} & served  # `full` has kernels for float8 and for the rest
+    assert {k.op for k in general.of("flip")} == {"flip"}
+    assert general.of("no such operator") == []
+
+
+def test_kernels_that_move_elements_serve_stored_dtypes(kernels: Kernels) -> None:
+    assert {k.dtypes for k in kernels.of("clone")} == {"any"}
+    assert "any" not in {k.dtypes for k in kernels.of("exp")}
+
+
+def test_a_kernel_names_numpy_unless_it_is_compiled(kernels: Kernels) -> None:
+    assert {(k.native, k.by) for k in kernels.of("exp")} <= {(False, "NumPy"), (True, "")}
