@@ -1,78 +1,63 @@
 """tt: tensors, operators and gradients whose kernels come from plugins.
 
 This package only re-exports.  Operators (`tt.add`, `tt.zeros`, ...) are found in the schema at first use, everything
-else in the table below; importing tt itself loads no plugin.
+else in the tables below; importing tt itself imports neither NumPy nor a plugin, so that `tt --help` need not wait.
 """
 
 from __future__ import annotations
 
 import importlib
+from math import e, inf, nan, pi
 from typing import Any
 
 from tt.core import compiled as _compiled
 
 _compiled.install()
 
-from tt.core.dispatch.registry.registry import ops  # noqa: E402
-from tt.core.types.device import device, get_default_device, set_default_device  # noqa: E402
-from tt.core.types.dtype import (  # noqa: E402
-    bfloat16,
-    bool_,
-    complex32,
-    complex64,
-    complex128,
-    dtype,
-    finfo,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    iinfo,
-    int8,
-    int16,
-    int32,
-    int64,
-    qint8,
-    qint32,
-    quint8,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from tt.core.types.layout import layout, strided  # noqa: E402
-from tt.core.types.memory_format import (  # noqa: E402
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    memory_format,
-    preserve_format,
-)
-from tt.core.types.promotion import (  # noqa: E402
-    can_cast,
-    default_dtype,
-    get_default_dtype,
-    promote_types,
-    result_type,
-    set_default_dtype,
-)
-from tt.core.types.size import Size  # noqa: E402
-
 __version__ = "0.1.0"
 
-from math import e, inf, nan, pi  # noqa: E402
-
-bool = bool_
-half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
-chalf, cfloat, cdouble = complex32, complex64, complex128
-legacy_contiguous_format = contiguous_format
 newaxis = None
 
-# Where the names come from that are loaded when first used.
+# Where the names come from that describe tensors; loading them finds no plugin.
+_TYPES = {
+    "ops": "tt.core.dispatch.registry.registry",
+    "device": "tt.core.types.device",
+    "get_default_device": "tt.core.types.device",
+    "set_default_device": "tt.core.types.device",
+    **dict.fromkeys(
+        ("bfloat16", "bool_", "complex32", "complex64", "complex128", "dtype", "finfo", "float8_e4m3fn",
+         "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float16", "float32", "float64",
+         "iinfo", "int8", "int16", "int32", "int64", "qint8", "qint32", "quint8", "uint8", "uint16", "uint32",
+         "uint64"),
+        "tt.core.types.dtype",
+    ),
+    "layout": "tt.core.types.layout",
+    "strided": "tt.core.types.layout",
+    **dict.fromkeys(
+        ("channels_last", "channels_last_3d", "contiguous_format", "memory_format", "preserve_format"),
+        "tt.core.types.memory_format",
+    ),
+    **dict.fromkeys(
+        ("can_cast", "default_dtype", "get_default_dtype", "promote_types", "result_type", "set_default_dtype"),
+        "tt.core.types.promotion",
+    ),
+    "Size": "tt.core.types.size",
+}  # fmt: skip
+_SYNONYMS = {
+    "bool": "bool_",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "legacy_contiguous_format": "contiguous_format",
+}
+
+# Where the names come from whose loading finds the plugins, too.
 _LAZY = {
     "tensor": "tt.core.methods.creation",
     "as_tensor": "tt.core.methods.creation",
@@ -283,7 +268,11 @@ def is_tensor(obj: Any) -> Any:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
-    if name in _LAZY:
+    if name in _TYPES:
+        found = getattr(importlib.import_module(_TYPES[name]), name)
+    elif name in _SYNONYMS:
+        found = getattr(importlib.import_module(__name__), _SYNONYMS[name])
+    elif name in _LAZY:
         from tt.core.startup import start
 
         start()
@@ -291,6 +280,8 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         return importlib.import_module(f"tt.{name}")
     else:
+        from tt.core.dispatch.registry.registry import ops
+
         try:
             found = getattr(ops, name)
         except AttributeError as error:
@@ -312,7 +303,9 @@ def _unknown(name: str, error: AttributeError) -> AttributeError:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_MODULES, *dir(ops)})
+    from tt.core.dispatch.registry.registry import ops
+
+    return sorted({*globals(), *_TYPES, *_SYNONYMS, *_LAZY, *_MODULES, *dir(ops)})
 
 
 __all__ = [
