@@ -19,12 +19,14 @@ __all__ = ["ColdStart", "ImportTime", "Reached", "cold_text", "import_text", "me
 TIMED = """
 import time
 start = time.perf_counter()
-import {module}
+{statements}
 print(time.perf_counter() - start)
 """
+STATEMENTS = ("import numpy", "import tt", "import tt; tt.float32")
 LISTED = """
 import json, sys
 import tt
+tt.float32
 print(json.dumps(sorted(sys.modules)))
 """
 FURTHER = ("sinh", "atan", "expm1", "log2", "floor", "sign", "maximum", "hypot", "copysign", "prod", "amin")
@@ -36,6 +38,7 @@ before, modules, rows = time.process_time(), len(sys.modules), []
 def reached(name):
     rows.append((name, (time.process_time() - before) * 1e3, len(sys.modules) - modules))
 import tt
+tt.float32
 reached("import tt")
 x = tt.ones(4, 8)
 reached("first tensor")
@@ -60,9 +63,24 @@ ON_DEMAND = ("pluggy", "yaml", "typer", "click", "rich", "scipy", "cupy", "torch
 
 @dataclass(frozen=True, slots=True)
 class ImportTime:
-    """Median import times in milliseconds, and modules that `import tt` imported without need."""
+    """Median import times in milliseconds, and modules that were imported without need.
+
+    Attributes
+    ----------
+    numpy : float
+        NumPy's.
+    alone : float
+        That of `import tt`, which imports neither NumPy nor dtypes.
+    tt : float
+        The same with the first use of a dtype, which does.
+    plugin_modules, on_demand_modules : list of str
+        What should have waited.
+    tt_modules : int
+        How many modules of tt there are then.
+    """
 
     numpy: float
+    alone: float
     tt: float
     plugin_modules: list[str]
     on_demand_modules: list[str]
@@ -123,17 +141,19 @@ def run(*words: str) -> str:
 
 
 def measure_import(rounds: int = 21) -> ImportTime:
-    """Time both imports in turns, each in a fresh interpreter; the first round, which fills caches, is dropped."""
-    times: dict[str, list[float]] = {"numpy": [], "tt": []}
+    """Time the imports in turns, each in a fresh interpreter; the first round, which fills caches, is dropped."""
+    times: dict[str, list[float]] = {statements: [] for statements in STATEMENTS}
     for number in range(rounds + 1):
-        for module, found in times.items():
-            elapsed = float(run("-c", TIMED.format(module=module)))
+        for statements, found in times.items():
+            elapsed = float(run("-c", TIMED.format(statements=statements)))
             if number:
                 found.append(elapsed)
     modules = json.loads(run("-c", LISTED))
+    numpy, alone, tt = (statistics.median(found) * 1e3 for found in times.values())
     return ImportTime(
-        numpy=statistics.median(times["numpy"]) * 1e3,
-        tt=statistics.median(times["tt"]) * 1e3,
+        numpy=numpy,
+        alone=alone,
+        tt=tt,
         plugin_modules=[name for name in modules if name.startswith(("tt.plugins.", "tt.backends."))],
         on_demand_modules=[name for name in modules if name in ON_DEMAND],
         tt_modules=sum(name.split(".")[0] == "tt" for name in modules),
@@ -176,8 +196,9 @@ def import_text(result: ImportTime) -> str:
     rows = [
         ["import", "ms"],
         ["import numpy", number(result.numpy)],
-        ["import tt", number(result.tt)],
-        ["difference", number(result.difference)],
+        ["import tt", number(result.alone)],
+        ["import tt, first dtype", number(result.tt)],
+        ["more than NumPy", number(result.difference)],
     ]
     lines = [
         aligned(rows),

@@ -2,9 +2,10 @@
 
 The suites run once for each instruction set that the processor has, with all libraries held to it; the rest is measured
 with the best one.  Into a folder go the reports (JSON) and tables (text) of each instruction set, and the picture (PNG
-and SVG).  With `--readme`, reports and tables go to benchmarks/results, the picture, which is not committed, to
+and SVG).  With `--readme`, reports go to benchmarks/results, what is not committed, tables and the picture, to
 build/benchmarks, and the sections of README.md and docs/benchmarks.md that hold figures are written again; a test
 compares them with the reports.  `--draw` measures nothing and writes the same from the reports that are there.
+`--suite` and `--part` measure some again on the same machine and keep the other figures; the page says which.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from benchmarks import written
 from benchmarks.cases import read_suite
+from benchmarks.environment import environment
 from benchmarks.levels import TITLES, hold_to
-from benchmarks.libraries import installed, set_threads, unusable
+from benchmarks.libraries import set_threads
+from benchmarks.parts import PARTS, measure_parts
 
-__all__ = ["RESULTS", "main", "read_reports"]
+__all__ = ["PARTS", "RESULTS", "main", "read_reports"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -46,7 +48,6 @@ AGAINST_TORCH = (
     "optimizers",
 )
 """Suites with many and long cases, which run with PyTorch as the only peer."""
-PARTS = ("curves", "cores", "processes side by side", "memory", "import", "instructions")
 STEP = re.compile(r"^.*: (\d+)/\d+ (.*)$")
 """A line of the suites' progress."""
 
@@ -96,13 +97,23 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--short", action="store_true", help="few and short turns: to see that it runs, not for figures"
     )
     parser.add_argument(
-        "--suite", action="append", choices=SUITES + AGAINST_TORCH, help="with --short: only this suite"
+        "--suite",
+        action="append",
+        choices=SUITES + AGAINST_TORCH,
+        help="only this suite; the reports of the folder keep the others",
+    )
+    parser.add_argument(
+        "--part",
+        action="append",
+        choices=tuple(PARTS),
+        help="only this part, of those that are measured with one instruction set; the reports keep the others",
     )
     parsed = parser.parse_args(words)
     if parsed.readme:
         parsed.to = RESULTS
-    if parsed.suite and not parsed.short:
-        parser.error("figures of some suites are not published; python -m benchmarks.run measures them")
+    parsed.some = bool(parsed.suite or parsed.part)
+    if parsed.some and parsed.readme and (parsed.short or parsed.busy):
+        parser.error("figures of short turns, or of a busy machine, are not published beside others")
     if parsed.draw and not read_reports(parsed.to):
         parser.error(f"no report in {parsed.to}")
     return parsed
@@ -120,7 +131,7 @@ def main(words: list[str] | None = None) -> int:
     if options.readme:
         written.replace(ROOT / "README.md", written.readme(reports))
         written.replace(ROOT / "docs" / "benchmarks.md", written.page(reports))
-    names = ", ".join(name for level in reports for name in (report_name(level), tables_name(level)))
+    names = ", ".join(report_name(level) for level in reports)
     print(f"\n{written.summary(reports)}\n\n{options.to}: {names}{drawn}")
     return status
 
@@ -160,38 +171,70 @@ def measure(options: argparse.Namespace) -> int:
         hold_to(levels[0])
     from tt.cli.output import progress
 
-    chosen = options.suite or SUITES + AGAINST_TORCH
+    chosen = tuple(options.suite or (() if options.some else SUITES + AGAINST_TORCH))
+    also = tuple(options.part or (() if options.some else PARTS))
     cases = sum(len(read_suite(name).cases) for name in chosen)
-    status, reports, tables = 0, {}, {}
-    with progress("measuring", len(levels) * cases + len(PARTS), lines=20) as step:
-        for number, level in enumerate(levels):
+    kept = read_reports(options.to) if options.some else {}
+    tables = BUILT if options.readme else options.to
+    tables.mkdir(parents=True, exist_ok=True)
+    status, total = 0, len(levels) * cases
+    with progress("measuring", total + len(also), lines=20) as step:
+        for number, level in enumerate(levels if chosen else ()):
             title = TITLES.get(level, "all")
 
             def show(done: int, note: str, before: int = number * cases, title: str = title) -> None:
                 step(before + done, f"{title}: {note}")
 
-            reports[level], tables[level], failed = level_report(options, level, chosen, show)
-            write(options.to, level, reports[level], tables[level])  # kept if what follows is interrupted
+            report, text, failed = level_report(options, level, chosen, show)
+            kept[level] = merged(kept.get(level), report)
+            write(options.to, level, kept[level])  # kept if what follows is interrupted
+            (tables / tables_name(level)).write_text(f"{text.strip()}\n", encoding="utf-8")
             status = status or failed
-        parts(
-            reports[levels[0]],
-            tables,
-            levels[0],
-            options,
-            lambda done, note: step(len(levels) * cases + done, note),
-        )
-    for level in () if options.isa else (*TITLES, ""):  # of what another processor had
-        if level not in reports:
+        if also:
+            now = environment(["tt"], threads, busy=options.busy, level=levels[0])
+            report = kept.setdefault(levels[0], {"environment": now, "suites": {}})
+            measured, text = measure_parts(
+                also, threads, options, lambda done, note: step(total + done, note)
+            )
+            again = {name: stamp(now) for name in also} if options.some else {}
+            report.update(measured, again={**report.get("again", {}), **again})
+            write(options.to, levels[0], report)
+            with (tables / tables_name(levels[0])).open("a", encoding="utf-8") as file:
+                file.write(f"\n{text}\n")
+    for level in () if options.isa or options.some else (*TITLES, ""):  # of what another processor had
+        if level not in kept:
             (options.to / report_name(level)).unlink(missing_ok=True)
-            (options.to / tables_name(level)).unlink(missing_ok=True)
-    write(options.to, levels[0], reports[levels[0]], tables[levels[0]])
     return status
 
 
-def write(folder: Path, level: str, report: dict[str, Any], tables: str) -> None:
-    """Write the report and the tables of an instruction set."""
+def merged(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the report that was there with the suites that were measured again.
+
+    Raises
+    ------
+    SystemExit
+        When the earlier figures are of another machine, or of other versions.
+    """
+    if before is None:
+        return found
+    old, new = before["environment"], found["environment"]
+    differing = {name for name in {*old, *new} - {"date", "commit", "tt", "form in detail", "jax", "autograd"}
+                 if old.get(name) != new.get(name)}  # fmt: skip
+    if differing:
+        what = "; ".join(f"{name}: {old.get(name)}, now {new.get(name)}" for name in sorted(differing))
+        raise SystemExit(f"the figures that are kept were measured elsewhere ({what}); measure everything")
+    again = {**before.get("again", {}), **dict.fromkeys(found["suites"], stamp(new))}
+    return {**before, "suites": before["suites"] | found["suites"], "again": again}
+
+
+def stamp(conditions: dict[str, str]) -> str:
+    """Return when and of which commit something was measured."""
+    return f"{conditions['date']}, tt at {conditions['commit']}"
+
+
+def write(folder: Path, level: str, report: dict[str, Any]) -> None:
+    """Write the report of an instruction set."""
     (folder / report_name(level)).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / tables_name(level)).write_text(f"{tables.strip()}\n", encoding="utf-8")
 
 
 def level_report(
@@ -252,81 +295,6 @@ def suites(words: list[str], step: Step) -> tuple[dict[str, Any], str, int]:
         if not file.exists():
             raise SystemExit(run.returncode or 1)
         return json.loads(file.read_text(encoding="utf-8")), text, run.returncode
-
-
-def parts(
-    report: dict[str, Any], tables: dict[str, str], level: str, options: argparse.Namespace, step: Step
-) -> None:
-    """Measure what depends little on the instruction set, into the report and the tables of the best one."""
-    from benchmarks.growth import growth, growth_text
-    from benchmarks.import_time import cold_text, import_text, measure_cold, measure_import
-    from benchmarks.memory import measure_memory, memory_text
-    from benchmarks.neighbours import CASES, neighbours, neighbours_text
-    from benchmarks.scale import scale, scale_text
-
-    threads = int(report["environment"]["threads"])
-    libraries = [name for name in installed(("tt", "torch", "numpy")) if not unusable(name)]
-    chains = [name for name in libraries if name != "numpy"]
-    text = []
-    step(0, PARTS[0])
-    report["growth"] = growth(libraries, threads, busy=options.busy, short=options.short)
-    text.append(growth_text(report["growth"]))
-    step(1, PARTS[1])
-    if not options.busy:  # neither can be told from the time of one thread
-        turns: dict[str, Any] = {"rounds": 2, "seconds": 0.005} if options.short else {}
-        report["scale"] = scale(threads, short=options.short, **turns)
-        text.append(scale_text(report["scale"]))
-        step(2, PARTS[2])
-        few = (
-            {"names": CASES[:1], "rounds": 1, "seconds": 0.02}
-            if options.short
-            else {"rounds": 5, "seconds": 1.0}
-        )
-        report["neighbours"] = neighbours(processes=max(2, threads), **few)
-        text.append(neighbours_text(report["neighbours"], max(2, threads)))
-    step(3, PARTS[3])
-    report["memory"] = measure_memory(chains)
-    text.append(memory_text(report["memory"]))
-    step(4, PARTS[4])
-    imported = measure_import(rounds=3 if options.short else 21)
-    report["import"] = imported.to_dict()
-    text.append(import_text(imported))
-    cold = measure_cold(rounds=1 if options.short else 15)
-    report["cold"] = cold.to_dict()
-    text.append(cold_text(cold))
-    step(5, PARTS[5])
-    os.environ.pop("TT_ISA", None)  # callgrind's processor may lack it
-    report["instructions"] = instructions(chains)
-    text.append(instructions_text(report["instructions"]))
-    step(6, "")
-    tables[level] = "\n\n".join(part.strip() for part in (tables[level], *text))
-
-
-def instructions(libraries: list[str]) -> dict[str, dict[str, int]]:
-    """Return the instructions of a call in each library; empty where they cannot be counted."""
-    from benchmarks.instructions import CASES, UnavailableError, count_instructions
-
-    found: dict[str, dict[str, int]] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # processes in parallel, because no time is measured
-        runs = {library: pool.submit(count_instructions, CASES, library=library) for library in libraries}
-        for library, run in runs.items():
-            try:
-                found[library] = {count.case: round(count.instructions) for count in run.result()}
-            except UnavailableError as reason:
-                print(f"instructions of {library} are not counted: {reason}", file=sys.stderr)
-    return found
-
-
-def instructions_text(found: dict[str, dict[str, int]]) -> str:
-    """Return the counts as a table."""
-    from benchmarks.report import aligned
-
-    if not found:
-        return "instructions: not counted"
-    cases = list(next(iter(found.values())))
-    rows = [["instructions of a call", *found]]
-    rows += [[case, *(f"{counts[case]:,}" for counts in found.values())] for case in cases]
-    return aligned(rows)
 
 
 if __name__ == "__main__":
