@@ -7,23 +7,11 @@ package can do all that they do.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core import errors
 from tt.core.blocks import Block, swapped
-from tt.core.custom_op.custom_op import CustomOp
-from tt.core.custom_op.define import custom_op
-from tt.core.custom_op.infer_schema import infer_schema
-from tt.core.custom_op.library import (
-    Library,
-    define,
-    impl,
-    register_autograd,
-    register_fake,
-    register_kernel,
-    register_vmap,
-)
-from tt.core.custom_op.scope import scoped
 from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
@@ -80,6 +68,21 @@ from tt.core.types.layout import layout, register_layout
 from tt.core.types.promotion import get_default_dtype, promote_types, result_type
 from tt.core.types.scalars import fitted_number
 from tt.core.types.size import Size
+
+if TYPE_CHECKING:
+    from tt.core.custom_op.custom_op import CustomOp
+    from tt.core.custom_op.define import custom_op
+    from tt.core.custom_op.infer_schema import infer_schema
+    from tt.core.custom_op.library import (
+        Library,
+        define,
+        impl,
+        register_autograd,
+        register_fake,
+        register_kernel,
+        register_vmap,
+    )
+    from tt.core.custom_op.scope import scoped
 
 __all__ = [
     "ALL_DTYPES",
@@ -184,6 +187,21 @@ __all__ = [
     "wrap",
 ]
 
+_LATE: Final = {
+    "CustomOp": "custom_op",
+    "Library": "library",
+    "custom_op": "define",
+    "define": "library",
+    "impl": "library",
+    "infer_schema": "infer_schema",
+    "register_autograd": "library",
+    "register_fake": "library",
+    "register_kernel": "library",
+    "register_vmap": "library",
+    "scoped": "scope",
+}
+"""Names -> modules of `tt.core.custom_op`, imported when one is used: backends, which each program loads, use none."""
+
 _RENAMED: Final = {
     "Entry": "CachedCall",
     "Handle": "RegistrationHandle",
@@ -203,4 +221,7 @@ def _renamed(name: str, module: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        found = globals()[name] = getattr(import_module(f"tt.core.custom_op.{_LATE[name]}"), name)
+        return found
     return _renamed(name, __name__)

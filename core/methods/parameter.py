@@ -11,7 +11,6 @@ from tt.core.errors import describe
 from tt.core.methods.as_subclass import as_kind
 from tt.core.methods.creation import from_array
 from tt.core.methods.memory.host_access import detached, requires_gradient
-from tt.core.methods.printing import format_tensor
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
 from tt.core.types.device import get_default_device
@@ -78,6 +77,8 @@ class Parameter(Tensor, metaclass=_ParameterKind):
         """Take the arguments of `__new__`."""
 
     def __repr__(self) -> str:
+        from tt.core.methods.printing import format_tensor  # a program that prints none does without
+
         return "Parameter containing:\n" + format_tensor(self)
 
 

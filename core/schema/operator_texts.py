@@ -14,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
 if TYPE_CHECKING:
     from tt.core.schema.arguments import Argument
     from tt.core.schema.model import OpDefinition
@@ -78,6 +76,8 @@ class OperatorText:
 
 
 def _read(file: Path) -> Any:
+    import yaml  # for texts alone, which `explain` does without
+
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
 
