@@ -33,18 +33,34 @@ TT_INLINE double tt_sqrt(double x) { return sqrt(x); }
 
 /* --- exp ---------------------------------------------------------------------------------------------------- */
 
-/* x * 2^n for |n| up to 2 * 126: by halves, so that denormal results are right but for their rounding. */
-TT_INLINE float tt_scale_f(float x, int32_t n)
+/* What rounds to an integer n as TT_ROUNDER does, whose lowest bits then hold n + 2 * 127, or n + 2 * 1023. */
+#define TT_TWO_HALVES_F (TT_ROUNDER_F + 254.0f)
+#define TT_TWO_HALVES (TT_ROUNDER + 2046.0)
+
+/* x * 2^n by halves, so that denormal results are right but for their rounding; the lowest bits hold n + 2 * 127. */
+TT_INLINE float tt_scale_f(float x, int32_t bits)
 {
-    int32_t half = n >> 1;
-    return x * tt_from_bits_f((half + 127) << 23) * tt_from_bits_f((n - half + 127) << 23);
+    uint32_t both = (uint32_t)bits, half = both >> 1;
+    return x * tt_from_bits_f((int32_t)(half << 23)) * tt_from_bits_f((int32_t)((both - half) << 23));
 }
 
-TT_INLINE double tt_scale(double x, int64_t n)
+TT_INLINE double tt_scale(double x, int64_t bits)
 {
-    int64_t half = n >> 1;
-    return x * tt_from_bits((half + 1023) << 52) * tt_from_bits((n - half + 1023) << 52);
+    uint64_t both = (uint64_t)bits, half = both >> 1;
+    return x * tt_from_bits((int64_t)(half << 52)) * tt_from_bits((int64_t)((both - half) << 52));
 }
+
+/* x between a negative and a positive limit; of NaN one of them.  By the bits: of comparisons with constants compilers make a
+ * way of its own for each limit, and blend their results, which takes eight instructions more. */
+TT_INLINE float tt_between_f(float least, float x, float most)
+{
+    int32_t bits = tt_bits_f(x), above = tt_bits_f(most);
+    uint32_t below = (uint32_t)tt_bits_f(least), u = (uint32_t)(bits < above ? bits : above);
+    return tt_from_bits_f((int32_t)(u < below ? u : below));
+}
+
+/* y, or NaN where x is. */
+TT_INLINE float tt_or_nan_f(float y, float x) { return tt_from_bits_f(tt_bits_f(y) | (x != x ? 0x7fc00000 : 0)); }
 
 /* exp(r) - 1 for |r| up to ln(2) / 2 */
 TT_INLINE float tt_expm1_near_f(float r)
@@ -77,29 +93,25 @@ TT_INLINE double tt_expm1_near(double r)
 /* exp(x + small) * 2^lessen for x from -106 to 90 */
 TT_INLINE float tt_exp_within_f(float x, float small, int32_t lessen)
 {
-    float rounded = x * 0x1.715476p0f + TT_ROUNDER_F;
-    int32_t n = tt_bits_f(rounded) - tt_bits_f(TT_ROUNDER_F);
-    float whole = rounded - TT_ROUNDER_F;
+    float rounded = x * 0x1.715476p0f + TT_TWO_HALVES_F;
+    float whole = rounded - TT_TWO_HALVES_F;
     float r = (x - whole * 0x1.62e400p-1f) - (whole * 0x1.7f7d1cp-20f - small);
-    return tt_scale_f(tt_expm1_near_f(r) + 1.0f, n + lessen);
+    return tt_scale_f(tt_expm1_near_f(r) + 1.0f, tt_bits_f(rounded) + lessen);
 }
 
 /* exp(x + small) * 2^lessen for x from -750 to 711 */
 TT_INLINE double tt_exp_within(double x, double small, int64_t lessen)
 {
-    double rounded = x * 0x1.71547652b82fep0 + TT_ROUNDER;
-    int64_t n = tt_bits(rounded) - tt_bits(TT_ROUNDER);
-    double whole = rounded - TT_ROUNDER;
+    double rounded = x * 0x1.71547652b82fep0 + TT_TWO_HALVES;
+    double whole = rounded - TT_TWO_HALVES;
     double r = (x - whole * 0x1.62e42fefa0000p-1) - (whole * 0x1.cf79abc9e3b39p-40 - small);
-    return tt_scale(tt_expm1_near(r) + 1.0, n + lessen);
+    return tt_scale(tt_expm1_near(r) + 1.0, tt_bits(rounded) + lessen);
 }
 
 /* exp(x + small) * 2^lessen */
 TT_INLINE float tt_exp_sum_f(float x, float small, int32_t lessen)
 {
-    x = x > 90.0f ? 90.0f : x;
-    x = x < -105.0f ? -105.0f : x;
-    return tt_exp_within_f(x, small, lessen);
+    return tt_or_nan_f(tt_exp_within_f(tt_between_f(-105.0f, x, 90.0f), small, lessen), x);
 }
 
 TT_INLINE double tt_exp_sum(double x, double small, int64_t lessen)
@@ -114,48 +126,65 @@ TT_INLINE double tt_exp(double x) { return tt_exp_sum(x, 0.0, 0); }
 
 TT_INLINE float tt_exp2_f(float x)
 {
-    x = x > 129.0f ? 129.0f : x;
-    x = x < -151.0f ? -151.0f : x;
-    float rounded = x + TT_ROUNDER_F;
-    int32_t n = tt_bits_f(rounded) - tt_bits_f(TT_ROUNDER_F);
-    float r = x - (rounded - TT_ROUNDER_F);
-    return tt_scale_f(tt_expm1_near_f(r * 0x1.62e430p-1f) + 1.0f, n);
+    float at = tt_between_f(-151.0f, x, 129.0f), rounded = at + TT_TWO_HALVES_F;
+    float r = at - (rounded - TT_TWO_HALVES_F);
+    return tt_or_nan_f(tt_scale_f(tt_expm1_near_f(r * 0x1.62e430p-1f) + 1.0f, tt_bits_f(rounded)), x);
 }
 
 TT_INLINE double tt_exp2(double x)
 {
     x = x > 1025.0 ? 1025.0 : x;
     x = x < -1076.0 ? -1076.0 : x;
-    double rounded = x + TT_ROUNDER;
-    int64_t n = tt_bits(rounded) - tt_bits(TT_ROUNDER);
-    double r = x - (rounded - TT_ROUNDER);
-    return tt_scale(tt_expm1_near(r * 0x1.62e42fefa39efp-1) + 1.0, n);
+    double rounded = x + TT_TWO_HALVES;
+    double r = x - (rounded - TT_TWO_HALVES);
+    return tt_scale(tt_expm1_near(r * 0x1.62e42fefa39efp-1) + 1.0, tt_bits(rounded));
+}
+
+/* exp(x) - 1 for x from -30 to 89, or from -60 to 710; with 2^(n - 1), since 2^n may be too large */
+TT_INLINE float tt_expm1_within_f(float x)
+{
+    const float rounder = TT_ROUNDER_F + 126.0f;
+    float rounded = x * 0x1.715476p0f + rounder, whole = rounded - rounder;
+    float r = (x - whole * 0x1.62e400p-1f) - whole * 0x1.7f7d1cp-20f;
+    float half = tt_from_bits_f((int32_t)((uint32_t)tt_bits_f(rounded) << 23));
+    return (tt_expm1_near_f(r) * half + (half - 0.5f)) * 2.0f;
+}
+
+TT_INLINE double tt_expm1_within(double x)
+{
+    const double rounder = TT_ROUNDER + 1022.0;
+    double rounded = x * 0x1.71547652b82fep0 + rounder, whole = rounded - rounder;
+    double r = (x - whole * 0x1.62e42fefa0000p-1) - whole * 0x1.cf79abc9e3b39p-40;
+    double half = tt_from_bits((int64_t)((uint64_t)tt_bits(rounded) << 52));
+    return (tt_expm1_near(r) * half + (half - 0.5)) * 2.0;
 }
 
 TT_INLINE float tt_expm1_f(float x)
 {
-    float at = x > 89.0f ? 89.0f : x;
-    at = at < -30.0f ? -30.0f : at;
-    float rounded = at * 0x1.715476p0f + TT_ROUNDER_F;
-    int32_t n = tt_bits_f(rounded) - tt_bits_f(TT_ROUNDER_F);
-    float whole = rounded - TT_ROUNDER_F;
-    float r = (at - whole * 0x1.62e400p-1f) - whole * 0x1.7f7d1cp-20f;
-    float half = tt_from_bits_f((n - 1 + 127) << 23); /* 2^(n - 1): 2^n may be too large */
-    float y = (tt_expm1_near_f(r) * half + (half - 0.5f)) * 2.0f;
-    return fabsf(x) < 0x1p-24f ? x : y;
+    float y = tt_expm1_within_f(tt_between_f(-30.0f, x, 89.0f));
+    return fabsf(x) >= 0x1p-24f ? y : x; /* of NaN, too */
 }
 
 TT_INLINE double tt_expm1(double x)
 {
     double at = x > 710.0 ? 710.0 : x;
     at = at < -60.0 ? -60.0 : at;
-    double rounded = at * 0x1.71547652b82fep0 + TT_ROUNDER;
-    int64_t n = tt_bits(rounded) - tt_bits(TT_ROUNDER);
-    double whole = rounded - TT_ROUNDER;
-    double r = (at - whole * 0x1.62e42fefa0000p-1) - whole * 0x1.cf79abc9e3b39p-40;
-    double half = tt_from_bits((n - 1 + 1023) << 52);
-    double y = (tt_expm1_near(r) * half + (half - 0.5)) * 2.0;
-    return fabs(x) < 0x1p-53 ? x : y;
+    double y = tt_expm1_within(at);
+    return fabs(x) >= 0x1p-53 ? y : x;
+}
+
+/* The same for x that are not positive. */
+TT_INLINE float tt_expm1_down_f(float x)
+{
+    uint32_t bits = (uint32_t)tt_bits_f(x), below = (uint32_t)tt_bits_f(-30.0f);
+    float y = tt_expm1_within_f(tt_from_bits_f((int32_t)(bits < below ? bits : below)));
+    return fabsf(x) >= 0x1p-24f ? y : x;
+}
+
+TT_INLINE double tt_expm1_down(double x)
+{
+    double y = tt_expm1_within(x < -60.0 ? -60.0 : x);
+    return fabs(x) >= 0x1p-53 ? y : x;
 }
 
 /* --- log ---------------------------------------------------------------------------------------------------- */
