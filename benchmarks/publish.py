@@ -48,6 +48,8 @@ AGAINST_TORCH = (
     "optimizers",
 )
 """Suites with many and long cases, which run with PyTorch as the only peer."""
+CONDITIONS = ("processor", "cores", "threads", "clock", "system", "python", "torch", "numpy", "form")
+"""What must be the same where figures of several runs stand side by side."""
 STEP = re.compile(r"^.*: (\d+)/\d+ (.*)$")
 """A line of the suites' progress."""
 
@@ -175,6 +177,7 @@ def measure(options: argparse.Namespace) -> int:
     also = tuple(options.part or (() if options.some else PARTS))
     cases = sum(len(read_suite(name).cases) for name in chosen)
     kept = read_reports(options.to) if options.some else {}
+    check_machine(kept, environment(["tt", "torch", "numpy"], threads, busy=options.busy))
     tables = BUILT if options.readme else options.to
     tables.mkdir(parents=True, exist_ok=True)
     status, total = 0, len(levels) * cases
@@ -207,23 +210,29 @@ def measure(options: argparse.Namespace) -> int:
     return status
 
 
-def merged(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the report that was there with the suites that were measured again.
+def check_machine(kept: dict[str, dict[str, Any]], now: dict[str, str]) -> None:
+    """Refuse, before anything is measured, to add to figures of another machine or of other versions.
 
     Raises
     ------
     SystemExit
-        When the earlier figures are of another machine, or of other versions.
+        When there are such figures.
     """
+    for report in kept.values():
+        before = report["environment"]
+        differing = [name for name in CONDITIONS if before.get(name) != now.get(name)]
+        if differing:
+            what = "; ".join(f"{name}: {before.get(name)}, now {now.get(name)}" for name in differing)
+            raise SystemExit(
+                f"the figures that are kept were measured elsewhere ({what}); measure everything"
+            )
+
+
+def merged(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the report that was there with the suites that were measured again."""
     if before is None:
         return found
-    old, new = before["environment"], found["environment"]
-    differing = {name for name in {*old, *new} - {"date", "commit", "tt", "form in detail", "jax", "autograd"}
-                 if old.get(name) != new.get(name)}  # fmt: skip
-    if differing:
-        what = "; ".join(f"{name}: {old.get(name)}, now {new.get(name)}" for name in sorted(differing))
-        raise SystemExit(f"the figures that are kept were measured elsewhere ({what}); measure everything")
-    again = {**before.get("again", {}), **dict.fromkeys(found["suites"], stamp(new))}
+    again = {**before.get("again", {}), **dict.fromkeys(found["suites"], stamp(found["environment"]))}
     return {**before, "suites": before["suites"] | found["suites"], "again": again}
 
 

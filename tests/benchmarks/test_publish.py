@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from benchmarks import publish, written
 from benchmarks.cases import read_suite
+from benchmarks.environment import environment
 from benchmarks.publish import RESULTS, ROOT, read_reports
 from benchmarks.written import BEGIN, END, digest, replace, section
 
@@ -171,17 +173,19 @@ def test_suites_that_are_measured_again_replace_their_figures_and_say_so() -> No
     assert merged["again"] == {"calls": "2027-01-01, tt at abc"}
     again = {**merged, "again": {**merged["again"], "cold": "2027-01-02, tt at abd"}}
     assert written.when({"avx2": again}).endswith(
-        ". Measured later, AVX2: calls (2027-01-01, tt at abc). Measured later, AVX2: cold starts (2027-01-02, tt at abd)"
+        ". Measured later, AVX2: calls (2027-01-01, tt at abc)."
+        " Measured later, AVX2: cold starts (2027-01-02, tt at abd)"
     )
 
 
 def test_figures_of_another_machine_are_not_mixed() -> None:
-    before, found = made(0.4, 0.9), made(0.3, 0.8)
-    found["environment"] = {**found["environment"], "threads": "64"}
+    before = {"avx2": made(0.4, 0.9)}
+    now = before["avx2"]["environment"]
+    publish.check_machine(before, {**now, "date": "2027-01-01", "commit": "abc"})
     with pytest.raises(
         SystemExit, match=r"were measured elsewhere \(threads: 2, now 64\); measure everything"
     ):
-        publish.merged(before, found)
+        publish.check_machine(before, {**now, "threads": "64"})
 
 
 @pytest.mark.exhaustive
@@ -204,12 +208,13 @@ def test_a_short_run_writes_a_report_for_each_instruction_set(tmp_path: Path) ->
 def test_a_part_is_measured_beside_what_is_there(tmp_path: Path) -> None:
     (level, *_) = publish.usable_levels()
     file = tmp_path / publish.report_name(level)
-    file.write_text(json.dumps({"suites": {"calls": 1}, "memory": {}}), encoding="utf-8")
+    now = environment(["tt", "torch", "numpy"], len(os.sched_getaffinity(0)))
+    file.write_text(json.dumps({"environment": now, "suites": {}, "memory": {}}), encoding="utf-8")
     words = ["-m", "benchmarks.publish", "--short", "--part", "cold", "--to", str(tmp_path)]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "measuring: 1/1" in done.stderr, done.stderr
     report = read_reports(tmp_path)[level]
-    assert report["suites"] == {"calls": 1} and report["memory"] == {}
+    assert report["suites"] == {} and report["memory"] == {}
     assert report["cold"]["further"] > 0 and list(report["again"]) == ["cold"]
 
 
