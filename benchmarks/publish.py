@@ -142,6 +142,8 @@ def draw(reports: dict[str, dict[str, Any]], folder: Path) -> str:
     """Draw the picture if matplotlib is there; return the names of the files, or why there are none."""
     if importlib.util.find_spec("matplotlib") is None:
         return "; no picture: matplotlib is not installed"
+    if written.part(reports, "growth") is None:
+        return "; no picture: the reports lack the curves, which --part growth measures"
     from benchmarks.picture import draw_report
 
     folder.mkdir(parents=True, exist_ok=True)

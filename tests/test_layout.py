@@ -39,7 +39,7 @@ TESTED_ELSEWHERE: Final = {
     "api/masked/*": "tests/api/masked/test_masked.py",
     "api/multiprocessing/{connections,pool,queues}.py": "tests/api/multiprocessing/test_contexts.py",
     "backends/array_api/*": "tests/backends/cpu, whose fixture `same` also runs its programs on this backend",
-    "backends/cpu/{backend,copies,plugin,selection,tables}.py": "the programs of tests/backends/cpu",
+    "backends/cpu/{backend,copies,plugin,selection}.py": "the programs of tests/backends/cpu",
     "backends/cpu/{optimizer,threads}.py": "tests/backends/cpu/native, with the C kernels",
     "backends/cpu/native/*": "tests/backends/cpu/native: these register C kernels and check their arguments",
     "backends/cuda/{activation,backend,selecting,views,windows}.py": "the families in tests/backends/cuda",

@@ -91,10 +91,10 @@ STEPS = {"arithmetic", "elementwise", "options"}
 
 
 MODULES_OF_TT = {
-    "import tt": 55,
-    "x = tt.ones(4, 8)": 305,
-    "model = tt.nn.Sequential(tt.nn.Linear(8, 16), tt.nn.ReLU(), tt.nn.Linear(16, 3))\ny = model(x)": 390,
-    "tt.nn.functional.cross_entropy(y, tt.tensor([0, 1, 2, 0])).backward()": 400,
+    "import tt": 5,
+    "x = tt.ones(4, 8)": 215,
+    "model = tt.nn.Sequential(tt.nn.Linear(8, 16), tt.nn.ReLU(), tt.nn.Linear(16, 3))\ny = model(x)": 320,
+    "tt.nn.functional.cross_entropy(y, tt.tensor([0, 1, 2, 0])).backward()": 335,
 }
 """The parts of a first step, and the most modules of tt that may be there after each.
 
@@ -159,7 +159,7 @@ import sys, tt
 x = tt.ones(2, 3)
 tt.exp(x), tt.add(x, x), tt.sum(x, 1), tt.relu(x), tt.matmul(x, x.mT)
 before = set(sys.modules)
-tt.sinh(x), tt.mul(x, x), tt.amax(x, 1), tt.sigmoid(x), tt.mm(x, x.mT)
+tt.log(x), tt.mul(x, x), tt.amax(x, 1), tt.sigmoid(x), tt.mm(x, x.mT)
 print(sorted(set(sys.modules) - before))
 """
     assert printed_by(program) == "[]\n"

@@ -9,7 +9,6 @@ import pytest
 
 from tests.processes import printed_by
 from tt.backends.cpu.backend import CpuBackend
-from tt.backends.cpu.general import GeneralKernels
 from tt.backends.cpu.native.loading import status
 from tt.backends.cpu.tables import FAMILIES, NATIVE, Kernels
 from tt.core.library import Kernel
@@ -49,15 +48,6 @@ def test_each_operator_has_the_kernels_of_its_families(kernels: Kernels) -> None
 
 def is_general(kernel: Kernel) -> bool:
     return kernel.function.__module__.startswith("tt.backends.array_api.")
-
-
-def test_the_array_api_serves_operators_without_kernels_of_the_cpu_alone(kernels: Kernels) -> None:
-    general = GeneralKernels(CpuBackend())
-    served = {op for op in general.ops if any(map(is_general, kernels.of(op)))}
-    assert {"all", "flip", "unbind"} <= served
-    assert not {"add", "exp", "full"} & served  # `full` has kernels for float8 and for the rest
-    assert {k.op for k in general.of("flip")} == {"flip"}
-    assert general.of("no such operator") == []
 
 
 def test_kernels_that_move_elements_serve_stored_dtypes(kernels: Kernels) -> None:

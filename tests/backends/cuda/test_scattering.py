@@ -244,13 +244,13 @@ OUTSIDE = [
     ("scatter.value", (np.zeros(3), 0, np.array([-1]), 1), errors.PlaceError, "index -1"),
     ("scatter_add", (np.zeros(3), 0, np.array([3]), np.ones(1)), errors.PlaceError, "index 3"),
     ("scatter_reduce", (np.zeros(3), 0, np.array([3]), np.ones(1), "prod", True), errors.PlaceError, "index 3"),
-    ("index_add", (np.zeros(3), 0, np.array([3]), np.ones(1), 1), errors.IndexValueError, "among the 3 places"),
+    ("index_add", (np.zeros(3), 0, np.array([3]), np.ones(1), 1), errors.IndexValueError, "dimension of size 3"),
     ("index_copy", (np.zeros(3), 0, np.array([-1]), np.ones(1)), errors.IndexValueError, "index -1"),
     ("index_fill", (np.zeros(3), 0, np.array([-4]), 1), errors.IndexValueError, "index -4"),
     ("index_put", (np.zeros(3), [np.array([3])], np.ones(1), True), errors.IndexValueError, "index 3"),
     ("index_put", (np.zeros(3), [np.array([-4])], np.ones(1), False), errors.IndexValueError, "index -4"),
     ("put", (np.zeros((2, 2)), np.array([4]), np.ones(1), True), errors.IndexValueError, "index 4 .* has 4 elements"),
-    ("embedding_dense_backward", (np.ones((1, 2), np.float32), np.array([3]), 3, -1, False), IndexError, "3 places"),
+    ("embedding_dense_backward", (np.ones((1, 2), np.float32), np.array([3]), 3, -1, False), IndexError, "size 3"),
 ]  # fmt: skip
 
 

@@ -151,9 +151,36 @@ def test_levels_that_were_not_compiled_are_named(monkeypatch):
 def test_with_a_level_its_extensions_are_loaded_and_no_others(level):
     number, used, names = printed_with(USES, TT_ISA=level)
     assert (number, used) == ("3.0", level)
-    expected = chosen_modules(examine().modules, level).values()
-    assert names.split() == sorted(module.rpartition(".")[2] for module in expected)
-    assert f"_pointwise_{level}" in names.split()
+    expected = {module.rpartition(".")[2] for module in chosen_modules(examine().modules, level).values()}
+    assert {"_threads", "_memory", f"_pointwise_{level}"} <= set(names.split()) < expected
+
+
+@native
+@pytest.mark.parametrize("level", levels().usable)
+def test_every_family_has_an_extension_of_the_level_or_of_a_lower_one(level):
+    program = """
+from tt.backends.cpu.native.extensions import family_of
+from tt.backends.cpu.native.loading import examine, load
+families = sorted({family_of(module) for module in examine().modules})
+print(*(family if load(family) is None else load(family).__name__.rpartition(".")[2] for family in families))
+"""
+    (names,) = printed_with(program, TT_ISA=level)
+    expected = {module.rpartition(".")[2] for module in chosen_modules(examine().modules, level).values()}
+    assert set(names.split()) - expected <= {"bfloat_products"}  # for AVX-512 alone
+
+
+@native
+def test_a_family_whose_library_cannot_be_loaded_says_what_to_do(monkeypatch):
+    def broken(module):
+        raise ImportError("undefined symbol: acme")
+
+    monkeypatch.setattr(loading, "import_module", broken)
+    with pytest.raises(ConfigurationError) as caught:
+        loading.load("pointwise")
+    assert str(caught.value) == (
+        f"native kernels: tt.backends.cpu.native._pointwise_{status().level} cannot be loaded: undefined symbol: acme\n"
+        "  try: install tt again (in a checkout, make native), or TT_NATIVE=0, and NumPy serves"
+    )
 
 
 @native
