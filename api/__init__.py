@@ -271,7 +271,7 @@ def __getattr__(name: str) -> Any:
     if name in _TYPES:
         found = getattr(importlib.import_module(_TYPES[name]), name)
     elif name in _SYNONYMS:
-        found = getattr(importlib.import_module(__name__), _SYNONYMS[name])
+        found = __getattr__(_SYNONYMS[name])
     elif name in _LAZY:
         from tt.core.startup import start
 

@@ -39,3 +39,7 @@ def __getattr__(name: str) -> Any:
 
         return opcheck
     return library._renamed(name, __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -225,3 +225,7 @@ def __getattr__(name: str) -> Any:
         found = globals()[name] = getattr(import_module(f"tt.core.custom_op.{_LATE[name]}"), name)
         return found
     return _renamed(name, __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})

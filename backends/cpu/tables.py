@@ -123,7 +123,7 @@ class Kernels:
     def of(self, op: str) -> list[Kernel]:
         """Return the kernels of an operator, the last of which counts."""
         own = [replace(kernel, by=kernel.by or "NumPy") for kernel in _in_families(self._own, op)]
-        if not any(kernel.dtypes not in STORED for kernel in own):
+        if all(kernel.dtypes in STORED for kernel in own):
             own += self._general.of(op)
         return [with_stored(kernel) for kernel in (*own, *_in_families(self._native, op))]
 

@@ -90,13 +90,13 @@ def unavailable() -> str | None:
     Examples
     --------
     >>> from tt.backends.cpu.native.bfloat_products import unavailable
-    >>> unavailable() in (None, "they need AVX512_BF16", "TT_PRODUCTS=blas")
+    >>> unavailable() in (None, "this processor, or TT_ISA, has no AVX512_BF16", "TT_PRODUCTS=blas")
     True
     """
     if blas_serves():
         return f"{VARIABLE}=blas"
     if NATIVE is None or not NATIVE.supported():
-        return "they need AVX512_BF16"
+        return "this processor, or TT_ISA, has no AVX512_BF16"
     return None
 
 

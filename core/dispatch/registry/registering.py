@@ -68,8 +68,8 @@ def add_kernels(
 
     def remove() -> None:
         with registry.lock:
+            registry.kernels.discard(new)
             for registration in new:
-                registry.kernels[registration.kernel.op].remove(registration)
                 registry.invalidate(registration.kernel.op)
 
     return RegistrationHandle(remove)
@@ -84,6 +84,7 @@ def add_lazy_kernels(
     """
     for layout in table.layouts:
         register_layout(layout)
+    ops = dict.fromkeys(table.ops)
     given: dict[str, list[Registration]] = {}
 
     def make(op: str) -> list[Registration]:
@@ -98,16 +99,15 @@ def add_lazy_kernels(
         return given.setdefault(op, [_registration(table, kernel, source, scope) for kernel in kernels])
 
     with registry.lock:
-        for op in table.ops:
+        for op in ops:
             registry.kernels.wait(op, make)
             registry.invalidate(op)
 
     def remove() -> None:
         with registry.lock:
-            for op in table.ops:
+            for op in ops:
                 if not registry.kernels.forget(op, make):
-                    kept = [r for r in registry.kernels[op] if r not in given[op]]
-                    registry.kernels[op] = kept
+                    registry.kernels.discard(given[op])
                 registry.invalidate(op)
 
     return RegistrationHandle(remove)

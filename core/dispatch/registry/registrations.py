@@ -59,6 +59,12 @@ class KernelRegistrations(MutableMapping[str, list[Registration]]):
             self._waiting.pop(op, None)
         return len(left) < len(makers)
 
+    def discard(self, registrations: Iterable[Registration]) -> None:
+        """Take out registrations that have been made."""
+        for gone in registrations:
+            op = gone.kernel.op
+            self._made[op] = [other for other in self._made.get(op, ()) if other is not gone]
+
     def make(self, op: str) -> None:
         """Make the kernels of an operator that wait; whatever a maker raises leaves it as it was."""
         makers = self._waiting.get(op)

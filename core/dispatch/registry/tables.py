@@ -14,7 +14,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tt.core.errors import ValueRangeError
+from tt.core.errors import ArgumentError, ValueRangeError
 
 if TYPE_CHECKING:
     from tt.core.schema.model import Signature
@@ -26,7 +26,6 @@ __all__ = [
     "Kernel",
     "KernelTable",
     "LazyKernelTable",
-    "layouts_of",
     "taken_names",
 ]
 
@@ -158,7 +157,7 @@ class KernelTable:
     @property
     def layouts(self) -> tuple[str, ...]:
         """The layouts of a call that the kernels serve."""
-        return layouts_of(self.layout)
+        return _layouts_of(self.layout)
 
     @property
     def ops(self) -> Collection[str]:
@@ -240,6 +239,11 @@ class LazyKernelTable:
     result : str, optional
         The layout of the results, as in `KernelTable`.
 
+    Raises
+    ------
+    ArgumentError
+        When the operators are one word, or nothing can be called to make the kernels.
+
     Examples
     --------
     >>> from tt.core.library import KernelTable, LazyKernelTable
@@ -259,13 +263,20 @@ class LazyKernelTable:
     layout: str | tuple[str, ...] = "strided"
     result: str | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.ops, str) or not callable(self.make):
+            raise ArgumentError(
+                "LazyKernelTable",
+                "takes the names of operators, and a function that makes the kernels of one",
+            )
+
     @property
     def layouts(self) -> tuple[str, ...]:
         """The layouts of a call that the kernels serve."""
-        return layouts_of(self.layout)
+        return _layouts_of(self.layout)
 
 
-def layouts_of(layout: str | tuple[str, ...]) -> tuple[str, ...]:
+def _layouts_of(layout: str | tuple[str, ...]) -> tuple[str, ...]:
     """Return the layouts of a call, in the order in which the registry compares them."""
     return (layout,) if isinstance(layout, str) else tuple(sorted(layout))
 

@@ -152,10 +152,10 @@ TT_INLINE float tt_expm1_within_f(float x)
 
 TT_INLINE double tt_expm1_within(double x)
 {
-    const double rounder = TT_ROUNDER + 1022.0;
-    double rounded = x * 0x1.71547652b82fep0 + rounder, whole = rounded - rounder;
+    /* The rounder of exp: sinh needs both functions, and with it their polynomial only once (a fifth of its time). */
+    double rounded = x * 0x1.71547652b82fep0 + TT_TWO_HALVES, whole = rounded - TT_TWO_HALVES;
     double r = (x - whole * 0x1.62e42fefa0000p-1) - whole * 0x1.cf79abc9e3b39p-40;
-    double half = tt_from_bits((int64_t)((uint64_t)tt_bits(rounded) << 52));
+    double half = tt_from_bits((int64_t)(((uint64_t)tt_bits(rounded) - 1024) << 52));
     return (tt_expm1_near(r) * half + (half - 0.5)) * 2.0;
 }
 

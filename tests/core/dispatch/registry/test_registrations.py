@@ -12,7 +12,7 @@ from tests.processes import printed_by
 from tt.core.dispatch.registry.registry import Registry
 from tt.core.dispatch.registry.sources import Provider
 from tt.core.dispatch.registry.tables import Kernel, KernelTable, LazyKernelTable
-from tt.core.errors import DuplicateRegistrationError, PluginFailedError, UnknownNameError
+from tt.core.errors import ArgumentError, DuplicateRegistrationError, PluginFailedError, UnknownNameError
 
 SOURCE = Provider("tt-acme", "1.0", "acme")
 
@@ -59,6 +59,28 @@ def test_whoever_asks_for_all_finds_all(registry: Registry) -> None:
     assert len(registry.kernels) == 2
     assert {op: len(found) for op, found in registry.kernels.items()} == {"exp": 1, "log": 1}
     assert sorted(registry.kernels) == ["exp", "log"]
+
+
+def test_an_operator_that_is_named_twice_has_its_kernels_once(registry: Registry) -> None:
+    handle = registry.add(LazyKernelTable("acme", ["exp", "exp"], lambda op: [Kernel(op, np.exp)]), SOURCE)
+    assert functions(registry, "exp") == [np.exp]
+    handle.remove()
+    assert functions(registry, "exp") == []
+
+
+@pytest.mark.parametrize(("ops", "make"), [("exp", lambda op: []), (("exp",), None), (("exp",), [])])
+def test_what_makes_no_table_is_refused(ops: Any, make: Any) -> None:
+    with pytest.raises(ArgumentError, match="takes the names of operators, and a function"):
+        LazyKernelTable("acme", ops, make)
+
+
+@pytest.mark.parametrize("made", [None, [np.exp], np.exp])
+def test_what_is_no_kernel_is_refused_when_it_is_made(registry: Registry, made: Any) -> None:
+    registry.add(LazyKernelTable("acme", ("exp",), lambda op: made), SOURCE)
+    with pytest.raises(
+        PluginFailedError, match=r"failed to make its kernels of exp for acme\n  tried: \w+Error: "
+    ):
+        registry.kernels["exp"]
 
 
 def test_an_operator_without_kernels_has_none(registry: Registry) -> None:
