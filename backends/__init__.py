@@ -7,7 +7,7 @@ which PyTorch programs ask whether they are there: `tt.backends.cudnn.benchmark 
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["array_api", "cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["array_api", "cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""tt.backends.mkl: Intel's MKL, which tt does not call by itself: NumPy and SciPy bring the BLAS."""
+"""tt.backends.mkl: Intel's MKL, which computes singular values and eigenvalues where it is installed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Return False.
+    """Return whether MKL is installed, so that it serves unless TT_LAPACK says otherwise.
 
     Examples
     --------
     >>> import tt
-    >>> tt.backends.mkl.is_available()
-    False
+    >>> isinstance(tt.backends.mkl.is_available(), bool)
+    True
     """
-    return False
+    from tt.backends.cpu.mkl import find
+
+    return find() is not None

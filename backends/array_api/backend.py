@@ -161,12 +161,10 @@ class ArrayApiBackend(Backend):
         table = KernelTable(device=self.device_type)
         builder = KernelBuilder(self.xp, self, table)
         import_module(module).add_kernels(builder)
-        library = self.library or getattr(self.xp, "__name__", "")
-        found = [replace(kernel, by=kernel.by or library) for kernel in table.kernels]
         if module.rpartition(".")[2] in ("decomposition", "fft") and self.has_views:
             # Libraries return matrices and transforms in the fastest memory order.
-            return [_in_rows(kernel, builder) for kernel in found]
-        return found
+            return [_in_rows(kernel, builder) for kernel in table.kernels]
+        return table.kernels
 
     # --- dtypes ------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ class KernelBuilder:
 
     def __init__(self, xp: Any, backend: ArrayApiBackend, table: KernelTable) -> None:
         self.xp, self.backend, self.table = xp, backend, table
+        self._library = backend.library or getattr(xp, "__name__", "")
         self._capabilities: Mapping[str, Any] | None = None
 
     # --- filling the table -------------------------------------------------------------------------------------
@@ -66,7 +67,7 @@ class KernelBuilder:
 
         def add(function: Function) -> Function:
             if self.has(needs):
-                self.table.kernel(op, function, **options)
+                self._add(op, function, options)
             return function
 
         return add if function is None else add(function)
@@ -75,7 +76,10 @@ class KernelBuilder:
         """Add functions of the namespace as they are: operator -> name of the function."""
         for op, name in names.items():
             if self.has(name):
-                self.table.kernel(op, self.find(name), **options)
+                self._add(op, self.find(name), options)
+
+    def _add(self, op: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        self.table.kernel(op, function, **{"by": self._library, **options})
 
     def can(self, capability: str) -> bool:
         """Return whether the library has a capability ("data-dependent shapes"); if nothing is known, True."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import errors
+from tt.core.library import degrees_of_freedom, errors
 
 __all__ = ["add_kernels"]
 
@@ -131,7 +131,7 @@ def _extremes(builder: KernelBuilder) -> None:
 def _moments(builder: KernelBuilder) -> None:
     xp = builder.xp
 
-    def moments(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    def moments(op: str, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
         """Return variance and mean in passes of their own, which loses no digits where the mean is large."""
         axes = builder.axes(dim, self.ndim)
         count = builder.product(self.shape[axis] for axis in axes) if self.ndim else 1
@@ -141,7 +141,7 @@ def _moments(builder: KernelBuilder) -> None:
             squares(part, axes, count, keepdim)
             for part in ((xp.real(self), xp.imag(self)) if complex_ else (self,))
         )
-        freedom = max(0, count - (1 if correction is None else correction))
+        freedom = degrees_of_freedom(op, count, correction)
         return total / builder.number(freedom, total.dtype), xp.reshape(mean, tuple(total.shape))
 
     def squares(part: Any, axes: Any, count: int, keepdim: bool) -> Any:
@@ -153,18 +153,23 @@ def _moments(builder: KernelBuilder) -> None:
         return xp.sum(part * part, axis=axes, keepdims=keepdim, dtype=part.dtype)
 
     options: Any = {"dtypes": "floating_complex"}
-    builder.kernel("var_mean", moments, **options)
-    builder.kernel(
-        "var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options
-    )
+
+    @builder.kernel("var_mean", **options)
+    def var_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+        return moments("var_mean", self, dim, correction, keepdim)
+
+    @builder.kernel("var", **options)
+    def var(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+        return moments("var", self, dim, correction, keepdim)[0]
 
     @builder.kernel("std_mean", **options)
     def std_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-        variance, mean = moments(self, dim, correction, keepdim)
+        variance, mean = moments("std_mean", self, dim, correction, keepdim)
         return xp.sqrt(variance), mean
 
-    builder.kernel("std", lambda self, dim, correction, keepdim: xp.sqrt(moments(self, dim, correction, keepdim)[0]),
-               **options)  # fmt: skip
+    @builder.kernel("std", **options)
+    def std(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+        return xp.sqrt(moments("std", self, dim, correction, keepdim)[0])
 
     @builder.kernel("logsumexp", dtypes="floating")
     def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
@@ -25,6 +24,7 @@ from tt.core.library import (
     errors,
     is_complex32,
     is_float8,
+    warn_user,
 )
 
 __all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "new_array", "new_ones", "python_number"]
@@ -41,9 +41,7 @@ def cast(array: Array, native_dtype: Any) -> Array:
     """
     array = decode_complex32(array)
     if array.dtype.kind == "c" and native_dtype.kind not in "cbW":
-        warnings.warn(
-            "complex numbers become real ones, and their imaginary parts are lost", UserWarning, stacklevel=3
-        )
+        warn_user("complex numbers become real ones, and their imaginary parts are lost")
         array = array.real
     if array.dtype.kind == "b":  # bytes of bools that came from elsewhere may be others than 0 and 1
         array = np.asarray(array.view(np.uint8) != 0)

@@ -11,7 +11,7 @@ from tt.core.library import KernelTable, decode_complex32, errors
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 # --- choosing --------------------------------------------------------------------------------------------------
 

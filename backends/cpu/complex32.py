@@ -17,7 +17,7 @@ from tt.core.library import KernelTable, decode_complex32, encode_complex32, to_
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 _COMPLEX32: Final = to_dtype("complex32").numpy
 _COMPLEX64: Final = np.dtype(np.complex64)
@@ -30,7 +30,7 @@ _FACTORIES: Final[tuple[tuple[str, Callable[..., Array], Sequence[str]], ...]] =
     ("rand", random.rand, ("size", "generator")),
     ("randn", random.randn, ("size", "generator")),
 )
-"""Operators without tensors to convert: the kernels of complex64, and what they take before the dtype."""
+"""Operators without tensors to convert: the kernels of complex64, and their arguments before the dtype."""
 
 
 def _rounded(function: Callable[..., Array]) -> Callable[..., Array]:

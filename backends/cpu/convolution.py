@@ -18,7 +18,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu", "padded", "windows"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 Array = Any
 """A NumPy array; a more precise type could not express shapes that the geometry determines."""

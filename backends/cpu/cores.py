@@ -20,7 +20,8 @@ GROUPS: Final = "/sys/fs/cgroup"
 
 def default_threads() -> int:
     """Return OMP_NUM_THREADS, whose first number counts if there are several, else how many cores are usable."""
-    asked = re.match(r"\s*(\d{1,9})", os.environ.get("OMP_NUM_THREADS", ""))
+    given = os.environ.get("OMP_NUM_THREADS")
+    asked = re.match(r"\s*(\d{1,9})", given) if given else None
     return (int(asked[1]) if asked else 0) or usable_cores()
 
 
@@ -88,7 +89,7 @@ def _limit_of(folder: str) -> int | None:
 
 
 def _read(path: str) -> str:
-    """Return what a file holds; nothing if it cannot be read."""
+    """Return a file's text; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

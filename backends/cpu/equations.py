@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.factors import order_of_rows
 from tt.backends.cpu.lapack import (
     expect,
     expect_finite,
@@ -21,7 +22,7 @@ from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 @cpu.kernel("linalg_solve", dtypes="linalg")
@@ -75,6 +76,47 @@ def solve_triangular(A: Array, B: Array, upper: bool, left: bool, unitriangular:
         if not np.may_share_memory(solved, target):
             target[...] = solved
     return result
+
+
+@cpu.kernel("linalg_lu_solve", dtypes="linalg")
+def lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: bool) -> Any:
+    expect(is_square(LU) and B.ndim >= 2, "linalg.lu_solve() takes square matrices")
+    expect(B.shape[-2 if left else -1] == LU.shape[-1], "linalg.lu_solve() takes matrices that fit")
+    expect(
+        pivots.dtype == np.int32 and pivots.shape == LU.shape[:-1], "linalg.lu_solve() takes a pivot a row"
+    )
+    order = order_of_rows("linalg.lu_solve", pivots, LU.shape[-1]).reshape(pivots.shape)
+    batch = np.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
+    rows = np.broadcast_to(order, (*batch, order.shape[-1]))[..., :, np.newaxis]
+    right = np.broadcast_to(B if left else B.mT, (*batch, *(B if left else B.mT).shape[-2:]))
+    # X A = B has both sides transposed: A^T X^T = B^T.
+    conjugate, transposed = np.iscomplexobj(LU) and adjoint, left is adjoint
+    factors = LU.conj() if conjugate else LU
+    if transposed:
+        solved = solve_triangular(factors.mT, right, False, True, False)
+        solved = solve_triangular(factors.mT, solved, True, True, True)
+        result = np.empty_like(solved)
+        np.put_along_axis(result, rows, solved, -2)
+    else:
+        solved = solve_triangular(factors, np.take_along_axis(right, rows, -2), False, True, True)
+        result = solve_triangular(factors, solved, True, True, False)
+    return result if left else np.ascontiguousarray(result.mT)
+
+
+@cpu.kernel("cholesky_solve", dtypes="linalg")
+def cholesky_solve(self: Array, input2: Array, upper: bool) -> Any:
+    expect(is_square(input2) and self.ndim >= 2, "cholesky_solve() takes square matrices")
+    expect(self.shape[-2] == input2.shape[-1], "cholesky_solve() takes matrices that fit")
+    turned = input2.mT.conj()
+    lower, raised = (turned, input2) if upper else (input2, turned)
+    half = solve_triangular(lower, self, False, True, False)
+    return solve_triangular(raised, half, True, True, False)
+
+
+@cpu.kernel("cholesky_inverse", dtypes="linalg")
+def cholesky_inverse(self: Array, upper: bool) -> Any:
+    expect(is_square(self), "cholesky_inverse() takes square matrices")
+    return cholesky_solve(np.eye(self.shape[-1], dtype=self.dtype), self, upper)
 
 
 @cpu.kernel("linalg_lstsq", dtypes="linalg", check=True)

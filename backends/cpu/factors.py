@@ -11,9 +11,9 @@ from tt.backends.cpu.backend import Array
 from tt.backends.cpu.lapack import element, expect, in_single_precision, is_square, lapack, raise_singular
 from tt.core.library import KernelTable, errors
 
-__all__ = ["cpu"]
+__all__ = ["cpu", "order_of_rows"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 @cpu.kernel("linalg_qr", dtypes="linalg")
@@ -94,22 +94,28 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool, unpack_pivots
         np.einsum("...ii->...i", L[..., : min(m, n), :])[...] = 1
         U = np.triu(LU_data[..., : min(m, n), :])
     if unpack_pivots:
-        # Every exchange of rows is made in all matrices of the batch at once.
-        if LU_pivots.size and (LU_pivots.min() < 1 or LU_pivots.max() > m):
-            raise errors.PlaceError(
-                f"lu_unpack(): a pivot is not between 1 and the {m} rows\n"
-                "  try: the pivots that linalg.lu_factor returned"
-            )
-        pivots = LU_pivots.reshape(prod(batch), LU_pivots.shape[-1]) - 1
-        each = np.arange(len(pivots))
-        order = np.tile(np.arange(m), (len(pivots), 1))
-        for k in range(pivots.shape[1]):
-            other = pivots[:, k]
-            order[:, k], order[each, other] = order[each, other], order[:, k].copy()
-        P = np.zeros((len(pivots), m, m), LU_data.dtype)
+        order = order_of_rows("lu_unpack", LU_pivots, m)
+        each = np.arange(len(order))
+        P = np.zeros((len(order), m, m), LU_data.dtype)
         P[each[:, np.newaxis], order, np.arange(m)] = 1
         P = P.reshape(*batch, m, m)
     return P, L, U
+
+
+def order_of_rows(op: str, pivots: Array, rows: int) -> Any:
+    """Return the row of A for each row of L U, for each matrix of a batch, by the exchanges of the pivots."""
+    if pivots.size and (pivots.min() < 1 or pivots.max() > rows):
+        raise errors.PlaceError(
+            f"{op}(): a pivot is not between 1 and the {rows} rows\n"
+            "  try: the pivots that linalg.lu_factor returned"
+        )
+    others = pivots.reshape(prod(pivots.shape[:-1]), pivots.shape[-1]) - 1
+    each = np.arange(len(others))
+    order = np.tile(np.arange(rows), (len(others), 1))
+    for k in range(others.shape[1]):  # an exchange is made in all matrices of the batch at once
+        other = others[:, k]
+        order[:, k], order[each, other] = order[each, other], order[:, k].copy()
+    return order
 
 
 @cpu.kernel("geqrf", dtypes="linalg", check=True, by="SciPy")

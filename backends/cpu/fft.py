@@ -18,7 +18,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 _WORTH_THREADS: Final = 2**16
 """Elements from which on threads gain more than starting them costs."""

@@ -22,7 +22,7 @@ from tt.core.library import (
 
 __all__ = ["cpu", "with_stored"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 MOVING: Final = frozenset({
     "_embedding", "_to_copy", "alias", "as_strided", "cat", "clone", "constant_pad_nd", "copy", "detach", "empty",

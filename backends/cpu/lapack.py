@@ -1,4 +1,4 @@
-"""LAPACK of NumPy and SciPy: functions, loops over batches in single precision, errors of what they refuse."""
+"""LAPACK of NumPy and SciPy: functions, loops over batches in single precision, and their errors."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ _RESULTS: Final = {
 
 
 def in_single_precision(loop: str, A: Array) -> Any:
-    """Return what a loop returns for matrices of float32, or None where it does not serve."""
+    """Return a loop's results for matrices of float32, or None where it does not serve."""
     run = single_precision().get(loop) if A.dtype == np.float32 else None
     if run is None:
         return None

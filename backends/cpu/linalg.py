@@ -11,7 +11,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 # --- products --------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 def check_reduction(reduction: str) -> None:

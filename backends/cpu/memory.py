@@ -37,7 +37,7 @@ def limit_in(environ: Mapping[str, str]) -> int | None:
     Raises
     ------
     ConfigurationError
-        When it is no number of bytes.
+        When it is not a number of bytes.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def memory_stats() -> dict[str, int]:
 
 
 def reset_peak() -> None:
-    """Let the peaks begin at what is in use now."""
+    """Reset the peaks to the bytes in use now."""
     if MEMORY is not None:
         MEMORY.reset_peak()
 
@@ -103,6 +103,6 @@ def reset_counts() -> None:
 
 
 def empty_cache() -> None:
-    """Give back what is kept."""
+    """Give back the kept blocks."""
     if MEMORY is not None:
         MEMORY.empty_cache()

@@ -13,7 +13,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 @cpu.kernel("_vector_norm", dtypes="floating_complex")

@@ -14,7 +14,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 Arrays = Sequence[Array]
 

@@ -15,7 +15,7 @@ from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 Array = Any
 """A NumPy array."""

@@ -27,7 +27,7 @@ from tt.core.library import KernelTable, errors, reserve
 
 __all__ = ["cpu", "word_pieces"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 _BLOCKS: Final = 2048
 """Counters a piece: the buffers of a piece fit into the second-level cache."""

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, degrees_of_freedom
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 # --- sums ------------------------------------------------------------------------------------------------------
 
@@ -92,42 +92,50 @@ def _count(self: Array, dim: Any) -> int:
 # --- moments ---------------------------------------------------------------------------------------------------
 
 
-def moments(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def _moments(op: str, self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Return variance and mean in passes of their own, which loses no digits where the mean is large."""
-    if self.dtype.kind == "c":
-        (variance, real), (more, imaginary) = (
-            moments(part, dim, correction, keepdim) for part in (self.real, self.imag)
-        )
-        mean = np.empty(np.shape(real), self.dtype)
-        mean.real, mean.imag = real, imaginary
-        return variance + more, mean
     axis = axes(dim, self.ndim)
     size = self.size if axis is None else _count(self, dim)
+    freedom = degrees_of_freedom(op, size, correction)
+    if self.dtype.kind != "c":
+        return _real_moments(self, axis, size, freedom, keepdim)
+    (variance, real), (more, imaginary) = (
+        _real_moments(part, axis, size, freedom, keepdim) for part in (self.real, self.imag)
+    )
+    mean = np.empty(np.shape(real), self.dtype)
+    mean.real, mean.imag = real, imaginary
+    return variance + more, mean
+
+
+def _real_moments(self: Array, axis: Any, size: int, freedom: float, keepdim: bool) -> tuple[Any, Any]:
     count = self.dtype.type(size)
     mean = np.true_divide(total(self, axis, True), count)
     deviation = np.subtract(self, mean)
     # Less the mean of what rounding left of the mean: equal elements deviate by nothing.
     deviation -= np.true_divide(total(deviation, axis, True), count)
-    freedom = max(0, size - (1 if correction is None else correction))
     variance = np.true_divide(total(np.square(deviation), axis, keepdim), self.dtype.type(freedom))
     return variance, mean.reshape(np.shape(variance))
 
 
 def deviation(self: Array, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return np.sqrt(moments(self, dim, correction, keepdim)[0])
+    return np.sqrt(_moments("std", self, dim, correction, keepdim)[0])
 
 
 def deviation_and_mean(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    variance, mean = moments(self, dim, correction, keepdim)
+    variance, mean = _moments("std_mean", self, dim, correction, keepdim)
     return np.sqrt(variance), mean
 
 
 def variance(self: Array, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return moments(self, dim, correction, keepdim)[0]
+    return _moments("var", self, dim, correction, keepdim)[0]
+
+
+def variance_and_mean(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    return _moments("var_mean", self, dim, correction, keepdim)
 
 
 cpu.kernels_of(
-    {"var": variance, "std": deviation, "var_mean": moments, "std_mean": deviation_and_mean},
+    {"var": variance, "std": deviation, "var_mean": variance_and_mean, "std_mean": deviation_and_mean},
     dtypes="floating_complex",
 )
 

@@ -11,7 +11,7 @@ from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 # --- sorting ---------------------------------------------------------------------------------------------------
 

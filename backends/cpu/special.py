@@ -14,7 +14,7 @@ from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 def scipy_function(name: str) -> Callable[[Any], Any]:

@@ -11,7 +11,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 
 def _kth(self: Array, k: int, axis: int) -> tuple[Array, Array]:

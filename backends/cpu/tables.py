@@ -6,8 +6,7 @@ The modules of the families are imported when an operator of theirs is first use
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -31,6 +30,7 @@ FAMILIES: Final = (
     "sorting",
     "linalg",
     "decomposition",
+    "mkl_decomposition",
     "factors",
     "equations",
     "random",
@@ -122,15 +122,14 @@ class Kernels:
 
     def of(self, op: str) -> list[Kernel]:
         """Return the kernels of an operator, the last of which counts."""
-        own = [replace(kernel, by=kernel.by or "NumPy") for kernel in _in_families(self._own, op)]
+        own = _in_families(self._own, op)
         if all(kernel.dtypes in STORED for kernel in own):
             own += self._general.of(op)
         return [with_stored(kernel) for kernel in (*own, *_in_families(self._native, op))]
 
 
-def _in_families(index: Mapping[str, Sequence[str]], op: str) -> Iterator[Kernel]:
-    for module in index.get(op, ()):
-        yield from _kernels(module).get(op, ())
+def _in_families(index: Mapping[str, Sequence[str]], op: str) -> list[Kernel]:
+    return [kernel for module in index.get(op, ()) for kernel in _kernels(module).get(op, ())]
 
 
 @cache

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import re
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cpu.cores import default_threads
@@ -15,7 +18,10 @@ from tt.core.library import errors
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["get_num_interop_threads", "get_num_threads", "set_num_interop_threads", "set_num_threads"]
+__all__ = [
+    "get_num_interop_threads", "get_num_threads", "govern", "one_blas_thread", "set_num_interop_threads",
+    "set_num_threads",
+]  # fmt: skip
 
 NAMES: Final = tuple(
     f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("", "scipy_") for suffix in ("", "64_")
@@ -28,6 +34,10 @@ class Counts:
 
     kernels: int | None = None
     interop: int | None = None
+
+
+GOVERNED: Final[list[Callable[[int], Any]]] = []
+"""What sets the threads of libraries that serve instead of native kernels."""
 
 
 def positive(function: str, count: Any) -> int:
@@ -134,8 +144,16 @@ def set_num_interop_threads(count: int) -> None:
 # --- the BLAS --------------------------------------------------------------------------------------------------
 
 
+def govern(set_threads: Callable[[int], Any]) -> None:
+    """Let a library that serves instead of native kernels have as many threads as they, from now on."""
+    set_threads(get_num_threads())
+    GOVERNED.append(set_threads)
+
+
 def set_blas_threads(count: int) -> None:
     """Set the number of threads of the BLAS: by threadpoolctl where it is installed, else of each OpenBLAS."""
+    for function in GOVERNED:
+        function(count)
     for path in scipy_blas():  # loaded when SciPy first computes: it would begin with its own number
         ctypes.CDLL(str(path))
     if importlib.util.find_spec("threadpoolctl") is not None:
@@ -145,6 +163,42 @@ def set_blas_threads(count: int) -> None:
         return
     for function in blas_functions("set"):
         function(count)
+
+
+class Alone:
+    """The running blocks of `one_blas_thread`, and the setting that the first of them found."""
+
+    lock: Final = threading.Lock()
+    blocks = 0
+    before: Final[list[int]] = []
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let each OpenBLAS compute in the thread that calls it, within a `with` block; blocks may overlap in time."""
+    sets, gets = known_blas()
+    with Alone.lock:
+        if Alone.blocks == 0:
+            Alone.before[:] = [int(get()) for get in gets]
+            for function in sets:
+                function(1)
+        Alone.blocks += 1
+    try:
+        yield
+    finally:
+        with Alone.lock:
+            Alone.blocks -= 1
+            if Alone.blocks == 0:
+                for function, count in zip(sets, Alone.before, strict=True):
+                    function(count)
+
+
+@cache
+def known_blas() -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
+    """Return the functions that set and get the number of threads of each OpenBLAS, as loaded at the first call."""
+    import numpy.linalg  # noqa: F401 - which loads its own
+
+    return list(blas_functions("set")), list(blas_functions("get"))
 
 
 def blas_threads() -> list[int]:

@@ -12,7 +12,7 @@ from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
-cpu: Final = KernelTable(device="cpu")
+cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 # --- exponentials and logarithms, trigonometric and hyperbolic functions -----------------------------------------
 

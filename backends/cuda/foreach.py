@@ -95,7 +95,7 @@ class Lists:
         self._stepper = Stepper(Mover(backend), FOREACH)
 
     def each(self, functor: str, out: Handles, lists: Sequence[Handles], number: Any) -> None:
-        """Write what a functor makes of the elements of lists, which have the strides of the results.
+        """Write a functor's results for the elements of lists, which have the strides of the results.
 
         The number may be a handle; the kernel reads it.
         """

@@ -12,7 +12,7 @@ from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import name_of
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.launch.reduction_launch import FLOATING, INTEGRAL, Tuning, Walker, axes, only, wide
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, degrees_of_freedom
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -57,10 +57,10 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
         ("argmax", reductions.place("FirstLargest"), _NUMBERS, dim),
         ("argmin", reductions.place("FirstSmallest"), _NUMBERS, dim),
         # --- moments, norms ----------------------------------------------------------------------------------------
-        ("var", reductions.moments("Variance", False), FLOATING, moments),
-        ("std", reductions.moments("Deviation", False), FLOATING, moments),
-        ("var_mean", reductions.moments("Variance", True), FLOATING, moments),
-        ("std_mean", reductions.moments("Deviation", True), FLOATING, moments),
+        ("var", reductions.moments("var", "Variance", False), FLOATING, moments),
+        ("std", reductions.moments("std", "Deviation", False), FLOATING, moments),
+        ("var_mean", reductions.moments("var_mean", "Variance", True), FLOATING, moments),
+        ("std_mean", reductions.moments("std_mean", "Deviation", True), FLOATING, moments),
         ("logsumexp", reductions.plain("LogSumExp"), FLOATING, dim),
         ("_vector_norm", reductions.vector_norm, FLOATING, ("self", "ord", "dim", "keepdim")),
     ):
@@ -156,15 +156,15 @@ class _Reductions:
 
         return kernel
 
-    def moments(self, name: str, both: bool) -> Callable[..., Any]:
+    def moments(self, op: str, name: str, both: bool) -> Callable[..., Any]:
         """Return the variance or its root, alone or with the mean."""
 
         def kernel(self_: StridedHandle, dim: Any, correction: Any, keepdim: bool) -> Any:
             dims = axes(dim, self_.ndim)
-            freedom = math.prod(self_.shape[d] for d in dims) - (1 if correction is None else correction)
+            freedom = degrees_of_freedom(op, math.prod(self_.shape[d] for d in dims), correction)
             found = self._walk(
                 f"reduction::{name}<{name_of(self_.dtype)}>", (self_,), dims, keepdim,
-                (self_.dtype, self_.dtype if both else None), fact=float(max(0, freedom)),
+                (self_.dtype, self_.dtype if both else None), fact=float(freedom),
             )  # fmt: skip
             return found if both else found[0]
 

@@ -6,6 +6,7 @@ import pytest
 
 import tt
 import tt.backends.cudnn as cudnn
+from tt.backends.cpu import mkl
 from tt.errors import ArgumentError
 
 
@@ -22,11 +23,28 @@ def test_a_switch_of_the_module_is_that_of_the_library():
 
 
 def test_libraries_that_tt_does_not_call_are_not_available():
-    for library in (tt.backends.mps, tt.backends.mkl, tt.backends.mkldnn, tt.backends.openmp):
+    for library in (tt.backends.mps, tt.backends.mkldnn, tt.backends.openmp, tt.backends.opt_einsum):
         assert library.is_available() is False
     assert tt.backends.mps.is_built() is False
+
+
+def test_mkl_is_available_where_it_is_installed(monkeypatch):
+    for path in (None, "/somewhere/libmkl_rt.so.3"):
+        monkeypatch.setattr(mkl, "find", lambda path=path: path)
+        assert tt.backends.mkl.is_available() is (path is not None)
 
 
 def test_cudnn_serves_where_cuda_does(monkeypatch):
     monkeypatch.setattr(tt.cuda, "is_available", lambda: False)
     assert cudnn.version() is None and not cudnn.is_available() and not cudnn.is_acceptable(tt.zeros(1))
+
+
+def test_fused_attention_can_be_forbidden_and_nothing_changes():
+    mha = tt.backends.mha
+    assert mha.get_fastpath_enabled() is True
+    mha.set_fastpath_enabled(False)
+    try:
+        assert mha.get_fastpath_enabled() is False
+    finally:
+        mha.set_fastpath_enabled(True)
+    assert tt.backends.opt_einsum.get_opt_einsum() is None and tt.backends.opt_einsum.enabled is False

@@ -22,7 +22,7 @@ SINGLE: Final = load("products")
 
 
 def in_float32(op: str, dtype: Any, *arrays: Any) -> Any:
-    """Return what the kernel of float32 computes, rounded."""
+    """Return the rounded result of the kernel of float32."""
     wide = [None if array is None else array.astype(np.float32) for array in arrays]
     return getattr(SINGLE, op)(*wide).astype(dtype)
 

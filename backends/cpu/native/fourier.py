@@ -1,4 +1,4 @@
-"""Native kernels of Fourier transforms, for lengths without prime factors beyond 5 and enough lines to fill vectors."""
+"""Native kernels of Fourier transforms, of lengths up to some millions."""
 
 from __future__ import annotations
 

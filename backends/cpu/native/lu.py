@@ -21,6 +21,9 @@ TAKES: Final = {
     "linalg_solve": ("A", "B", "left"),
     "linalg_lu_factor_ex": ("A", "check_errors"),
     "lu_unpack": ("LU_data", "LU_pivots", "unpack_data", "unpack_pivots"),
+    "linalg_lu_solve": ("LU", "pivots", "B", "left", "adjoint"),
+    "cholesky_solve": ("self", "input2", "upper"),
+    "cholesky_inverse": ("self", "upper"),
     "linalg_solve_triangular": ("A", "B", "upper", "left", "unitriangular"),
 }
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from tt.backends.cpu.native.loading import load
 from tt.core.library import KernelTable, errors
+
+if TYPE_CHECKING:
+    from tt.backends.cpu.blas import Blas
 
 __all__ = ["VARIABLE", "blas_serves", "cpu", "serving"]
 
@@ -15,7 +19,7 @@ cpu: Final = KernelTable(device="cpu")
 NATIVE: Final = load("products")
 
 VARIABLE: Final = "TT_PRODUCTS"
-CHOICES: Final = ("native", "blas")
+WORDS: Final = ("native", "blas", "mkl", "scipy")
 
 DTYPES: Final = ("float32", "float64")
 ATTENTION: Final = ("query", "key", "value", "mask", "is_causal", "scale")
@@ -39,32 +43,68 @@ OTHERS: Final = {
 }
 
 
+def asked() -> str:
+    """Return the value of TT_PRODUCTS: one of `WORDS`, or what looks like a library: a path, or a name with a dot.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is another word.
+    """
+    value = os.environ.get(VARIABLE) or WORDS[0]
+    if value not in WORDS and not any(mark in value for mark in (os.sep, "/", ".")):
+        raise errors.ConfigurationError(
+            f"{VARIABLE}={value}",
+            f"unknown choice; known: {', '.join(WORDS)}, and the path or file name of a library with the interface "
+            "of CBLAS (/opt/blis/lib/libblis.so, libblis.so.4)",
+            hint=f"unset {VARIABLE}",
+        )
+    return value
+
+
 def blas_serves() -> bool:
     """Return whether NumPy's BLAS computes products of matrices, because TT_PRODUCTS says so.
 
     Raises
     ------
     ConfigurationError
-        If TT_PRODUCTS holds another word than `native` or `blas`.
+        If TT_PRODUCTS is an unknown word, or names a library that cannot serve.
     """
-    asked = os.environ.get(VARIABLE) or CHOICES[0]
-    if asked not in CHOICES:
-        raise errors.ConfigurationError(
-            f"{VARIABLE}={asked}", f"unknown choice; known: {', '.join(CHOICES)}", hint=f"unset {VARIABLE}"
-        )
-    return asked == "blas"
+    word = asked()
+    if word not in ("native", "blas"):
+        library(word)
+    return word == "blas"
+
+
+@cache
+def library(word: str) -> Blas:
+    """Let the native kernels multiply by the library that a value of TT_PRODUCTS names, and return it.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be loaded, or has no products of matrices.
+    """
+    from tt.backends.cpu import blas  # seldom needed
+
+    found = blas.named(word)
+    NATIVE._serve_by(found.single, found.double, found.fortran, found.whole)
+    return found
 
 
 def serving() -> str:
-    """Return what computes products of float32 and float64 matrices: `native kernels` or `NumPy's BLAS`.
+    """Return what computes products of float32 and float64 matrices: `native kernels`, `NumPy's BLAS`, or a library.
 
     Examples
     --------
     >>> from tt.backends.cpu.native.products import serving
-    >>> serving() in ("native kernels", "NumPy's BLAS")
+    >>> isinstance(serving(), str)
     True
     """
-    return "NumPy's BLAS" if NATIVE is None or blas_serves() else "native kernels"
+    word = asked()
+    if NATIVE is None or word == "blas":
+        return "NumPy's BLAS"
+    return "native kernels" if word == "native" else library(word).name
 
 
 def _unavailable() -> str | None:

@@ -1,4 +1,4 @@
-"""Files into memory: large parts are read by several threads, which check what they read while it is cached."""
+"""Files into memory: large parts are read by several threads, which check each part while it is cached."""
 
 from __future__ import annotations
 

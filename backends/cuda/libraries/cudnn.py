@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
 from tt.backends.cuda.runtime.settings import cudnn as settings
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, errors, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -191,10 +190,7 @@ class Cudnn:
         except (
             Exception
         ) as error:  # a fault of the installation, or of the description: slower, but not wrong
-            warnings.warn(
-                f"cuDNN does not build a graph, and tt's own kernels serve in its place: {error}",
-                stacklevel=2,
-            )
+            warn_user(f"cuDNN does not build a graph, and tt's own kernels serve in its place: {error}")
             return GraphPlan(None, refusal=f"{type(error).__name__}: {error}")
 
     def _is_capturing(self) -> bool:

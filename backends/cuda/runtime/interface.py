@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from tt.backends.cuda.runtime.synchronisation import MODES
-from tt.core.library import REGISTRY, Device, Generator, errors
+from tt.core.library import REGISTRY, Device, Generator, errors, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -189,8 +188,4 @@ def get_stream_from_external(data_ptr: int, device: Device | str | int | None = 
 
 def warn_of_nothing_recorded() -> None:
     """Warn that a picture has no events."""
-    warnings.warn(
-        "no events were recorded; call tt.cuda.memory._record_memory_history() first",
-        UserWarning,
-        stacklevel=3,
-    )
+    warn_user("no events were recorded; call tt.cuda.memory._record_memory_history() first")

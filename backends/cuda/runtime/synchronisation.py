@@ -6,11 +6,7 @@ their adapters call it for them (`tt.backends.cuda.kernels`).
 
 from __future__ import annotations
 
-import sys
-import warnings
-from types import FrameType
-
-from tt.core.library import errors
+from tt.core.library import errors, warn_user
 
 __all__ = ["MODES", "SyncDebug"]
 
@@ -43,17 +39,4 @@ class SyncDebug:
         text = f"called a synchronizing CUDA operation: {what} waits for the device"
         if self.mode == 2:
             raise errors.DeviceError(f"{text}\n  see: tt.cuda.set_sync_debug_mode")
-        warnings.warn(text, UserWarning, stacklevel=_outside())
-
-
-def _outside() -> int:
-    """Return how many frames up the first caller outside tt is."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def _is_ours(frame: FrameType) -> bool:
-    """Return whether a frame is tt's, or one of the functions that it writes."""
-    return frame.f_globals.get("__name__", "").startswith("tt.") or frame.f_code.co_filename.startswith("<")
+        warn_user(text)

@@ -28,6 +28,24 @@ def test_eigenvectors_solve_their_equation(dtype):
         close(tt.linalg.eigvalsh(tt.from_numpy(a), triangle), values.numpy(), dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape",
+    [(3, 1), (1, 3), (40, 5), (5, 40), (2, 3, 30, 10), (2, 10, 30), (300, 64), (0, 3), (3, 0)],
+    ids=str,
+)
+def test_singular_values_of_long_matrices(shape, dtype):
+    a = numbers(*shape, dtype=dtype)
+    for turned in (a, np.asfortranarray(a)):
+        U, S, Vh = tt.linalg.svd(tt.from_numpy(turned), full_matrices=False)
+        close((U * S.unsqueeze(-2).to(U.dtype)) @ Vh, a, dtype)
+        unit = np.broadcast_to(np.eye(min(shape[-2:])), (*shape[:-2], *[min(shape[-2:])] * 2))
+        close(U.mH @ U, unit, dtype)
+        close(Vh @ Vh.mH, unit, dtype)
+        close(S, torch.linalg.svdvals(torch.from_numpy(a)).numpy(), dtype)
+        close(tt.linalg.svdvals(tt.from_numpy(turned)), S.numpy(), dtype)
+
+
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 @pytest.mark.parametrize(
     "decompose",

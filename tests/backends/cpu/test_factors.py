@@ -52,6 +52,37 @@ def test_equations_by_factors(batches, adjoint, left, dtype):
         close(found, theirs.resolve_conj().numpy(), dtype)
 
 
+@pytest.mark.parametrize(
+    ("solve", "what"),
+    [
+        (lambda: tt.cholesky_solve(tt.empty(0, 2), tt.empty(0, 3)), "square"),
+        (lambda: tt.cholesky_solve(tt.ones(2, 2), tt.ones(3, 3)), "Incompatible shapes"),
+        (lambda: tt.cholesky_solve(tt.empty(2, 0), tt.ones(3, 3)), "Incompatible shapes"),
+        (lambda: tt.cholesky_solve(tt.ones(3), tt.ones(3, 3)), "at least 2 dimensions"),
+        (lambda: tt.cholesky_inverse(tt.empty(0, 3)), "square"),
+        (lambda: tt.cholesky_inverse(tt.ones(3)), "at least 2 dimensions"),
+        (lambda: tt.linalg.lu_solve(tt.empty(0, 3), tt.empty(0, dtype=tt.int32), tt.empty(0, 2)), "square"),
+        (lambda: tt.linalg.lu_solve(tt.eye(2), tt.tensor([1, 2]), tt.ones(2, 1)), "int32"),
+        (
+            lambda: tt.linalg.lu_solve(tt.eye(2), tt.ones(1, dtype=tt.int32), tt.ones(2, 1)),
+            "number of pivots",
+        ),
+        (
+            lambda: tt.linalg.lu_solve(tt.eye(2), tt.ones(2, dtype=tt.int32), tt.ones(3, 1)),
+            "Incompatible shapes",
+        ),
+        (
+            lambda: tt.linalg.lu_solve(tt.eye(2), tt.ones(2, dtype=tt.int32), tt.ones(2)),
+            "at least 2 dimensions",
+        ),
+    ],
+)
+@pytest.mark.parametrize("native", [True, False])
+def test_factors_that_do_not_fit_are_refused(solve, what, native):
+    with tt.mask_kernels("nothing" if native else "@non-core"), pytest.raises(RuntimeError, match=what):
+        solve()
+
+
 @pytest.mark.parametrize("left", [False, True])
 def test_equations_by_factors_keep_infinities_apart(left):
     a, b = numbers(4, 4), np.ones((4, 4))

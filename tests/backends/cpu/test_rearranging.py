@@ -146,7 +146,8 @@ def test_padding_is_that_of_numpy(mode):
 
 def test_functions_of_several_tensors_take_them_one_by_one_or_in_a_list():
     x, y = tt.arange(2), tt.arange(3)
-    assert [t.shape for t in tt.meshgrid(x, y)] == [t.shape for t in tt.meshgrid([x, y])] == [(2, 3), (2, 3)]
+    grids = tt.meshgrid(x, y, indexing="ij"), tt.meshgrid([x, y], indexing="ij")
+    assert [[t.shape for t in grid] for grid in grids] == [[(2, 3), (2, 3)]] * 2
     assert tt.atleast_2d(x, y)[1].shape == tt.atleast_2d([x, y])[1].shape == (1, 3)
     assert tt.atleast_1d() == tt.broadcast_tensors() == ()
     with pytest.raises(RuntimeError, match="no tensor is given"):

@@ -10,6 +10,9 @@ import pytest
 from tests.backends.cuda.cases import BFLOAT16, FLOATS, Case, check, kernels_of, launched, rows, strided
 from tt.backends.cuda.reduction import PROGRAM, tables
 
+# Variances of one element, without a degree of freedom, are among the cases.
+pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0:UserWarning")
+
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 

@@ -65,22 +65,32 @@ TT_INLINE double tt_mish_slope(double x)
 
 /* The distribution function of normal numbers and sqrt(2 pi) times its density, as tt_normal_f: but the square in the
  * exponent is rounded, so that the far tail is exact to some units in the sixth digit; and a quotient takes the place of a
- * longer polynomial. */
+ * longer polynomial.  exp(-at^2 / 2) is 2^n times a polynomial of at^2 less n steps, where n <= 0: so it needs neither a second factor
+ * nor a limit, and is 2^32 times as large, so that it is never denormal, until p makes up for it. */
 TT_INLINE float tt_gelu_normal_f(float x, float *density)
 {
-    float size = fabsf(x), at = size > 14.5f ? 14.5f : size, gauss = tt_exp_within_f(-0.5f * (at * at), 0.0f, 0);
-    float p = 0x1.0d4502p-8f, q = 0x1.5179b2p-7f;
-    p = p * at + 0x1.4c7312p-5f;
+    float size = fabsf(x), at = size < 14.5f ? size : 14.5f, square = at * at;
+    float rounded = square * -0x1.715476p-1f + (TT_ROUNDER_F + 32.0f), whole = rounded - (TT_ROUNDER_F + 32.0f);
+    float s = (square + whole * 0x1.62e400p0f) + whole * 0x1.7f7d1cp-19f, e = 0x1.6a2352p-16f;
+    e = e * s - 0x1.123a6cp-12f;
+    e = e * s + 0x1.5558f4p-9f;
+    e = e * s - 0x1.555490p-6f;
+    e = e * s + 0x1.fffffcp-4f;
+    e = e * s - 0.5f;
+    e = e * s + 1.0f;
+    float gauss = tt_from_bits_f((int32_t)((uint32_t)tt_bits_f(e) + ((uint32_t)tt_bits_f(rounded) << 23)));
+    float p = 0x1.0d4502p-40f, q = 0x1.5179b2p-7f;
+    p = p * at + 0x1.4c7312p-37f;
     q = q * at + 0x1.a0b0bap-4f;
-    p = p * at + 0x1.76f4b2p-3f;
+    p = p * at + 0x1.76f4b2p-35f;
     q = q * at + 0x1.e0543ep-2f;
-    p = p * at + 0x1.c09aeap-2f;
+    p = p * at + 0x1.c09aeap-34f;
     q = q * at + 0x1.33ae18p0f;
-    p = p * at + 0.5f;
+    p = p * at + 0x1p-33f;
     q = q * at + 0x1.ac8fa6p0f;
     q = q * at + 1.0f;
     float tail = gauss * p / q;
-    *density = gauss;
+    *density = gauss * 0x1p-32f;
     return x > 0.0f ? 1.0f - tail : tail;
 }
 

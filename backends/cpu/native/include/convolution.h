@@ -33,6 +33,7 @@ typedef struct {
     void *packed;       /* the filters, by blocks of rows */
     int in_order;       /* whether element j of a window meets element j of a filter */
     int flat;
+    int plain;          /* whether filters are read where they lie: too few places would use them once they are packed */
 } tt_phase;
 
 typedef struct {
@@ -54,6 +55,8 @@ typedef struct {
     npy_intp phase_count;
     npy_intp tiles, tiles_of_image, tiles_of_slice; /* blocks of places; the last two where they are read in place, */
     npy_intp span;                /* over as many places of an image or slice */
+    npy_intp once, chunks, bands; /* blocks of places that read filters together; such groups of them; parts of their filters */
+    int distant;                  /* whether results are fetched while they are computed */
     int single, own_planes;       /* one filter for a channel; whose planes are filled as it is computed */
     /* the gradient of the filters */
     const void *grad;
@@ -64,7 +67,8 @@ typedef struct {
     npy_intp tap_blocks, row_blocks;
     void *sums;
     int first_chunk, last_chunk;
-    int failed; /* no memory for a block */
+    _Atomic int failed;    /* no memory for a block */
+    _Atomic int unbounded; /* whether a gradient of a filter is infinite or NaN */
 } tt_convolution;
 
 typedef struct {
@@ -76,7 +80,6 @@ typedef struct {
     tt_body pack_grad, weights_of_many;  /* the same for many filters */
     tt_body single_weights;              /* the same for channels with one filter */
     void (*choose_block)(tt_convolution *job);
-    int (*all_finite)(const void *w, npy_intp count);
 } tt_convolution_code;
 
 /* A quotient of numbers that are not negative: one of 64 bits takes up to three times as long as one of 32. */
@@ -87,6 +90,8 @@ TT_INLINE npy_intp tt_quotient(npy_intp a, npy_intp b)
 
 #define TT_BLOCK_BYTES 24576 /* of packed windows: three quarters of the smallest first-level cache */
 #define TT_AT_ONCE 8          /* blocks of places that read filters together, */
+#define TT_PLAIN_PLACES 320   /* up to which filters are not packed */
+#define TT_NEAR_BYTES 262144  /* of results that second-level caches hold */
 #define TT_FILTER_BYTES 400000 /* where there are more of them than stay in the second-level cache */
 
 #endif

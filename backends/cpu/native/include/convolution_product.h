@@ -109,21 +109,21 @@ static bool place_windows(const geometry *g, tt_convolution *job, tt_phase *phas
         return false;
     }
     phase->tap = phase->offset + phase->k;
-    npy_intp at = 0;
-    for (npy_intp c = 0; c < g->c; c++) {
-        for (npy_intp i = 0; i < g->kernel[0]; i++) {
-            for (npy_intp j = 0; j < g->kernel[1]; j++) {
-                for (npy_intp k = 0; k < g->kernel[2]; k++, at++) {
-                    npy_intp z = i * g->dilation[0], y = j * g->dilation[1], x = k * g->dilation[2];
-                    npy_intp number = (z % g->stride[0] * g->stride[1] + y % g->stride[1]) * g->stride[2] + x % g->stride[2];
-                    job->used[number] = 1;
-                    phase->tap[at] = at;
-                    phase->offset[at] = (c * job->planes + number) * job->plane + z / g->stride[0] * job->pitch[0] +
-                                        y / g->stride[1] * job->pitch[1] + x / g->stride[2];
-                }
+    npy_intp at = 0, taps = volume(g->kernel);
+    for (npy_intp i = 0; i < (g->c > 0 ? g->kernel[0] : 0); i++) {
+        for (npy_intp j = 0; j < g->kernel[1]; j++) {
+            for (npy_intp k = 0; k < g->kernel[2]; k++, at++) {
+                npy_intp z = i * g->dilation[0], y = j * g->dilation[1], x = k * g->dilation[2];
+                npy_intp number = (z % g->stride[0] * g->stride[1] + y % g->stride[1]) * g->stride[2] + x % g->stride[2];
+                job->used[number] = 1;
+                phase->offset[at] = number * job->plane + z / g->stride[0] * job->pitch[0] + y / g->stride[1] * job->pitch[1] +
+                                    x / g->stride[2];
             }
         }
     }
+    /* The other channels follow without divisions, of which there are six for each element. */
+    for (; at < phase->k; at++) phase->offset[at] = phase->offset[at - taps] + job->planes * job->plane;
+    for (at = 0; at < phase->k; at++) phase->tap[at] = at;
     job->direct = !copied;
     return true;
 }
@@ -183,6 +183,23 @@ static bool is_pointwise(const tt_convolution *job, const tt_phase *phases, npy_
     return volume(phases[0].out) == job->plane && job->channel_size == job->plane && phases[0].first == 0 && phases[0].offset[0] == 0;
 }
 
+/* Decides how many blocks of places are computed together, and into how many parts their filters are divided: where there are few such
+ * blocks, threads that share the filters read each of them once. */
+static void share_filters(const tt_convolution_code *code, tt_convolution *job, const tt_phase *phase, npy_intp size)
+{
+    npy_intp panels = (job->m + code->rows - 1) / code->rows, parts = 2 * tt_threads->thread_count();
+    /* Short sums end before what was asked for arrives. */
+    job->distant = phase->step[2] == 1 && phase->k >= (phase->flat ? 128 : 256) && job->images * job->groups * job->m * job->channel_size * size > TT_NEAR_BYTES;
+    bool many = !phase->flat && job->m * phase->k * size >= TT_FILTER_BYTES;
+    job->once = many ? TT_AT_ONCE : 1;
+    job->chunks = job->tiles;
+    job->bands = 1;
+    if (!many || parts == 2 || job->groups * job->tiles >= 4 * parts) return;
+    job->chunks = (job->tiles + job->once - 1) / job->once;
+    job->bands = (parts + job->groups * job->chunks - 1) / (job->groups * job->chunks);
+    job->bands = job->bands < panels ? job->bands : panels;
+}
+
 /* Computes all phases for all images; false without memory.  Runs without the GIL. */
 static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, tt_phase *phases, npy_intp count,
                          npy_intp images, const char *input, char *result, npy_intp size)
@@ -199,16 +216,21 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
     job->own_planes = job->single && job->c == 1;
     job->direct = job->direct && !job->single;
     bool pointwise = job->m <= 2 * code->rows && is_pointwise(job, phases, count);
+    npy_intp at_once = job->direct || job->own_planes ? images : images_at_once(images, job->image_size * size);
     for (npy_intp i = 0; i < count && !pointwise; i++) {
         tt_phase *phase = job->phase = &phases[i];
+        if (!job->single) divide(code, job, phase);
+        bool near = 2 * job->row_stride * code->rows * size >= 64; /* rows of a block use most of a line of the cache */
+        phase->plain = !job->single && !phase->flat && at_once * volume(phase->out) <= TT_PLAIN_PLACES && near;
         npy_intp packed = (job->single ? channels : panels * code->rows) * phase->k;
         phase->in_order = 1;
         for (npy_intp k = 0; k < phase->k; k++) phase->in_order &= phase->tap[k] == k;
+        if (phase->plain) continue;
         if (posix_memalign(&phase->packed, 64, (size_t)(packed * size + 1)) != 0) return false;
         tt_parallel_for(0, panels, 1 + 20000 / (4 * phase->k + 1), code->pack, job);
     }
     if (!job->direct && !job->own_planes) {
-        step = images_at_once(images, job->image_size * size);
+        step = at_once;
         /* Blocks read whole vectors, beyond the last plane. */
         planes = scratch_take((size_t)((step * job->image_size + 4 * code->width) * size));
         if (planes == NULL) return false;
@@ -241,7 +263,8 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
             job->tiles = phase->flat ? job->images * job->tiles_of_image
                                      : (job->images * volume(phase->out) + code->width - 1) / code->width;
             npy_intp grain = 1 + 300000 / (job->m * (phase->k + 1) * code->width);
-            tt_parallel_for(0, job->groups * job->tiles, grain, code->multiply, job);
+            share_filters(code, job, phase, size);
+            tt_parallel_for(0, job->groups * job->chunks * job->bands, grain, code->multiply, job);
         }
     }
     scratch_give(planes);

@@ -26,20 +26,22 @@ static bool place_phase(const geometry *g, tt_convolution *job, tt_phase *phase,
         return false;
     }
     phase->tap = phase->offset + most;
-    for (npy_intp c = 0; c < g->c; c++) {
-        for (npy_intp i = 0; i < g->kernel[0]; i++) {
-            if (!shift_of(g, 0, remainder[0], i, &shift[0])) continue;
-            for (npy_intp j = 0; j < g->kernel[1]; j++) {
-                if (!shift_of(g, 1, remainder[1], j, &shift[1])) continue;
-                for (npy_intp k = 0; k < g->kernel[2]; k++) {
-                    if (!shift_of(g, 2, remainder[2], k, &shift[2])) continue;
-                    phase->offset[at] = c * job->plane + (shift[0] + job->axis[0].pad) * job->pitch[0] +
-                                        (shift[1] + job->axis[1].pad) * job->pitch[1] + shift[2] + job->axis[2].pad;
-                    phase->tap[at++] = c * g->m * volume(g->kernel) +
-                                       (i * g->kernel[1] + j) * g->kernel[2] + k;
-                }
+    for (npy_intp i = 0; i < (g->c > 0 ? g->kernel[0] : 0); i++) {
+        if (!shift_of(g, 0, remainder[0], i, &shift[0])) continue;
+        for (npy_intp j = 0; j < g->kernel[1]; j++) {
+            if (!shift_of(g, 1, remainder[1], j, &shift[1])) continue;
+            for (npy_intp k = 0; k < g->kernel[2]; k++) {
+                if (!shift_of(g, 2, remainder[2], k, &shift[2])) continue;
+                phase->offset[at] = (shift[0] + job->axis[0].pad) * job->pitch[0] + (shift[1] + job->axis[1].pad) * job->pitch[1] +
+                                    shift[2] + job->axis[2].pad;
+                phase->tap[at++] = (i * g->kernel[1] + j) * g->kernel[2] + k;
             }
         }
+    }
+    npy_intp taps = at;
+    for (; at < g->c * taps; at++) {
+        phase->offset[at] = phase->offset[at - taps] + job->plane;
+        phase->tap[at] = phase->tap[at - taps] + g->m * volume(g->kernel);
     }
     phase->k = at;
     npy_intp steps[3] = {g->out[1] * g->out[2], g->out[2], 1};
@@ -72,7 +74,7 @@ static bool multiply_matrices(const geometry *g, const operands *o, char *result
             .a = PyArray_BYTES(o->input) + group * g->c * size, .b = PyArray_BYTES(o->weight) + group * g->c * columns * size,
             .c = result + group * columns * size, .ldc = g->groups * columns,
         };
-        done = tt_gemm_run(tt_dtype_of(o->input), &product) == 0;
+        done = tt_gemm_run_by(tt_gemm_code_of(tt_dtype_of(o->input)), size, &product) == 0;
     }
     free(bias);
     return done;

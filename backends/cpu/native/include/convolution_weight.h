@@ -73,7 +73,7 @@ static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_con
     job->places = job->many && !single ? volume(g->out) : (span + code->lanes - 1) / code->lanes * code->lanes;
     bool done = single ? weigh_single(code, job, g->n, x, y) : weigh_groups(code, g, job, x, y, size);
     /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
-    if (done && !code->all_finite(w, g->groups * g->m * phase->k)) {
+    if (done && job->unbounded) {
         if (size == 4) exact_float(g, (const float *)x, (const float *)y, w);
         else exact_double(g, (const double *)x, (const double *)y, w);
     }

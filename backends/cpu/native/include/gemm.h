@@ -92,15 +92,14 @@ static void tt_gemm_part(int64_t begin, int64_t end, void *context)
 
 #define TT_GEMM_SHARED 400000 /* products; below, one thread is as fast */
 
-/* Computes a product with the pool; nonzero without memory. */
-static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
+/* Computes a product with the pool, by code for elements of a size; nonzero without memory. */
+static int tt_gemm_run_by(const tt_gemm_code *code, npy_intp size, const tt_gemm *job)
 {
-    const tt_gemm_code *code = tt_gemm_code_of(dtype);
     npy_intp threads = tt_threads->thread_count();
     if (threads == 1 || job->m * job->n * job->k < TT_GEMM_SHARED) return code->serial(job);
     tt_gemm whole = *job;
     whole.way = code->along(job) ? TT_ALONG : TT_BLOCKS;
-    tt_gemm_parts parts = {code, &whole, tt_sizes[dtype], 1, 1, 0};
+    tt_gemm_parts parts = {code, &whole, size, 1, 1, 0};
     npy_intp panels = (job->m + code->rows - 1) / code->rows, tiles = (job->n + code->width - 1) / code->width;
     /* Parts are as square as they can be, so that little is packed twice. */
     for (npy_intp left = threads; left > 1; left = (left + 1) / 2) {
@@ -112,6 +111,11 @@ static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
     }
     tt_parallel_for(0, parts.row_parts * parts.column_parts, 1, tt_gemm_part, &parts);
     return parts.failed;
+}
+
+static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
+{
+    return tt_gemm_run_by(tt_gemm_code_of(dtype), tt_sizes[dtype], job);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* Factors L U with exchanges of rows of matrices of float32 and float64, and what follows from them: inverses, solutions, determinants;
- * triangular equations.
+ * equations whose factors L U, or L L^T, are given; triangular equations.
  *
  * Note [Exchanges by rows]
  * P A = L U.  The matrix lies by rows, which are exchanged as they are.  A panel of columns is copied, by columns: pivots are looked for
@@ -18,14 +18,15 @@
 #define TINY 16  /* rows of a matrix whose equations are solved by rows as they are */
 #define SMALL 64 /* rows and columns of a matrix that is factored by rows, and stays in the first-level cache */
 #define PANEL 64 /* columns of one, at most: whole vectors and panels of products */
-#define DEEP 96  /* rows of a strip that are used at once */
+#define DEEP 192 /* rows of a strip that are used at once */
 #define GROUP 4  /* strips */
 
-enum { FACTORS, INVERSE, SOLUTION, DETERMINANT, LOGARITHM, TRIANGLE };
+enum { FACTORS, INVERSE, SOLUTION, GIVEN, CHOLESKY, CHOLESKY_INVERSE, TRIANGLE, DETERMINANT, LOGARITHM };
 
 typedef struct {
-    tt_matrices in, right;                 /* `right`: what an equation equals, of the same batch */
+    tt_matrices in, right, given;          /* `right`: what an equation equals, of the same batch; `given`: pivots */
     int what, left, upper, unit;           /* X A = B has both sides transposed, and its result */
+    int turned;                            /* `in` is (L U)^T of given factors: its triangles change places, the rows of X are exchanged */
     char *result, *logarithms;
     npy_intp result_size;                  /* elements of a matrix */
     int32_t *pivots, *info;
@@ -44,6 +45,9 @@ TT_PYTHON(numpy_inv, "tt.backends.cpu.equations", "inv");
 TT_PYTHON(numpy_det, "tt.backends.cpu.equations", "det");
 TT_PYTHON(numpy_slogdet, "tt.backends.cpu.equations", "slogdet");
 TT_PYTHON(numpy_solve, "tt.backends.cpu.equations", "solve");
+TT_PYTHON(numpy_lu_solve, "tt.backends.cpu.equations", "lu_solve");
+TT_PYTHON(numpy_cholesky_solve, "tt.backends.cpu.equations", "cholesky_solve");
+TT_PYTHON(numpy_cholesky_inverse, "tt.backends.cpu.equations", "cholesky_inverse");
 TT_PYTHON(numpy_triangular, "tt.backends.cpu.equations", "solve_triangular");
 TT_PYTHON(numpy_lu, "tt.backends.cpu.factors", "lu_factor_ex");
 TT_PYTHON(numpy_unpack, "tt.backends.cpu.factors", "lu_unpack");
@@ -69,20 +73,35 @@ static PyArrayObject *square(PyObject *object, solving *job)
     return tt_matrices_of(a, &job->in) && job->in.rows == job->in.columns ? a : NULL;
 }
 
+/* The inverses of matrices, or of those that have the given factors. */
+static PyObject *inverses(solving *job, PyObject *const *args, Py_ssize_t count, tt_python *numpy)
+{
+    PyArrayObject *a = square(args[0], job);
+    if (a == NULL) return tt_leave(numpy, args, count);
+    PyArrayObject *result = tt_empty_of(PyArray_NDIM(a), PyArray_DIMS(a), a);
+    if (result == NULL) return NULL;
+    job->result = PyArray_BYTES(result);
+    job->result_size = job->in.rows * job->in.rows;
+    job->right.columns = job->in.rows;
+    if (run(job)) return (PyObject *)result;
+    Py_DECREF(result);
+    return PyErr_Occurred() ? NULL : tt_leave(numpy, args, count);
+}
+
 /* linalg_inv(A) */
 static PyObject *linalg_inv(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
+    if (!tt_expect_count("linalg_inv", count, 1, 1)) return NULL;
     solving job = {.what = INVERSE, .left = 1};
-    PyArrayObject *a = count == 1 ? square(args[0], &job) : NULL;
-    if (a == NULL) return tt_leave(&numpy_inv, args, count);
-    PyArrayObject *result = tt_empty_of(PyArray_NDIM(a), PyArray_DIMS(a), a);
-    if (result == NULL) return NULL;
-    job.result = PyArray_BYTES(result);
-    job.result_size = job.in.rows * job.in.rows;
-    job.right.columns = job.in.rows;
-    if (run(&job)) return (PyObject *)result;
-    Py_DECREF(result);
-    return PyErr_Occurred() ? NULL : tt_leave(&numpy_inv, args, count);
+    return inverses(&job, args, count, &numpy_inv);
+}
+
+/* cholesky_inverse(self, upper) */
+static PyObject *cholesky_inverse(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("cholesky_inverse", count, 2, 2)) return NULL;
+    solving job = {.what = CHOLESKY_INVERSE, .left = 1, .upper = PyObject_IsTrue(args[1])};
+    return inverses(&job, args, count, &numpy_cholesky_inverse);
 }
 
 /* linalg_det(A) */
@@ -251,14 +270,14 @@ static PyArrayObject *solved(PyObject *matrices, PyObject *equal, bool vector, s
         right->rows = PyArray_DIM(b, ndim), right->rs = PyArray_STRIDE(b, ndim);
         right->columns = 1, right->cs = (npy_intp)tt_sizes[job->in.dtype];
     } else if (!tt_matrices_of(b, right)) return NULL;
-    if (!broadcast(&job->in, right)) return NULL;
+    if (!broadcast(&job->in, right) || (job->what == GIVEN && !broadcast(&job->given, right))) return NULL;
     int ndim = right->ndim;
     npy_intp shape[NPY_MAXDIMS];
     memcpy(shape, right->shape, sizeof(shape));
     shape[ndim] = right->rows, shape[ndim + 1] = right->columns;
-    if (!job->left) {
+    if (!job->left) transpose(right);
+    if (job->turned || (job->what != GIVEN && !job->left)) {
         transpose(&job->in);
-        transpose(right);
         job->upper = !job->upper;
     }
     if (right->rows != job->in.rows) return NULL;
@@ -281,6 +300,40 @@ static PyObject *linalg_solve(PyObject *module, PyObject *const *args, Py_ssize_
         if (left || !vector) result = solved(args[0], args[1], vector, &job);
     }
     return result != NULL || PyErr_Occurred() ? (PyObject *)result : tt_leave(&numpy_solve, args, count);
+}
+
+/* linalg_lu_solve(LU, pivots, B, left, adjoint) */
+static PyObject *linalg_lu_solve(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("linalg_lu_solve", count, 5, 5)) return NULL;
+    PyArrayObject *factors = tt_plain(args[0]), *pivots = tt_plain(args[1]), *b = tt_plain(args[2]), *result = NULL;
+    int left = PyObject_IsTrue(args[3]), adjoint = PyObject_IsTrue(args[4]);
+    int ndim = factors == NULL ? 0 : PyArray_NDIM(factors) - 2, bdim = b == NULL ? 0 : PyArray_NDIM(b);
+    if (ndim >= 0 && bdim >= 2 && pivots != NULL && tt_dtype_of(pivots) == TT_I32 && PyArray_NDIM(pivots) == ndim + 1) {
+        solving job = {.what = GIVEN, .left = left, .turned = left == adjoint};
+        tt_matrices *given = &job.given;
+        given->dtype = TT_I32, given->ndim = ndim, given->data = PyArray_BYTES(pivots);
+        for (int d = 0; d < ndim; d++) given->shape[d] = PyArray_DIM(pivots, d), given->strides[d] = PyArray_STRIDE(pivots, d);
+        given->rows = PyArray_DIM(pivots, ndim), given->rs = PyArray_STRIDE(pivots, ndim);
+        bool fits = PyArray_CompareLists(PyArray_DIMS(pivots), PyArray_DIMS(factors), ndim + 1);
+        fits = fits && PyArray_DIM(factors, ndim) == PyArray_DIM(factors, ndim + 1);
+        fits = fits && PyArray_DIM(b, left ? bdim - 2 : bdim - 1) == PyArray_DIM(factors, ndim);
+        if (!fits) { /* NumPy's kernel relies on it */
+            PyErr_SetString(PyExc_ValueError, "the factors do not fit");
+            return NULL;
+        }
+        result = solved(args[0], args[2], false, &job);
+    }
+    return result != NULL || PyErr_Occurred() ? (PyObject *)result : tt_leave(&numpy_lu_solve, args, count);
+}
+
+/* cholesky_solve(self, input2, upper) */
+static PyObject *cholesky_solve(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("cholesky_solve", count, 3, 3)) return NULL;
+    solving job = {.what = CHOLESKY, .left = 1, .upper = PyObject_IsTrue(args[2])};
+    PyArrayObject *b = tt_plain(args[0]), *result = b == NULL || PyArray_NDIM(b) < 2 ? NULL : solved(args[1], args[0], false, &job);
+    return result != NULL || PyErr_Occurred() ? (PyObject *)result : tt_leave(&numpy_cholesky_solve, args, count);
 }
 
 /* linalg_solve_triangular(A, B, upper, left, unitriangular) */
@@ -309,6 +362,9 @@ static PyMethodDef methods[] = {
     TT_METHOD(linalg_lu_factor_ex, "linalg_lu_factor_ex(A, check_errors)"),
     TT_METHOD(lu_unpack, "lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)"),
     TT_METHOD(linalg_solve, "linalg_solve(A, B, left)"),
+    TT_METHOD(linalg_lu_solve, "linalg_lu_solve(LU, pivots, B, left, adjoint)"),
+    TT_METHOD(cholesky_solve, "cholesky_solve(self, input2, upper)"),
+    TT_METHOD(cholesky_inverse, "cholesky_inverse(self, upper)"),
     TT_METHOD(linalg_solve_triangular, "linalg_solve_triangular(A, B, upper, left, unitriangular)"),
     {NULL, NULL, 0, NULL},
 };

@@ -35,6 +35,7 @@
 /* Milliseconds that a block is kept without use.  Fresh pages cost up to 0.4 s for a GB: for a program that uses all of them
  * again every ten seconds, 4% of its time. */
 #define IDLE 10000
+#define MAPPED ((size_t)32 << 20) /* bytes from which the C library maps a block alone, unless its heap has a gap that holds it */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -86,6 +87,21 @@ static void trim(void)
 #if defined(__GLIBC__) && !defined(TT_SANITIZED)
     malloc_trim(0);
 #endif
+}
+
+/* Frees a block.  One that lay in a gap of the C library's heap would keep its pages there. */
+static void free_block(void *block, size_t size)
+{
+#if defined(__linux__)
+    if (size >= MAPPED) {
+        uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = ((uintptr_t)block + page - 1) & ~(page - 1),
+                  end = ((uintptr_t)block + size) & ~(page - 1);
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
+#else
+    (void)size;
+#endif
+    free(block);
 }
 
 static void note_use(size_t block)
@@ -205,7 +221,7 @@ static void release(void *context, void *memory, size_t size)
     }
     bool look = now >= pool.next_look;
     pthread_mutex_unlock(&lock);
-    if (!kept) free(memory);
+    if (!kept) free_block(memory, size);
     if (look) give_back_idle(now);
 }
 

@@ -1,5 +1,5 @@
 /* Products of vectors, matrices and batches of matrices. */
-#include "gemm.h"
+#include "blas.h"
 #include "fallback.h"
 
 #if 0 /* what follows is made of this, too: the build looks for such lines */
@@ -64,6 +64,8 @@ static int multiply(tt_dtype dtype, const tt_gemm *job, bool alone)
         turned.a = job->b, turned.ars = job->bcs, turned.acs = job->brs;
         turned.b = job->a, turned.brs = job->acs;
         turned.ldc = 1;
+    } else if (tt_blas_named() && tt_blas_takes(job)) {
+        return tt_blas_run(dtype, job, alone);
     } else {
         return alone ? tt_gemm_code_of(dtype)->serial(job) : tt_gemm_run(dtype, job);
     }
@@ -197,7 +199,8 @@ static int run_batch(batch *all, npy_intp number)
     /* Large matrices one after the other, each by all threads; small ones beside each other. */
     all->alone = number >= tt_threads->thread_count() || cost < TT_GEMM_SHARED;
     TT_BEGIN_WORK(number * cost / 16)
-    if (all->alone) tt_parallel_for(0, number, 1 + TT_GEMM_SHARED / 4 / cost, products_of, all);
+    bool one_by_one = tt_blas_named() && tt_blas.whole; /* whose threads would meet those of the pool */
+    if (all->alone && !one_by_one) tt_parallel_for(0, number, 1 + TT_GEMM_SHARED / 4 / cost, products_of, all);
     else products_of(0, number, all);
     TT_END_WORK
     return all->failed;
@@ -450,6 +453,7 @@ static PyMethodDef methods[] = {
     TT_METHOD(outer, "outer(self, vec2)"),
     TT_METHOD(linear, "linear(input, weight, bias)"),
     TT_METHOD(addmm, "addmm(self, mat1, mat2, beta=1, alpha=1)"),
+    TT_METHOD(_serve_by, "_serve_by(sgemm, dgemm, fortran, whole)"),
     {NULL, NULL, 0, NULL},
 };
 

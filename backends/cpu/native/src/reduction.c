@@ -179,6 +179,16 @@ static PyObject *call_aminmax(PyObject *module, PyObject *const *args, Py_ssize_
     return result;
 }
 
+/* Warn as the other kernels do, at the line of the program. */
+static int warn_of_freedom(const char *name, int64_t count, PyObject *correction)
+{
+    PyObject *library = PyImport_ImportModule("tt.core.library");
+    PyObject *found = library ? PyObject_CallMethod(library, "degrees_of_freedom", "sLO", name, (long long)count, correction) : NULL;
+    Py_XDECREF(library);
+    Py_XDECREF(found);
+    return found ? 0 : -1;
+}
+
 /* op(self, dim, correction, keepdim) -> variance, or (variance, mean) */
 static PyObject *call_moments(const char *name, int root, int both, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -198,6 +208,7 @@ static PyObject *call_moments(const char *name, int root, int both, PyObject *co
     const reducer *how = reduction_for(&op, x);
     if (!how || rows_axes(args[1], PyArray_NDIM(x), marked) < 0) goto done;
     double freedom = (double)reduction_size(x, marked) - correction;
+    if (!(freedom > 0) && warn_of_freedom(name, reduction_size(x, marked), args[2]) < 0) goto done;
     out = reduce_result(x, marked, keepdim, PyArray_TYPE(x));
     if (out && both) mean = reduce_result(x, marked, keepdim, PyArray_TYPE(x));
     if (!out || (both && !mean)) goto done;

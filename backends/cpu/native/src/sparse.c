@@ -9,7 +9,9 @@
 
 #define TT_JOIN_(A, B) A##_##B
 #define TT_JOIN(A, B) TT_JOIN_(A, B)
-#define WORK_PER_PART 65536 /* multiplications that are worth a thread */
+#define WORK_PER_PART 65536 /* multiplications of neighbours that are worth a thread */
+#define LOOKS_PER_PART 16384 /* elements that are, where each is looked up or looked at alone */
+#define PAIRS_PER_PART 4096 /* elements that are, where each meets a row of another matrix */
 
 /* What a row found that was out of range is an error when all rows are done. */
 static PyObject *finished(PyArrayObject *out, bool wrong)
@@ -155,8 +157,8 @@ static PyObject *times(PyObject *self, PyObject *const *args, Py_ssize_t count)
     npy_intp wide = ndim == 2 ? PyArray_DIM(dense, 1) : 1, shape[2] = {m.rows, wide};
     PyArrayObject *out = tt_empty_of(ndim, shape, m.data);
     if (out == NULL) return NULL;
-    npy_intp work = m.count * wide + m.rows;
-    npy_intp grain = work <= WORK_PER_PART ? m.rows : m.rows / (work / WORK_PER_PART) + 1, height = PyArray_DIM(dense, 0);
+    npy_intp work = m.count * wide + m.rows, least = wide == 1 ? LOOKS_PER_PART : WORK_PER_PART;
+    npy_intp grain = work <= least ? m.rows : m.rows / (work / least) + 1, height = PyArray_DIM(dense, 0);
     int wrong = height == 0 && m.count > 0;
     TT_BEGIN_WORK(work)
 #define RUN(T, INDEX, S) \
@@ -223,9 +225,9 @@ static PyObject *multiply(PyObject *self, PyObject *const *args, Py_ssize_t coun
         PyErr_SetString(PyExc_TypeError, "both matrices must have the same dtypes");
         return NULL;
     }
-    int parts = 1;
-    if (a.count + b.count > WORK_PER_PART && rows >= 64) parts = tt_threads->thread_count();
-    parts = parts < 1 ? 1 : parts;
+    int parts = rows < 64 ? 1 : tt_threads->thread_count();
+    npy_intp most = 1 + (a.count + rows) / PAIRS_PER_PART;
+    parts = parts < 1 ? 1 : parts < most ? parts : (int)most;
     npy_intp length = rows + 1;
     PyArrayObject *starts = tt_empty(1, &length, TT_I64), *columns = NULL, *data = NULL;
     int64_t **lists = calloc((size_t)parts, sizeof(int64_t *));
@@ -425,6 +427,7 @@ static PyObject *sum_runs(PyObject *self, PyObject *const *args, Py_ssize_t coun
 static PyMethodDef methods[] = {
     TT_METHOD(transpose, "transpose(starts, columns, data, count)"),
     TT_METHOD(to_dense, "to_dense(starts, columns, data, count)"),
+    TT_METHOD(from_dense, "from_dense(dense)"),
     TT_METHOD(starts_of, "starts_of(rows, count)"),
     TT_METHOD(rows_of, "rows_of(starts)"),
     TT_METHOD(times, "times(starts, columns, data, dense)"),

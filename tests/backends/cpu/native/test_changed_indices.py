@@ -137,6 +137,7 @@ calls = {
     "transpose": lambda: sparse.transpose(starts, index, x, n),
     "to_dense": lambda: sparse.to_dense(np.r_[0, n], index, x, n),
     "starts_of": lambda: sparse.starts_of(index, n),
+    "from_dense": lambda: sparse.from_dense(index.reshape(4, -1)),
     "sum_runs": lambda: sparse.sum_runs(index, index, x),
 }
 running = True

@@ -258,6 +258,54 @@ def test_special_values_stay_where_they_belong(value: float) -> None:
     np.testing.assert_allclose(gradient[~bad], expected[~bad], rtol=1e-12, atol=1e-12)
 
 
+def test_one_result_may_see_any_tap_of_a_transposed_filter() -> None:
+    """Padding hides the first tap, so that the only one left is not where the filter begins."""
+    g, w = numbers(0, 2, 3, 1), numbers(1, 3, 2, 2)
+    found = NATIVE.conv_transpose1d(g, w, None, 2, 1, 1, 1, 1)
+    np.testing.assert_allclose(found, np.einsum("ncx,cm->nmx", g, w[:, :, 1]), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("channels", "filters", "size"), [(20, 34, 5), (6, 50, 9), (33, 20, 4)])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_few_places_read_filters_where_they_lie(channels: int, filters: int, size: int, groups: int) -> None:
+    x, w = numbers(0, 3, groups * channels, size, size), numbers(1, groups * filters, channels, 3, 3)
+    bias = numbers(2, groups * filters)
+    found = NATIVE.conv2d(x, w, bias, 1, 1, 1, groups)
+    expected = reference(x, w, (1, 1), (1, 1), (1, 1), groups) + bias[:, None, None]
+    close(found, expected, np.float64, channels * 9)
+    g = numbers(3, *found.shape)
+    back = NATIVE.conv_transpose2d(g, w, None, 1, 1, 0, groups, 1)
+    close(
+        back,
+        numpy_kernels.transposed(g, w, (size, size), (1, 1), (1, 1), (1, 1), groups),
+        np.float64,
+        filters * 9,
+    )
+
+
+@pytest.mark.parametrize("size", [7, 14])
+def test_threads_that_share_filters_do_not_change_results(size: int) -> None:
+    """Few places and many filters: threads take parts of the filters, of which each one is read once."""
+    threads = load("threads")
+    x, w = numbers(0, 2, 96, size, size, dtype=np.float32), numbers(1, 131, 96, 3, 3, dtype=np.float32)
+    bias = numbers(2, 131, dtype=np.float32)
+    before, found = threads.get_num_threads(), []
+    try:
+        for count in (1, 2, 5):
+            threads.set_num_threads(count)
+            y = NATIVE.conv2d(x, w, bias, 1, 1, 1, 1)
+            found.append((y, NATIVE.conv_transpose2d(y, w, None, 1, 1, 0, 1, 1)))
+    finally:
+        threads.set_num_threads(before)
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    expected = np.moveaxis(np.tensordot(windows, w, [(1, 4, 5), (1, 2, 3)]), 3, 1) + bias[:, None, None]
+    close(found[0][0], expected, np.float32, 96 * 9)
+    for other in found[1:]:
+        for one, another in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, another)
+
+
 def test_threads_do_not_change_results() -> None:
     threads = load("threads")
     x, w = numbers(0, 4, 16, 40, 40, dtype=np.float32), numbers(1, 24, 16, 3, 3, dtype=np.float32)

@@ -91,6 +91,26 @@ def test_dimensions_and_norms(dims, norm):
     agree(NATIVE._fft_c2r(half, dims, norm, 24), fft.irfftn(wide(half), sizes, axes=dims, norm=norm), x.size)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [1, 3, 16, 43, 150])
+@pytest.mark.parametrize("length", [1, 2, 9, 64, 67, 100, 134, 1000])
+def test_real_columns_and_back(length, columns, dtype):
+    """Of several vectors, and a part of one."""
+    x = drawn(2, length, columns, dtype=dtype)
+    half = NATIVE._fft_r2c(x, (1,), "backward")
+    agree(half, fft.rfft(wide(x), axis=1), length)
+    assert not half[:, 0].imag.any()
+    whole = NATIVE._fft_c2c(x, (1,), "backward", True)
+    agree(whole, fft.fft(wide(x), axis=1), length)
+    if columns >= 16:
+        np.testing.assert_array_equal(whole[:, 1:][:, ::-1], whole[:, 1:].conj() + 0)
+    half = drawn(2, length // 2 + 1, columns, dtype=np.result_type(dtype, np.complex64), seed=1)
+    agree(NATIVE._fft_c2r(half, (1,), "ortho", length), fft.irfft(wide(half), length, 1, "ortho"), length)
+    several = fft.rfftn(wide(x), axes=(2, 0, 1))
+    agree(NATIVE._fft_r2c(x, (2, 0, 1), "backward"), several, x.size)
+    agree(NATIVE._fft_c2r(several.astype(half.dtype), (2, 0, 1), "backward", length), wide(x), x.size)
+
+
 def test_strided_lines():
     x = drawn(40, 36, dtype="complex128")
     for given in (x.T, x[::2, ::-1][:, ::3], np.broadcast_to(x[:1], x.shape)):
@@ -98,24 +118,129 @@ def test_strided_lines():
         agree(NATIVE._fft_r2c(given.real, (1,), "ortho"), fft.rfft(given.real, norm="ortho"), given.shape[1])
 
 
-@pytest.mark.parametrize(
-    ("shape", "dims"),
-    [((1, 64), (1,)), ((40, 7), (1,)), ((40, 65536), (1,)), ((40, 0), (1,)), ((64,), (0,))],
-)
-def test_few_or_long_lines_and_large_factors_are_those_of_scipy(shape, dims):
+@pytest.mark.parametrize(("shape", "dims"), [((40, 0), (1,)), ((2**23 + 8,), (0,))])
+def test_what_scipy_serves(shape, dims):
+    """Empty arrays and very long lines."""
     x = drawn(*shape, dtype="complex64")
     expected = numpy_kernels.fft_c2c(x, dims, "backward", True)
     np.testing.assert_array_equal(NATIVE._fft_c2c(x, dims, "backward", True), expected)
 
 
-def test_an_odd_number_of_real_values_is_left_to_scipy():
-    x = drawn(40, 25, dtype="float32")
-    np.testing.assert_array_equal(
-        NATIVE._fft_r2c(x, (1,), "backward"), numpy_kernels.fft_r2c(x, (1,), "backward")
-    )
-    half = drawn(40, 13, dtype="complex64")
-    expected = numpy_kernels.fft_c2r(half, (1,), "backward", 25)
-    np.testing.assert_array_equal(NATIVE._fft_c2r(half, (1,), "backward", 25), expected)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "d"), [((1000, 3), 0), ((131, 1, 2), 0), ((3, 675, 2), 1), ((65536, 12), 0), ((32771, 9), 0)]
+)
+def test_few_or_long_columns(shape, d, dtype):
+    x = drawn(*shape, dtype=dtype)
+    z = (x + 1j * x[..., ::-1]).astype(np.result_type(dtype, np.complex64))
+    agree(NATIVE._fft_c2c(z, (d,), "ortho", False), fft.ifft(wide(z), axis=d, norm="ortho"), shape[d])
+    half = NATIVE._fft_r2c(x, (d,), "backward")
+    agree(half, fft.rfft(wide(x), axis=d), shape[d])
+    agree(NATIVE._fft_c2c(x, (d,), "backward", True), fft.fft(wide(x), axis=d), shape[d])
+    agree(NATIVE._fft_c2r(half, (d,), "backward", shape[d]), wide(x), shape[d])
+
+
+@pytest.mark.parametrize("shape", [(9, 16), (200, 3), (64, 1), (5,)])
+def test_few_short_lines(shape):
+    x = drawn(*shape, dtype="complex64")
+    agree(NATIVE._fft_c2c(x, (0,), "backward", True), fft.fft(wide(x), axis=0), 16)
+
+
+AWKWARD = [7, 11, 13, 14, 49, 61, 67, 77, 91, 101, 134, 254, 257, 338, 509, 1001, 1021, 2039, 4087]
+"""With odd radices, and with primes that become convolutions: Rader's and Bluestein's."""
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", AWKWARD)
+def test_lengths_with_large_factors(length, dtype):
+    x = drawn(19, length, dtype=dtype)
+    agree(NATIVE._fft_c2c(x, (1,), "backward", True), fft.fft(wide(x)), length)
+    agree(NATIVE._fft_c2c(x, (1,), "backward", False), fft.ifft(wide(x)), length)
+    columns = np.ascontiguousarray(x.T)
+    agree(NATIVE._fft_c2c(columns, (0,), "backward", True), fft.fft(wide(columns), axis=0), length)
+    real = np.ascontiguousarray(np.concatenate([x.real, x.imag], 1))
+    agree(NATIVE._fft_r2c(real, (1,), "backward"), fft.rfft(wide(real)), 2 * length)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("lines", [21, 1])
+@pytest.mark.parametrize(
+    "length",
+    [1, 3, 5, 7, 9, 15, 25, 27, 63, 75, 101, 131, 135, 243, 625, 1001, 1021, 2187, 3125, 20011, 99225],
+)
+def test_odd_numbers_of_real_values(length, lines, dtype):
+    if length * lines > 100_000:
+        lines = 2
+    x = drawn(lines, length, dtype=dtype)
+    half = NATIVE._fft_r2c(x, (1,), "backward")
+    agree(half, fft.rfft(wide(x)), length)
+    assert not half[:, 0].imag.any()
+    whole = NATIVE._fft_c2c(x, (1,), "backward", True)
+    agree(whole, fft.fft(wide(x)), length)
+    if lines > 1:
+        np.testing.assert_array_equal(whole[:, 1:][:, ::-1], whole[:, 1:].conj() + 0)
+    half = drawn(lines, length // 2 + 1, dtype=np.result_type(dtype, np.complex64), seed=1)
+    agree(NATIVE._fft_c2r(half, (1,), "backward", length), fft.irfft(wide(half), length), length)
+
+
+SINGLE = [
+    128,
+    143,
+    144,
+    160,
+    225,
+    256,
+    343,
+    500,
+    512,
+    1000,
+    1024,
+    1155,
+    2022,
+    4096,
+    6561,
+    10000,
+    32768,
+    65536,
+    91000,
+    131072,
+]
+"""Lengths that are products: of multiples of a vector's lanes, of less than these, with large prime factors."""
+
+SINGLE_PRIMES = [131, 257, 1021, 20011, 65537]
+"""Lengths that become convolutions."""
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", SINGLE + SINGLE_PRIMES)
+def test_single_lines(length, dtype):
+    x = drawn(length, dtype=dtype)
+    agree(NATIVE._fft_c2c(x, (0,), "backward", True), fft.fft(wide(x)), length)
+    agree(NATIVE._fft_c2c(x, (0,), "ortho", False), fft.ifft(wide(x), norm="ortho"), length)
+    real = np.concatenate([x.real, x.imag])
+    half = NATIVE._fft_r2c(real, (0,), "backward")
+    agree(half, fft.rfft(wide(real)), length)
+    assert half[0].imag == half[-1].imag == 0
+    whole = NATIVE._fft_c2c(real, (0,), "backward", True)
+    agree(whole, fft.fft(wide(real)), length)
+    np.testing.assert_array_equal(whole[1:][::-1], whole[1:].conj() + 0)
+    half = drawn(length + 1, dtype=dtype)
+    agree(NATIVE._fft_c2r(half, (0,), "forward", 2 * length), fft.irfft(wide(half), norm="forward"), length)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [5000, 1_000_000, 30 * 1021, 4099, 65537])
+def test_errors_are_about_those_of_scipy(length, dtype):
+    x = drawn(1, length, dtype=dtype)
+    exact = fft.fft(x.astype(np.longdouble))
+    errors = [
+        np.sqrt(np.mean(np.abs(found - exact) ** 2))
+        for found in (
+            NATIVE._fft_c2c(x, (1,), "backward", True),
+            numpy_kernels.fft_c2c(x, (1,), "backward", True),
+        )
+    ]
+    assert errors[0] <= 2 * errors[1]
 
 
 def test_imaginary_parts_that_real_values_do_not_have_are_ignored():
@@ -127,17 +252,20 @@ def test_imaginary_parts_that_real_values_do_not_have_are_ignored():
     np.testing.assert_array_equal(found, NATIVE._fft_c2r(plain, (1,), "backward", 32))
 
 
+@pytest.mark.parametrize("length", [64, 67, 509, 4096])
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
-def test_lines_do_not_reach_their_neighbours(value):
-    x = drawn(40, 64, dtype="complex64")
+def test_lines_do_not_reach_their_neighbours(value, length):
+    x = drawn(40, length, dtype="complex64")
     before = NATIVE._fft_c2c(x, (1,), "backward", True)
     x[5] = value
     after = NATIVE._fft_c2c(x, (1,), "backward", True)
     others = [i for i in range(40) if i != 5]
     np.testing.assert_array_equal(after[others], before[others])
     columns = NATIVE._fft_c2c(np.ascontiguousarray(x.T), (0,), "backward", True)
-    np.testing.assert_array_equal(columns.T[others], before[others])
-    real = drawn(40, 64, dtype="float32")
+    if length <= 2048:  # longer lines are matrices
+        np.testing.assert_array_equal(columns.T[others], before[others])
+    assert np.isfinite(columns.T[others]).all()
+    real = drawn(40, length, dtype="float32")
     half = NATIVE._fft_r2c(real, (1,), "backward")
     real[5] = value
     np.testing.assert_array_equal(NATIVE._fft_r2c(real, (1,), "backward")[others], half[others])
@@ -146,11 +274,21 @@ def test_lines_do_not_reach_their_neighbours(value):
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     before = tt.get_num_threads()
     x = drawn(300, 240, dtype="complex64")
+    long = drawn(2, 131072, dtype="complex64")
+    few = drawn(3, 8192, dtype="complex128")
+    columns = drawn(40000, 3, dtype="complex64")
     found = []
     try:
         for threads in (1, 2, 5):
             tt.set_num_threads(threads)
             found.append([NATIVE._fft_c2c(x, dims, "ortho", True) for dims in ((0,), (1,), (0, 1))])
+            found[-1].append(NATIVE._fft_c2c(columns, (0,), "ortho", True))
+            for lines in (long, few):
+                found[-1].append(NATIVE._fft_c2c(lines, (1,), "ortho", False))
+                found[-1].append(NATIVE._fft_c2c(lines.real, (1,), "ortho", True))
+                found[-1].append(NATIVE._fft_r2c(lines.real[:, 1:], (1,), "ortho"))
+                found[-1].append(NATIVE._fft_c2r(lines, (1,), "ortho", 2 * lines.shape[1] - 2))
+                found[-1].append(NATIVE._fft_c2r(lines, (1,), "ortho", 2 * lines.shape[1] - 1))
     finally:
         tt.set_num_threads(before)
     for others in found[1:]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.linalg.lapack import dgetrf, sgetrf
 
 import tt
+from tt.backends.cpu.equations import lu_solve as numpy_lu_solve
 from tt.backends.cpu.native.loading import load, status
 from tt.core.library import errors
 
@@ -22,6 +23,8 @@ DTYPES = st.sampled_from([np.float32, np.float64])
 BATCHES = st.sampled_from([(), (1,), (5,), (2, 3)])
 # Around the vectors, panels and blocks of each instruction set.
 SIZES = st.sampled_from([1, 2, 3, 5, 8, 15, 16, 17, 31, 48, 63, 64, 65, 96, 97, 129, 200, 300])
+BOTH_BATCHES = st.sampled_from([((), ()), ((3,), (3,)), ((3,), ()), ((), (2,)), ((2, 1), (3,))])
+RIGHT_SIZES = st.sampled_from([1, 2, 5, 17, 48, 49, 100])
 WAYS = st.sampled_from(["plain", "transposed", "apart", "backwards"])
 
 
@@ -151,7 +154,7 @@ def test_determinants_leave_the_range_only_in_the_end() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.sampled_from([((), ()), ((3,), (3,)), ((3,), ()), ((), (2,)), ((2, 1), (3,))]),
+    BOTH_BATCHES,
     SIZES,
     st.sampled_from([1, 2, 5, 16, 24, 25, 48, 49, 100]),
     DTYPES,
@@ -177,6 +180,87 @@ def test_equations(batches: Any, n: int, m: int, dtype: Any, way: str, other: st
     near(found, expected, dtype)
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    BOTH_BATCHES,
+    SIZES,
+    RIGHT_SIZES,
+    DTYPES,
+    WAYS,
+    WAYS,
+    st.booleans(),
+    st.booleans(),
+)
+def test_equations_by_given_factors(
+    batches: Any, n: int, m: int, dtype: Any, way: str, other: str, left: bool, adjoint: bool
+) -> None:
+    a = matrices(0, *batches[0], n, n, dtype=dtype)[..., ::-1, :]  # so that rows are exchanged
+    factors, pivots, _ = NATIVE.linalg_lu_factor_ex(a, True)
+    right = np.random.default_rng(1).standard_normal((*batches[1], *((n, m) if left else (m, n))))
+    b, apart = arranged(right.astype(dtype), other), np.repeat(pivots, 2, -1)[..., ::2]
+    found = NATIVE.linalg_lu_solve(arranged(factors, way), apart, b, left, adjoint)
+    assert found.dtype == dtype
+    assert found.flags.c_contiguous
+    wide, result = (x.astype(np.float64) for x in (a.swapaxes(-1, -2) if adjoint else a, found))
+    product = wide @ result if left else result @ wide
+    assert product.shape == np.broadcast_shapes(product.shape, b.shape)
+    near(product, np.broadcast_to(b, product.shape), dtype, 500 * max(1.0, float(np.abs(found).max())))
+    same = numpy_lu_solve(factors, pivots, b, left, adjoint)
+    near(found, same, dtype, 500 * max(1.0, float(np.abs(found).max())))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    BOTH_BATCHES,
+    SIZES,
+    RIGHT_SIZES,
+    DTYPES,
+    WAYS,
+    WAYS,
+    st.booleans(),
+)
+def test_equations_and_inverses_by_cholesky_factors(
+    batches: Any, n: int, m: int, dtype: Any, way: str, other: str, upper: bool
+) -> None:
+    whole = matrices(0, *batches[0], n, n, dtype=np.float64)
+    factor = (np.triu if upper else np.tril)(whole).astype(dtype)
+    read = (np.triu if upper else np.tril)(np.ones((n, n))) != 0
+    given = arranged(np.where(read, factor, np.nan).astype(dtype), way)  # what is not read may be anything
+    b = arranged(np.random.default_rng(1).standard_normal((*batches[1], n, m)).astype(dtype), other)
+    found, inverse = NATIVE.cholesky_solve(b, given, upper), NATIVE.cholesky_inverse(given, upper)
+    assert found.dtype == inverse.dtype == dtype
+    assert found.flags.c_contiguous and inverse.flags.c_contiguous
+    wide = factor.astype(np.float64)
+    matrix = wide.swapaxes(-1, -2) @ wide if upper else wide @ wide.swapaxes(-1, -2)
+    product = matrix @ found.astype(np.float64)
+    scale = max(1.0, float(np.abs(found).max())) * max(1.0, float(np.abs(matrix).max()))
+    near(product, np.broadcast_to(b, product.shape), dtype, 500 * scale)
+    near(inverse.astype(np.float64) @ matrix, np.broadcast_to(np.eye(n), matrix.shape), dtype, 500 * scale)
+    np.testing.assert_array_equal(inverse, inverse.swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("size", [3, 20, 70])
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_zero_on_the_diagonal_of_a_cholesky_factor_divides(size: int, upper: bool) -> None:
+    factor = np.eye(size)
+    factor[1, 1] = 0
+    assert not np.isfinite(NATIVE.cholesky_solve(np.ones((size, 2)), factor, upper)[1]).any()
+    assert not np.isfinite(NATIVE.cholesky_inverse(factor, upper)[1, 1])
+
+
+@pytest.mark.parametrize("size", [3, 20, 70])
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_given_factors_without_a_pivot_divide_by_zero(size: int, adjoint: bool) -> None:
+    factors = np.eye(size)
+    factors[1, 1] = 0
+    found = NATIVE.linalg_lu_solve(
+        factors, np.arange(1, size + 1, dtype=np.int32), np.ones((size, 2)), True, adjoint
+    )
+    # Zeros times infinity spread NaN to the rows that follow; those of (L U)^T begin at the other end.
+    assert not np.isfinite(found[1]).any()
+    assert adjoint or (np.isinf(found[1]).all() and np.isfinite(found[2:]).all())
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from([((), ()), ((3,), (3,)), ((2, 3), (2, 3)), ((4,), ())]), SIZES, DTYPES, st.booleans())
 def test_equations_of_vectors(batches: Any, n: int, dtype: Any, apart: bool) -> None:
@@ -191,9 +275,9 @@ def test_equations_of_vectors(batches: Any, n: int, dtype: Any, apart: bool) -> 
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.sampled_from([((), ()), ((3,), (3,)), ((3,), ()), ((), (2,)), ((2, 1), (3,))]),
+    BOTH_BATCHES,
     SIZES,
-    st.sampled_from([1, 2, 5, 17, 48, 49, 100]),
+    RIGHT_SIZES,
     DTYPES,
     WAYS,
     st.booleans(),
@@ -235,6 +319,10 @@ def test_nothing(shape: Any) -> None:
     assert NATIVE.linalg_slogdet(a)[0].shape == shape[:-2]
     assert NATIVE.linalg_solve(a, a, True).shape == shape
     assert NATIVE.linalg_solve_triangular(a, a, True, True, False).shape == shape
+    assert NATIVE.cholesky_solve(a, a, True).shape == shape
+    assert NATIVE.cholesky_inverse(a, False).shape == shape
+    none = np.zeros(shape[:-1], np.int32)
+    assert NATIVE.linalg_lu_solve(a, none, a, True, False).shape == shape
     factors, pivots, info = NATIVE.linalg_lu_factor_ex(a, True)
     assert (factors.shape, pivots.shape, info.shape) == (shape, shape[:-1], shape[:-2])
 
@@ -312,6 +400,14 @@ def test_matrices_that_do_not_fit_are_refused() -> None:
         NATIVE.linalg_solve(np.eye(3), np.ones((4, 2)), True)
     with pytest.raises(errors.PlaceError, match="not between 1 and the 2 rows"):
         NATIVE.lu_unpack(np.eye(2), np.array([1, 3], np.int32), True, True)
+    for size, wrong in ((2, 3), (2, 0), (70, 71)):
+        pivots = np.full(size, wrong, np.int32)
+        with pytest.raises(errors.PlaceError, match=f"not between 1 and the {size} rows"):
+            NATIVE.linalg_lu_solve(np.eye(size), pivots, np.ones((size, 1)), True, False)
+    with pytest.raises(ValueError):
+        NATIVE.linalg_lu_solve(np.eye(3), np.ones(2, np.int32), np.ones((3, 1)), True, False)
+    with pytest.raises(ValueError):
+        NATIVE.linalg_lu_solve(np.eye(3), np.ones(3, np.int32), np.ones((2, 1)), True, False)
 
 
 @pytest.mark.parametrize("shape", [(500,), (1000,), (100, 8), (6, 100)], ids=str)
@@ -326,6 +422,9 @@ def test_threads_change_no_bits(shape: Any, dtype: Any) -> None:
             results = (
                 NATIVE.linalg_inv(a),
                 NATIVE.linalg_solve(a, a, False),
+                NATIVE.cholesky_inverse(a, False),
+                NATIVE.cholesky_solve(a, a, True),
+                NATIVE.linalg_lu_solve(*NATIVE.linalg_lu_factor_ex(a, False)[:2], a, True, True),
                 NATIVE.linalg_lu_factor_ex(a, False)[0],
             )
             found.append([one.tobytes() for one in results])

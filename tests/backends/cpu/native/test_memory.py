@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -28,6 +29,7 @@ LARGE = np.ones(1 << 20, np.float32)
 @pytest.fixture(autouse=True)
 def empty() -> Iterator[None]:
     limit = M.stats()["limit"]
+    gc.collect()  # what earlier tests left in cycles would come back to the cache within a test
     tt.cpu.empty_cache()
     yield
     M.set_limit(limit)
@@ -139,6 +141,30 @@ def test_a_block_above_half_of_the_limit_goes_back_at_once():
     del block
     assert M.stats()["cached"] == 0
     assert resident() < before + (20 << 20)
+
+
+IN_A_GAP = """
+import numpy as np
+from tests.backends.cpu.native.test_memory import M, P, resident
+
+M.set_limit(128 << 20)
+before = resident()
+block = P.neg(np.broadcast_to(np.ones(1, np.float32), (20 << 20,)))
+above = P.neg(np.ones(1 << 16, np.float32))
+used = resident()
+del block
+print(used - before, resident() - before)
+"""
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/proc/self/statm"), reason="the system reports no memory of a process"
+)
+def test_a_large_block_goes_back_even_from_a_gap_of_the_heap(monkeypatch):
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", str(1 << 30))  # glibc takes all of it from its heap then
+    used, left = map(int, printed_by(IN_A_GAP).split())
+    assert used > 60 << 20
+    assert left < 20 << 20
 
 
 def test_blocks_that_nothing_uses_go_back_with_a_later_call():

@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tt.backends.cpu import threads as pool
 from tt.backends.cpu.native.loading import load
 from tt.core.library import errors
 
@@ -124,6 +125,35 @@ def test_conversions(seed, sizes, index):
     np.testing.assert_array_equal(NATIVE.rows_of(a.indptr.astype(np.int64)), of_rows)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (1, 1), (7, 33), (300, 500), (3, 20000), (20000, 3)])
+@pytest.mark.parametrize("density", [0.0, 0.002, 0.3, 1.0])
+def test_compressed_rows_of_dense_matrices(shape, density, threads):
+    rng = np.random.default_rng(shape[0])
+    before = pool.get_num_threads()
+    pool.set_num_threads(threads)
+    try:
+        for dtype in (np.float32, np.float64, np.int32, np.int64):
+            dense = (rng.integers(1, 9, shape) * (rng.random(shape) < density)).astype(dtype)
+            starts, columns, data = NATIVE.from_dense(dense)
+            wanted = scipy.sparse.csr_array(dense)
+            np.testing.assert_array_equal(starts, wanted.indptr)
+            np.testing.assert_array_equal(columns, wanted.indices)
+            np.testing.assert_array_equal(data, wanted.data)
+            assert starts.dtype == columns.dtype == np.int64
+            assert data.dtype == dtype
+    finally:
+        pool.set_num_threads(before)
+
+
+def test_both_zeros_are_left_out_of_compressed_rows_and_nan_is_not():
+    dense = np.array([[0.0, -0.0, np.nan], [np.inf, 5e-324, 0.0]])
+    starts, columns, data = NATIVE.from_dense(dense)
+    assert starts.tolist() == [0, 1, 3]
+    assert columns.tolist() == [2, 0, 1]
+    np.testing.assert_array_equal(data, [np.nan, np.inf, 5e-324])
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 50), st.integers(0, 100), st.sampled_from(DTYPES))
 def test_products_at_some_places(seed, places, inner, dtype):
@@ -158,23 +188,47 @@ def test_wrong_arguments_are_refused():
         lambda: NATIVE.sampled(np.ones(3), np.ones(3), np.ones((2, 2)), np.ones((2, 2))),
         lambda: NATIVE.rows_of(np.ones(3)),
         lambda: NATIVE.starts_of(np.ones(3), 2),
+        lambda: NATIVE.from_dense(np.ones(3)),
+        lambda: NATIVE.from_dense(np.ones((3, 4)).T),
+        lambda: NATIVE.from_dense(np.ones((3, 4), np.int8)),
         lambda: NATIVE.transpose(*parts(a.astype(np.int8)), 4),
     ):
         with pytest.raises(TypeError):
             call()
 
 
-@pytest.mark.parametrize(("rows", "count"), [(1, 0), (5, 3), (7, 1000), (3, 48), (40, 641), (2, 33)])
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("ordered", [True, False])
-def test_rows_begin_where_the_counts_before_them_end(rows, count, ordered):
-    """Of long rows sixteen elements are looked at together; rows in any order are counted."""
-    row = np.random.default_rng(count).integers(0, rows, count)
+@pytest.mark.parametrize("apart", [1, 3])
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        (1, 0),
+        (5, 3),
+        (7, 1000),
+        (3, 48),
+        (40, 641),
+        (2, 33),
+        (2, 50000),
+        (200, 100000),
+        (9999, 70000),
+        (90000, 40000),
+    ],
+)
+def test_rows_begin_where_the_counts_before_them_end(rows, count, apart, ordered, threads):
+    """Blocks within a long row are skipped, rows go on in the next thread's part, rows in any order are counted."""
+    row = np.random.default_rng(count).integers(0, rows, count) // apart * apart
     row = np.sort(row) if ordered else row
     wanted = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
-    np.testing.assert_array_equal(NATIVE.starts_of(row, rows), wanted)
+    before = pool.get_num_threads()
+    pool.set_num_threads(threads)
+    try:
+        np.testing.assert_array_equal(NATIVE.starts_of(row, rows), wanted)
+    finally:
+        pool.set_num_threads(before)
 
 
-@pytest.mark.parametrize("count", [1, 5, 1000])
+@pytest.mark.parametrize("count", [1, 5, 1000, 50000])
 @pytest.mark.parametrize("wrong", [-1, 5, -(2**63), 2**63 - 1])
 def test_rows_that_are_not_there_are_refused(count, wrong):
     for place in (0, count // 2, count - 1):
