@@ -67,12 +67,12 @@ class Queued(ABC):
 
     @abstractmethod
     def join(self) -> None:
-        """Let what the calling thread gives the device from now on run after it."""
+        """Make later work of the calling thread on the device wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an engine does itself; what it lacks is derived, or refused before it is called.
+    """The abilities of an engine; others are derived, or refused before the engine is called.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class Backend(ABC):
     # --- devices whose work is queued -----------------------------------------------------------------------------
 
     def mark(self) -> object:
-        """Note what the calling thread has given its device so far; called in the thread that calls the operation."""
+        """Record the calling thread's work on its device so far; called in the thread that calls the operation."""
         return None
 
     def after(self, mark: object, steps: Generator[Pending, None, Any], ordered: bool) -> Any:

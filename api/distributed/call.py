@@ -101,7 +101,7 @@ class Call:
         return f"{name}:{line}" if name else ""
 
     def __str__(self) -> str:
-        """Say what it is: ``all_reduce (MAX) of float32[4]``."""
+        """Describe the call: ``all_reduce (MAX) of float32[4]``."""
         parts = [self.name]
         if self.op is not None and self.op.kind is not ReduceOp.SUM:
             parts.append(f"({self.op.kind.name})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from tt import Tensor
 from tt.distributed.process_group import ProcessGroup
 from tt.distributed.ranks import get_group_rank, get_rank
 from tt.distributed.world import GroupMember, default_group
+from tt.library import warn_user
 
 __all__ = [
     "group_rank", "member", "one_tensor", "same_dtype", "same_sizes", "tensor_list",
@@ -22,10 +22,7 @@ def member(group: Any, name: str) -> ProcessGroup | None:
     if group is None:
         return default_group()
     if group == GroupMember.NON_GROUP_MEMBER:
-        warnings.warn(
-            f"Running {name} on global rank {get_rank()} which does not belong to the given group.",
-            stacklevel=3,
-        )
+        warn_user(f"Running {name} on global rank {get_rank()} which does not belong to the given group.")
         return None
     if not isinstance(group, ProcessGroup):
         raise ValueError(f"{name}: group must be a ProcessGroup, got {type(group).__name__}")

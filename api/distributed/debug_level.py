@@ -12,7 +12,7 @@ _VARIABLE: Final = "TT_DISTRIBUTED_DEBUG"
 
 
 class DebugLevel(IntEnum):
-    """What is logged, by the loggers below ``tt.distributed`` and by that of `DistributedDataParallel`.
+    """How much is logged, by the loggers below ``tt.distributed`` and by that of `DistributedDataParallel`.
 
     With ``OFF`` nothing is, with ``INFO`` the facts about each model that is made parallel, and with ``DETAIL`` each
     operation as well.

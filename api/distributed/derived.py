@@ -45,7 +45,7 @@ class _All:
 
 
 def together(pending: list[Pending]) -> Pending:
-    """Return what is done when all of these are."""
+    """Return an operation that ends when all of these have ended."""
     return pending[0] if len(pending) == 1 else _All(pending)
 
 

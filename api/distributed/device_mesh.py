@@ -121,7 +121,7 @@ class DeviceMesh:
             raise ValueError(f"from_group: {len(groups)} groups for a mesh of {made.ndim} dimensions")
         return made
 
-    # --- what it is ------------------------------------------------------------------------------------------------
+    # --- its shape -------------------------------------------------------------------------------------------------
 
     @property
     def ndim(self) -> int:

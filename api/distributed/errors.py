@@ -39,7 +39,7 @@ class DistNetworkError(DistError, ConnectionError):
 
 
 class DistStoreError(DistError):
-    """A store could not do what it was asked for: a key that did not appear in time, a server that is gone."""
+    """A request to a store failed: a key did not appear in time, or the server is gone."""
 
 
 class QueueEmptyError(DistStoreError):

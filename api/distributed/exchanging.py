@@ -39,7 +39,7 @@ def reduce_scatter(
     Parameters
     ----------
     output : Tensor
-        What is filled: any shape and strides.
+        The tensor to fill: any shape and strides.
     input_list : list of Tensor
         One for each rank, with the size and the dtype of ``output``.
     op, group, async_op
@@ -73,7 +73,7 @@ def reduce_scatter_tensor(
     Parameters
     ----------
     output : Tensor
-        What is filled: any shape and strides.
+        The tensor to fill: any shape and strides.
     input : Tensor
         As many times the elements of ``output`` as there are ranks.
     op, group, async_op

@@ -250,7 +250,7 @@ def scatter(
     Parameters
     ----------
     tensor : Tensor
-        What is filled: any shape, strides and dtype.
+        The tensor to fill: any shape, strides and dtype.
     scatter_list : list of Tensor, optional
         One for each rank, with the size and the dtype of ``tensor``; only on the rank that scatters.
     src : int

@@ -8,11 +8,11 @@ all records agree, the collective starts.  Otherwise every rank has the same rec
 or InplaceError; nothing else was sent, so the group stays usable.  Shapes and places in the program are too long for a
 record: ranks post them in the store, only then.
 
-A rank that waits too long posts what it is at and a mark in the store.  The others look for the mark while they wait,
-post what they are at, and fail as well; a rank that posts nothing is reported as silent.  A rank that leaves (its
-program ends, or it destroys its groups) says so in the store, with the number of its last collective in each group;
-whoever waits for a later one fails at once.  After a timeout the group is unusable: a message that is late would be
-taken for a later one.
+A rank that waits too long posts its current operation and a mark in the store. The others look for the mark while
+they wait, post their own operations, and fail as well; a rank that posts nothing is reported as silent. A rank that
+leaves (its program ends, or it destroys its groups) says so in the store, with the number of its last collective in
+each group; whoever waits for a later one fails at once. After a timeout the group is unusable: a message that is late
+would be taken for a later one.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tt.distributed.errors import (
     DistTimeoutError,
     RankReport,
 )
+from tt.distributed.progress import Expired
 from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.stores.store import Store
 from tt.errors import InplaceError, ReadOnlyError
@@ -49,6 +50,7 @@ _PROMPTLY: Final = 1.0  # seconds for an answer of the store to what does not wa
 _LATE: Final = 0.4  # seconds since the last agreement after which a rank may be one that others have given up
 
 _LONGEST_REASON: Final = 300
+_WITHOUT_A_WORD: Final = "ended without a word"
 _CONSEQUENCES: Final = tuple(
     f"raised {each.__name__}" for each in (DistTimeoutError, CollectiveMismatchError, DistBackendError)
 )
@@ -115,7 +117,7 @@ def leave(store: Store, rank: int, reason: str, sequences: dict[str, int]) -> No
 
 def leave_behind(store: Store, rank: int) -> None:
     """Let the store say that a rank has ended where the rank itself cannot: it was killed, or is cut off."""
-    reason = "ended without a word: it was killed, or has lost its connection to the store"
+    reason = f"{_WITHOUT_A_WORD}: it was killed, or has lost its connection to the store"
     store.leave_behind({f"left/{rank}": json.dumps({"reason": reason, "sequences": {}}), "left": b"1"})
 
 
@@ -126,7 +128,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class Guard:
-    """What the ranks of one group agree on.
+    """The agreement of the ranks of one group.
 
     Parameters
     ----------
@@ -173,7 +175,7 @@ class Guard:
             yield from self._mismatch(call, rows)
         now = time.monotonic()
         if now - self._agreed > _LATE and (trouble := self.watch(call)) is not None:
-            raise trouble  # the others gave up before this rank came, and what they sent was still there
+            raise trouble  # the others gave up before this rank came, and their messages were still there
         self._agreed = now
         if carried is not None:
             carried.combine(records, size, _RECORD.size)
@@ -235,7 +237,7 @@ class Guard:
         return None
 
     def _who_left(self, call: Call) -> BaseException | None:
-        """Return the first rank that has left without which the operation cannot end."""
+        """Return a rank that has left without which the operation cannot end: one that was killed, else the first."""
         gone = []
         others = [rank for rank in range(len(self.ranks)) if rank != self.rank]
         needed = others if call.peer in (None, ANY_RANK) else [call.peer]
@@ -247,7 +249,7 @@ class Guard:
                     gone.append(Left(self.ranks[rank], found["reason"]))
         if not gone or (call.peer == ANY_RANK and len(gone) < len(others)):
             return None
-        return gone[0]
+        return next((left for left in gone if left.reason.startswith(_WITHOUT_A_WORD)), gone[0])
 
     def failed(self, call: Call, cause: BaseException, seconds: float) -> Generator[Pending, None, DistError]:
         """Return the error of an operation that has expired, or whose peer has failed, with what each rank does."""
@@ -281,22 +283,40 @@ class Guard:
         place = f" in {call.place}" if call.place else ""
         self.job.set(f"at/{self.ranks[self.rank]}", f"{_numbered(call)} of group {self.name}{place}")
 
-    def give_up(self, call: Call, error: BaseException) -> None:
-        """Tell the others that this rank's engine has failed, so that they do not wait until the timeout."""
+    def broken(self, call: Call, error: BaseException) -> Generator[Pending, None, DistError | None]:
+        """Tell the others that this rank's engine has failed, so that they do not wait until the timeout.
+
+        Where it failed because a rank was killed, which the store may learn a little later, return that as an error.
+        """
         try:
             what = f"{call} (failed: {str(error).partition(chr(10))[0]})"
             with self.store.promptly(_PROMPTLY):
-                self.store.set(f"stopped/{self.rank}", json.dumps([call.sequence or 0, what, call.place]))
                 self.store.set("trouble", b"1")
+            reports = tuple((yield from self._reports("stopped", call, what)))
+            with self.job.promptly(_PROMPTLY):
+                cause = self._who_left(call)
         except (DistError, OSError):
-            pass  # the engine's own error is the one to report
+            return None  # the engine's own error is the one to report
+        if not isinstance(cause, Left) or not cause.reason.startswith(_WITHOUT_A_WORD):
+            return None  # who left in good order may have left because of the same failure
+        return DistTimeoutError(
+            f"{_numbered(call)} cannot end: rank {cause.rank} {cause.reason}; {_summary(reports)}", reports
+        )
 
-    def _reports(self, key: str, call: Call) -> Generator[Pending, None, list[RankReport]]:
+    def _reports(
+        self, key: str, call: Call, what: str | None = None
+    ) -> Generator[Pending, None, list[RankReport]]:
         """Post what this rank is at, wait a little for the others, and return what all of them have posted."""
         keys = [f"{key}/{rank}" for rank in range(len(self.ranks))]
         with self.store.promptly(_PROMPTLY):
-            self.store.set(keys[self.rank], json.dumps([call.sequence or 0, str(call), call.place]))
-        yield _Posted(self.store, keys)
+            self.store.set(keys[self.rank], json.dumps([call.sequence or 0, what or str(call), call.place]))
+        posting = _Posted(self.store, keys)
+        while True:
+            try:
+                yield posting
+                break
+            except (Expired, Trouble, Left):  # thrown once: the report says more
+                continue
         found = []
         for rank, posted in enumerate(keys):
             if self.store.check([posted]):
@@ -334,7 +354,7 @@ def _refused_by(call: Call, reasons: list[int]) -> InplaceError:
 
 
 def _described(row: tuple[Any, ...]) -> str:
-    """Return what a record says, where its rank has posted no description."""
+    """Describe a record whose rank has posted no description."""
     dtype, reduction = _DTYPES[row[3]], row[5]
     text = _NAMES[row[2]]
     if reduction not in (-1, ReduceOp.SUM.value):

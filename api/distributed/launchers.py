@@ -1,4 +1,4 @@
-"""launched_by: which launcher has started this process, and what it says about the world."""
+"""launched_by: the launcher that has started this process, and its description of the world."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 __all__ = ["Launch", "launched_by"]
 
 NO_STEP: Final = 0xFFFFFFF0
-"""Slurm numbers steps that are no tasks of `srun` (the batch script, an interactive shell) from here."""
+"""Slurm numbers steps that are not tasks of `srun` (the batch script, an interactive shell) from here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What a launcher says about this process.
+    """A launcher's description of this process.
 
     Attributes
     ----------

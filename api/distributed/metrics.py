@@ -20,7 +20,7 @@ def gather_for_metrics(
     """Gather the results of all ranks, without those of samples that `DistributedSampler` repeats.
 
     A `DistributedSampler` gives all ranks the same number of samples, and repeats some where the dataset does not
-    divide.  Metrics that count these twice are wrong.  This function gathers what the ranks computed, restores the
+    divide.  Metrics that count these twice are wrong.  This function gathers the ranks' results, restores the
     order of the sampler (without ``shuffle`` that of the dataset), and drops the repeated samples.
 
     Parameters

@@ -62,7 +62,7 @@ def new_group(
     use_local_synchronization : bool
         Only the ranks of the group call it.
     group_desc : str, optional
-        What the group is for.
+        The purpose of the group.
     device_id : Device, optional
         The device that this rank uses.
     sort_ranks : bool

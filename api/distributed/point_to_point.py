@@ -137,7 +137,7 @@ def recv(
     Parameters
     ----------
     tensor : Tensor
-        What is filled: as many bytes as are sent.
+        The tensor to fill: as many bytes as are sent.
     src : int, optional
         The rank of the job that sends it; or ``group_src``, a rank of the group.  By default any rank.
     group, tag
@@ -181,7 +181,7 @@ class P2POp:
     op : callable
         `isend` or `irecv`.
     tensor : Tensor
-        What is sent or filled.
+        The tensor to send or fill.
     peer : int
         The rank of the job; or ``group_peer``, a rank of the group.
     group, tag

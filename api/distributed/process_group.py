@@ -49,7 +49,7 @@ class ProcessGroup:
     timeout : timedelta
         How long an operation may take.
     description : str
-        What it is for.
+        Its purpose.
     started : dict, optional
         Engines that are connected already, by device type.
     options : object, optional
@@ -287,8 +287,10 @@ class ProcessGroup:
             ):  # a message of another size, say: the others do not wait for it
                 self._recorder.end(record, error)
             else:
-                self.guard.give_up(call, error)
-                self._failed(record, error)
+                left = yield from self.guard.broken(call, error)
+                self._failed(record, left or error)
+                if left is not None:
+                    raise left from error
             raise
         except BaseException as error:
             self._recorder.end(record, error)

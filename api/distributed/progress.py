@@ -19,7 +19,7 @@ from tt.distributed.work import Work
 __all__ = ["Expired", "Operation", "Progress", "Steps", "attempt"]
 
 Steps = Generator[Pending, None, int | None]
-"""What an operation does: it yields what it waits for, and returns the rank that a message came from, if it is one."""
+"""The steps of an operation: a generator of its requests that returns the rank of a received message, if any."""
 
 _SPIN: Final = (
     5e-4  # seconds without an end before the first sleep: most operations end within, and sleeping costs more
@@ -41,17 +41,17 @@ class Operation(Work):
     Parameters
     ----------
     operation : str
-        What it is, for messages.
+        Its description, for messages.
     steps : generator
-        What it does.
+        Its steps.
     timeout : float
         How many seconds it may take.
     owner : object, optional
-        What it belongs to (a group).
+        The group it belongs to.
     ordered : bool
         Whether it runs after the earlier ordered operations of its owner.
     watch : callable, optional
-        Called from time to time while it waits; what it returns is raised in the operation.
+        Called from time to time while it waits; an exception that it returns is raised in the operation.
     result : list of Tensor, optional
         The tensors that it fills.
     """
@@ -94,8 +94,8 @@ class Operation(Work):
         Parameters
         ----------
         timeout : timedelta or float (seconds), optional
-            By default the group's timeout, which runs since the operation started.  Without a timeout, what a device
-            does is waited for there: by what the calling thread gives it afterwards.
+            By default the group's timeout, which runs since the operation started.  Without a timeout, work on a device
+            is waited for there: by the calling thread's later work on it.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Operation(Work):
         return super().wait()
 
     def queued(self) -> Queued | None:
-        """Return what the device does last, once it has been given all of the operation."""
+        """Return the operation's last work on the device, once all of it has been submitted."""
         waits_for = self._waits_for
         return waits_for if isinstance(waits_for, Queued) else None
 
@@ -158,7 +158,7 @@ class Operation(Work):
         return True
 
     def _trouble(self, now: float) -> BaseException | None:
-        """Return what ends it although what it waits for has not come: once, for it may wait for reports then."""
+        """Return the error that ends it while it still waits: once, for it may wait for reports then."""
         if now > self._deadline:
             self._deadline, self._watch = float("inf"), None
             return Expired()
@@ -230,7 +230,7 @@ class Progress:
         self._work.notify()
 
     def run_until_queued(self, operation: Operation) -> Queued | None:
-        """Run everything until an operation has ended, or until a device will end it; return what it then waits for."""
+        """Run everything until an operation has ended, or until a device will end it; return its request then."""
         self.run_until(operation, queued=True)
         with self.lock:
             found = None if operation.is_completed() else operation.queued()
@@ -322,7 +322,7 @@ class Progress:
 
 
 def attempt(steps: Steps) -> Pending | None:
-    """Run steps for a short while; return what they wait for then, or None where they have ended.
+    """Run steps for a short while; return their next request, or None where they have ended.
 
     The caller holds the lock of the progress loop, in which nothing is under way.
     """

@@ -183,7 +183,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     Parameters
     ----------
     fallback_rank : int, optional
-        What to return where there is no launcher.
+        The value to return where there is no launcher.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def is_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Return whether an engine, and what it needs, is installed.
+    """Return whether an engine and its requirements are installed.
 
     Examples
     --------

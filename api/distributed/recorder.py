@@ -1,4 +1,4 @@
-"""The flight recorder, which keeps what a rank did last."""
+"""The flight recorder: the last operations of a rank."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FlightRecord:
     error : str
         The first line of what went wrong.
     name : str
-        What the program calls it, by `record_comm`.
+        The program's name for it, by `record_comm`.
     """
 
     group: str
@@ -112,7 +112,7 @@ class FlightRecorder:
         length = os.environ.get(_LENGTH, "1000")
         if not length.isdecimal():
             raise ValueError(f"{_LENGTH} must be a number of operations, got {length!r}")
-        # Text is only made of what is looked at: a training run makes millions of records.
+        # Text is made only when it is read: a training run makes millions of records.
         self._kept: deque[tuple[FlightRecord, Call]] = deque(maxlen=int(length))
 
     def start(self, group: str, rank: int, call: Call) -> FlightRecord:
@@ -132,7 +132,7 @@ class FlightRecorder:
             self.dump()
 
     def records(self) -> list[FlightRecord]:
-        """Return what is kept, the oldest first."""
+        """Return the records, the oldest first."""
         found = []
         for record, call in list(self._kept):
             record.operation, record.place = str(call), call.place
@@ -140,7 +140,7 @@ class FlightRecorder:
         return found
 
     def dump(self, path: str | None = None) -> str | None:
-        """Write what is kept as JSON; return the file's name, or None where no file is named.
+        """Write the records as JSON; return the file's name, or None where no file is named.
 
         A file that cannot be written is ignored: this runs while another one is reported.
         """

@@ -20,7 +20,7 @@ __all__ = ["BuiltinCommHookType", "GradBucket", "Reducer"]
 Hook = Callable[[Any, "GradBucket"], Any]
 
 _SETTLING: Final = 2.0
-"""Seconds for which a backward that fails waits for what it has started to send, where gradients lie in that memory."""
+"""Seconds for which a failing backward waits for started sums, where gradients lie in their memory."""
 
 _UNFINISHED = (
     "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
@@ -45,7 +45,7 @@ class BuiltinCommHookType(Enum):
 
 
 class GradBucket:
-    """Gradients of some parameters, one after the other in one tensor; what a communication hook gets."""
+    """Gradients of some parameters, one after the other in one tensor; the argument of communication hooks."""
 
     __slots__ = ("_arrived", "_buffer", "_index", "_last", "_parameters", "_views", "places")
 
@@ -93,12 +93,12 @@ class Reducer:
     A bucket is started when its last gradient has arrived, and backward goes on.  Buckets are started in the order of
     their numbers, which is the same on all ranks; the first pass starts with the reversed order of the parameters, and
     the order in which gradients arrived on rank 0 makes the buckets of all later ones.  The last gradient's hook
-    waits for what is still under way.
+    waits for the sums still under way.
 
     Note [A backward that fails]
     ----------------------------
     It leaves the reducer as it was before: the same graph may run again, or a forward begin the next pass.  What has
-    been started ends by itself, in a bucket that nobody has any more.  Gradients of leaves that it had reached stay, as
+    been started ends by itself, in an abandoned bucket.  Gradients of leaves that it had reached stay, as
     without ranks; they are this rank's own, or averages where they lie in buckets that have been sent.
 
     Parameters
@@ -357,7 +357,7 @@ class Reducer:
         self._sparse.hand_out(self._unused_everywhere)
 
     def _receive(self, bucket: GradBucket, reduced: Any) -> None:
-        """Bring what a hook returned into its bucket."""
+        """Copy a hook's result into its bucket."""
         if self._hook is not None:
             found = reduced[0] if isinstance(reduced, list | tuple) else reduced
             if found is not bucket.buffer():
@@ -378,7 +378,7 @@ class Reducer:
             self._before = before
 
     def _undo(self, ready: set[int], started: int) -> None:
-        """Become what it was when these had arrived, and so many buckets had been started."""
+        """Return to the state in which these had arrived, and so many buckets had been started."""
         arrived, works = self._ready - ready, self._works[started:]
         self._running = self._failed = True
         self._ready, self._next = ready, started
@@ -421,7 +421,7 @@ class Reducer:
         return True
 
     def _replace(self, bucket: GradBucket) -> None:
-        """Put a new bucket in the place of one that is still being sent; gradients that lie in it are lost."""
+        """Replace a bucket that is still being sent; gradients that lie in it are lost."""
         parameters = bucket.parameters()
         new = GradBucket(bucket.index(), bucket.is_last(), bucket.places, parameters)
         self.buckets[bucket.index()] = new

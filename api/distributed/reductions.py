@@ -91,7 +91,7 @@ class Prepared:
     size : int
         The number of ranks.
     dtypes, reductions : frozenset of str
-        What the engine combines.
+        The engine's operand.
 
     Attributes
     ----------

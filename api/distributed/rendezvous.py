@@ -26,7 +26,7 @@ def register_rendezvous_handler(scheme: str, handler: Handler) -> None:
     Parameters
     ----------
     scheme : str
-        What the addresses begin with.
+        The scheme of the addresses.
     handler : callable
         ``handler(url, timeout=..., **kwargs)``: a generator that yields the store, the rank and the world size.  The
         query of ``url`` has the ``rank`` and ``world_size`` that the program gave.
@@ -177,7 +177,7 @@ def from_file(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: Any) -> 
 
 
 def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: Any) -> Iterator[World]:
-    """Handle ``env://``: what the launcher, or a person, has set."""
+    """Handle ``env://``: variables that a launcher or a person has set."""
     query = dict(parse_qsl(urlparse(url).query))
     launch = launched_by()
     if (
@@ -218,7 +218,7 @@ def of_mpi(launch: Launch, timeout: timedelta) -> Store:
 
 
 def known(launch: Launch | None, name: str) -> str:
-    """Return what the launcher says, as text; empty where it says nothing."""
+    """Return the launcher's variable as text; empty where it is not set."""
     value = getattr(launch, name, None)
     return "" if value is None else str(value)
 

@@ -120,7 +120,7 @@ class SparseGradients:
         self._under_way = []
 
     def check(self, place: int, gradient: Tensor | None) -> None:
-        """Raise where a gradient is not what the module promised: sparse for these parameters, dense for others."""
+        """Raise where a gradient breaks the module's promise: sparse for these parameters, dense for others."""
         sparse = gradient is not None and gradient.layout is not tt.strided
         if gradient is None or sparse == (place in self._parameters):
             return

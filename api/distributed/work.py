@@ -21,7 +21,7 @@ class Work:
     Parameters
     ----------
     operation : str
-        What it is, for messages: ``all_reduce of float32[4]``.
+        Its description, for messages: ``all_reduce of float32[4]``.
     result : list of Tensor, optional
         The tensors that it fills.
 
@@ -85,7 +85,7 @@ class Work:
         Raises
         ------
         RuntimeError
-            It is no receive, or has not ended.
+            It is not a receive, or has not ended.
         """
         if self._source is None:
             raise RuntimeError(f"source_rank: {self.operation} has received no message")

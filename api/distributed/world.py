@@ -140,7 +140,7 @@ class group(metaclass=_WithWorld):  # noqa: N801 - PyTorch's name
 
 
 class GroupMember(metaclass=_WithWorld):
-    """Names the group of all ranks, ``WORLD``, and what a rank outside of a group gets, ``NON_GROUP_MEMBER``."""
+    """Names the group of all ranks, ``WORLD``, and the value for ranks outside of a group, ``NON_GROUP_MEMBER``."""
 
     NON_GROUP_MEMBER: Final = -100
 
@@ -188,7 +188,7 @@ def init_process_group(
     ----------
     backend : str, optional
         The engine: ``gloo`` or ``mpi`` (CPU), ``nccl`` (CUDA), ``threads`` (see `run_threads`), or one for each device
-        type: ``cpu:gloo,cuda:nccl``.  By default what is installed.
+        type: ``cpu:gloo,cuda:nccl``.  By default the installed ones.
     init_method : str, optional
         Where the ranks meet: ``env://`` (default), ``tcp://host:port``, ``file:///path``.
     timeout : timedelta, optional
@@ -216,7 +216,7 @@ def init_process_group(
     DistTimeoutError, DistStoreError
         Not all ranks came within the timeout.
     RuntimeError
-        What the backend needs is not installed.
+        A requirement of the backend is not installed.
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import TracebackType
@@ -11,6 +10,7 @@ from typing import Any
 import tt
 from tt.distributed import collectives, ranks
 from tt.distributed.work import Work
+from tt.library import warn_user
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 
@@ -19,13 +19,13 @@ _OFTEN = 1000
 
 
 class JoinHook:
-    """What a rank that has no batches left does in place of a batch, and at the end."""
+    """The part of a rank that has no batches left: in place of each batch, and at the end."""
 
     def main_hook(self) -> None:
         """Answer the collectives of one batch of the other ranks."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Do what is left when all ranks are done; whether this rank was among the last is given."""
+        """Finish after all ranks are done; the argument says whether this rank was among the last."""
 
 
 @dataclass
@@ -134,11 +134,10 @@ class Join:
             last = False
             batches += 1
             if batches == _OFTEN:
-                warnings.warn(
+                warn_user(
                     f"Detected uneven input skew of greater than {_OFTEN}. This means that rank {self._rank} has at "
                     f"least {_OFTEN} fewer inputs than other currently-active ranks. This level of skew could lead to "
                     "performance degradation during training.",
-                    stacklevel=2,
                 )
             for hook in self._hooks:
                 hook.main_hook()

@@ -46,7 +46,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Index:
-    """All tensors of a checkpoint by name, and the file of what are no tensors."""
+    """All tensors of a checkpoint by name, and the file of its other values."""
 
     tensors: dict[str, Entry]
     objects: str
@@ -156,7 +156,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def staging(folder: Path) -> Path:
-    """Return a new folder beside a checkpoint's, in which it is written."""
+    """Return a new folder next to a checkpoint's, in which it is written."""
     made = folder.with_name(f"{folder.name}.writing-{uuid.uuid4().hex[:12]}")
     made.mkdir(parents=True)
     return made

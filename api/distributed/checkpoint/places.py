@@ -36,7 +36,7 @@ class Place(Protocol):
         """Write a file of tensors; return its name in the index."""
 
     def save_objects(self, started: str, file: str, values: Any) -> str:
-        """Write what are no tensors; return the file's name in the index."""
+        """Write the values that are not tensors; return the file's name in the index."""
 
     def complete(self, started: str, index: Index) -> None:
         """Let the new checkpoint take the place of an earlier one."""
@@ -51,7 +51,7 @@ class Place(Protocol):
         """Return the tensors of a file."""
 
     def load_objects(self, file: str) -> Any:
-        """Return what are no tensors."""
+        """Return the values that are not tensors."""
 
 
 def place_of(checkpoint_id: str | os.PathLike[str]) -> Place:
@@ -78,7 +78,7 @@ class FolderPlace:
         return str(self._folder)
 
     def begin(self) -> str:
-        """Make a folder beside this one, and remove what killed jobs have left."""
+        """Make a folder next to this one, and remove the leftovers of killed jobs."""
         layout.discard(self._folder)
         return str(layout.staging(self._folder))
 
@@ -88,7 +88,7 @@ class FolderPlace:
         return file
 
     def save_objects(self, started: str, file: str, values: Any) -> str:
-        """Write what are no tensors."""
+        """Write the values that are not tensors."""
         tt.save(values, Path(started) / file)
         return file
 
@@ -111,7 +111,7 @@ class FolderPlace:
         return safetensors.load_file((self._found or self._folder) / file, mmap=True)
 
     def load_objects(self, file: str) -> Any:
-        """Return what are no tensors."""
+        """Return the values that are not tensors."""
         return tt.load((self._found or self._folder) / file, weights_only=True)
 
 
@@ -150,7 +150,7 @@ class ObjectPlace:
         return self._write(f"{started}/{file}", safetensors.save(dict(tensors)))
 
     def save_objects(self, started: str, file: str, values: Any) -> str:
-        """Write what are no tensors."""
+        """Write the values that are not tensors."""
         memory = io.BytesIO()
         tt.save(values, memory)
         return self._write(f"{started}/{file}", memory.getvalue())
@@ -185,5 +185,5 @@ class ObjectPlace:
         return safetensors.load(self._files.cat_file(self._path(file)))
 
     def load_objects(self, file: str) -> Any:
-        """Return what are no tensors."""
+        """Return the values that are not tensors."""
         return tt.load(io.BytesIO(self._files.cat_file(self._path(file))), weights_only=True)

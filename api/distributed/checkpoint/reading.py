@@ -1,4 +1,4 @@
-"""Reader: the files of a checkpoint, each opened once, which hold what the index says or are refused."""
+"""Reader: the files of a checkpoint, each opened once and refused where it differs from the index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reader:
         self._files: dict[str, dict[str, Tensor]] = {}
 
     def objects(self, file: str) -> Mapping[str, Any]:
-        """Return what are no tensors, by name.
+        """Return the values that are not tensors, by name.
 
         Raises
         ------

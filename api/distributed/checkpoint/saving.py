@@ -177,7 +177,7 @@ class _Job:
 
 
 def _leaves(values: Any, path: str = "") -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield name, container, key and value of everything that is no container."""
+    """Yield name, container, key and value of every leaf."""
     pairs = values.items() if isinstance(values, Mapping) else enumerate(values)
     for key, value in list(pairs):
         name = f"{path}.{key}" if path else str(key)
@@ -244,7 +244,7 @@ def _write(
                 entry[2].insert(0, file)
             if job.rank == 0:
                 kept = folder.save_objects(started, _OBJECTS, others)
-        except Exception as failure:  # object stores raise what they like; the other ranks must hear of it
+        except Exception as failure:  # of any type, by an object store; the other ranks must know
             error = failure
     found = job.share((entries, _text_of(error)))
     failed = [(rank, text) for rank, (_, text) in enumerate(found) if text is not None]
@@ -275,7 +275,7 @@ def _text_of(error: BaseException | None) -> str | None:
 
 
 def _copies(name: str, target: Tensor, index: Index, reader: Reader) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the rows that a tensor has, in parts, each with what the checkpoint has for them."""
+    """Yield the rows that a tensor has, in parts, each with the checkpoint's parts for them."""
     entry = index.tensors.get(name)
     if entry is None:
         raise CheckpointError(f"{reader.place}: this checkpoint has no tensor {name!r}")

@@ -14,6 +14,7 @@ import numpy as np
 import tt
 from tt import Tensor
 from tt.distributed.backend import ANY_RANK, RESERVED_TAG, Backend, Capabilities, Pending
+from tt.distributed.engines.mpi_shares import LARGE, Shares
 from tt.distributed.engines.mpi_world import MPIWorld
 from tt.distributed.errors import DistBackendError
 from tt.distributed.reduce_op import ReduceOp
@@ -45,7 +46,7 @@ _OPERATIONS = {
     "BXOR": "BXOR",
 }
 _FEW = 4
-"""Ranks that send records to each other directly."""
+"""Ranks that send records, and pieces of large tensors, to each other directly."""
 _FAREWELL = 3.0
 """Seconds that `shutdown` waits for the other ranks."""
 
@@ -145,6 +146,12 @@ class Mpi(Backend):
 
     def all_reduce(self, tensor: Tensor, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into each of them."""
+        if (
+            op.kind is ReduceOp.RedOpType.SUM
+            and 1 < self.size <= _FEW
+            and tensor.numel() * tensor.element_size() >= LARGE
+        ):
+            return _Steps(self, Shares(self._communicator, tensor.detach().numpy().reshape(-1)))
         given = self._numbers(tensor)
         return self._pending(
             self._communicator.Iallreduce(self._mpi.IN_PLACE, given, self._operation(op)), given
@@ -259,6 +266,34 @@ class _Request:
     def cancel(self) -> None:
         """Keep the memory for as long as this process lives: MPI may still use it."""
         self._engine._abandoned.append((self._request, self._buffers))
+
+
+class _Steps:
+    """A sum by shares, step by step."""
+
+    source = None
+
+    def __init__(self, engine: Mpi, shares: Shares) -> None:
+        self._engine, self._shares = engine, shares
+        self._steps = shares.steps()
+        self._requests: list[Any] = []
+
+    def test(self) -> bool:
+        """Make progress, and return whether it is done."""
+        mpi = self._engine._mpi
+        try:
+            while all(request.Test() for request in self._requests):
+                requests = next(self._steps, None)
+                if requests is None:
+                    return True
+                self._requests = requests
+        except mpi.Exception as error:
+            raise DistBackendError(f"mpi: {error}") from error
+        return False
+
+    def cancel(self) -> None:
+        """Keep the memory for as long as this process lives: MPI may still use it."""
+        self._engine._abandoned.append(self._shares)
 
 
 class _Exchange:

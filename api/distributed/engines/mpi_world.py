@@ -152,7 +152,7 @@ def _library(mpi: Any) -> str:
 
 
 def _agree_on_name(store: Store, rank: int) -> str:
-    """Return a name that is new: what a killed job left in shared memory must not be taken for ours."""
+    """Return a new name, so that shared memory left by a killed job is never mistaken for ours."""
     if rank == 0:
         store.set("world", f"tt-{uuid4().hex}")
     return store.get("world").decode("ascii")

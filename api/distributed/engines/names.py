@@ -32,7 +32,7 @@ def register(name: str, engine: type[Backend]) -> None:
 
 
 def is_installed(name: str) -> bool:
-    """Return whether an engine, and what it needs, is installed; nothing is imported."""
+    """Return whether an engine and its requirements are installed; nothing is imported."""
     name = _ALIASES.get(name.lower(), name.lower())
     if name in _registered:
         return True
@@ -52,7 +52,7 @@ def engine_class(name: str) -> type[Backend]:
     ValueError
         There is no such engine.
     RuntimeError
-        What it needs is not installed; the message says how to install it.
+        A requirement is not installed; the message says how to install it.
     """
     given, name = name, _ALIASES.get(name.lower(), name.lower())
     if name in _registered:
@@ -118,7 +118,7 @@ class BackendConfig:
     Parameters
     ----------
     backend : str
-        As of `init_process_group`; ``"undefined"`` stands for what is installed.
+        As of `init_process_group`; ``"undefined"`` chooses among the installed ones.
 
     Examples
     --------

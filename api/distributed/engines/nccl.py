@@ -83,7 +83,7 @@ class Nccl(Backend):
     # --- the device ------------------------------------------------------------------------------------------------
 
     def mark(self) -> object:
-        """Note what the calling thread has given the device so far."""
+        """Record the calling thread's work on the device so far."""
         return tt.cuda.current_stream(self.device).record_event()
 
     def after(self, mark: object, steps: Generator[Pending, None, Any], ordered: bool) -> Any:
@@ -317,14 +317,14 @@ class _Done:
 
 
 class _Last(_Done, Queued):
-    """Is done when the device has done an operation: what is given to the device meanwhile can wait for it there."""
+    """Ends when the device has done an operation; later work on the device can wait for it there."""
 
     def join(self) -> None:
         tt.cuda.current_stream(self._engine.device).wait_event(self._event)
 
 
 class _Fetched:
-    """Is done when another operation is, and what it brought was fetched."""
+    """Ends when another operation has ended and its result was fetched."""
 
     source = None
 
@@ -416,5 +416,5 @@ def _connected(nccl: Library, store: Store, rank: int, size: int) -> Communicato
 
 
 def _bytes(tensor: Tensor) -> Tensor:
-    """Return a contiguous tensor's memory as a vector of bytes: what is only moved needs no dtype of NCCL."""
+    """Return a contiguous tensor's memory as a vector of bytes: moving needs no dtype of NCCL."""
     return tensor.detach().view(-1).view(tt.uint8)

@@ -34,7 +34,7 @@ _OPERATIONS: Final = {"SUM": "SUM", "PRODUCT": "PROD", "MIN": "MIN", "MAX": "MAX
 _NO_COLOUR: Final = -1
 """NCCL_SPLIT_NOCOLOR: this rank belongs to none of the new communicators."""
 _IN_PROGRESS: Final = 7
-"""ncclInProgress, which is no error."""
+"""ncclInProgress, which is not an error."""
 
 
 class Communicator(Protocol):
@@ -82,7 +82,7 @@ class Library(Protocol):
     factors: bool
     """Whether it multiplies by a factor while it adds."""
     errors: tuple[type[Exception], ...]
-    """What it raises."""
+    """The exceptions that the library raises."""
 
     def unique_id(self) -> bytes:
         """Return what names a new communicator."""

@@ -22,7 +22,7 @@ class PMIServer:
 
     Version 1 of the protocol is lines of ``key=value`` words: the library puts its addresses, waits at a barrier and
     gets those of the others ("PMI: A Scalable Parallel Process-Management Interface for Extreme-Scale Systems",
-    Balaji et al., 2010).  MPICH and what is built on it (Intel MPI, MVAPICH) speak it.
+    Balaji et al., 2010).  MPICH and its derivatives (Intel MPI, MVAPICH) speak it.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class _Meeting:
 
 
 class _Hub:
-    """What the ranks of one group share."""
+    """The state that the ranks of one group share."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -290,7 +290,7 @@ def run_threads(
     Raises
     ------
     Exception
-        What a rank raised; if several did, what was raised first.
+        The exception that a rank raised, the first if several did.
 
     Examples
     --------

@@ -77,5 +77,5 @@ class UnderWay:
         return average
 
     def forget(self) -> None:
-        """Let go of averages that nobody collects: a backward pass that failed has started them."""
+        """Drop averages that a failed backward pass has started."""
         self._running.clear()

@@ -19,7 +19,7 @@ __all__ = ["FSDPModule", "clip_grad_norm_", "fully_shard"]
 
 
 class FSDPModule:
-    """What a module gains by `fully_shard`, which makes it a subclass of its class and of this one."""
+    """The methods that `fully_shard` adds: it makes a module a subclass of its class and of this one."""
 
     _shards: ShardGroup
 

@@ -1,4 +1,4 @@
-"""Pass: what the groups of a model have in common, from one forward to the backward that belongs to it."""
+"""Pass: the state that a model's groups share from one forward to its backward."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pass:
     # --- a backward that fails ------------------------------------------------------------------------------------
 
     def touch(self, group: ShardGroup) -> None:
-        """Note that backward is about to change a group: if it fails, the group becomes what it is now."""
+        """Note that backward is about to change a group, which a failure resets to its present state."""
         if self._touched is None:
             if not when_pass_ends(self._ended):
                 return

@@ -1,4 +1,4 @@
-"""How modules are sharded: what is divided, in which dtypes they compute and communicate, and where parts are kept."""
+"""How modules are sharded: which ones, their dtypes for computing and communicating, and where parts are kept."""
 
 from __future__ import annotations
 

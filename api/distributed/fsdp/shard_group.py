@@ -29,7 +29,7 @@ class _Place(NamedTuple):
 
 
 class _View(NamedTuple):
-    """What the graph keeps in place of a gathered parameter, or of a view of it."""
+    """The graph's placeholder for a gathered parameter, or for a view of it."""
 
     place: int
     shape: tuple[int, ...]
@@ -204,7 +204,7 @@ class ShardGroup:
         ]
 
     def undo(self, unreduced: list[Tensor] | None) -> None:
-        """Become what it was before a backward pass that failed, with the gradients that had added up then."""
+        """Return to the state before a failed backward pass, with the gradients accumulated until then."""
         self.unreduced, self._gathered = unreduced, None
 
     # --- forward --------------------------------------------------------------------------------------------------

@@ -322,7 +322,7 @@ def all_to_all_single(
     output : Tensor
         It says the shape of what comes, and stays as it is.
     input : Tensor
-        What is sent.
+        The tensor to send.
     output_split_sizes, input_split_sizes : sequence of int, optional
         The sizes of the parts along dimension 0; by default they are equal.
     group : ProcessGroup, optional

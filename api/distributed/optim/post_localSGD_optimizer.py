@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from tt.distributed.algorithms.model_averaging.averagers import ModelAverager
+from tt.library import warn_user
 from tt.optim.optimizer import Optimizer
 
 __all__ = ["PostLocalSGDOptimizer"]
@@ -92,9 +92,8 @@ class PostLocalSGDOptimizer(Optimizer):
         self.optim.load_state_dict(state_dict)
         self.param_groups = self.optim.param_groups
         if "step" not in state_dict:
-            warnings.warn(
-                "Loaded state dict does not contain a step counter for an averager. Setting step counter to 0.",
-                stacklevel=2,
+            warn_user(
+                "Loaded state dict does not contain a step counter for an averager. Setting step counter to 0."
             )
         self.averager.step = state_dict.get("step", 0)
 

@@ -30,7 +30,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     process_group : ProcessGroup, optional
         The ranks; by default all.
     parameters_as_bucket_view : bool
-        Whether parameters become views of what is sent, which saves a copy and needs them to be dense.
+        Whether parameters become views of the sent buffers, which saves a copy and needs them to be dense.
     overlap_with_ddp : bool
         Not served.
     **defaults
@@ -119,7 +119,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return dict(sorted(found.items(), key=lambda entry: entry[0]))
 
     def _make_buckets(self) -> None:
-        """Make parameters views of what is sent."""
+        """Make parameters views of the sent buffers."""
         if not self.parameters_as_bucket_view:
             return
         for key, parameters in self._sent_together().items():
@@ -254,7 +254,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # --- uneven inputs --------------------------------------------------------------------------------------------
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a rank does that has no batches left: it steps along, so that its parameters are updated."""
+        """Return the hook of a rank that has no batches left: it steps along, so that its parameters are updated."""
         return _StepAlong(self)
 
     @property

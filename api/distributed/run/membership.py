@@ -22,7 +22,7 @@ __all__ = ["Generation", "Membership"]
 # All workers of a job start and end together: a generation.  Its keys begin with its number: "node/N" is what agent N
 # says of itself, "world" what the coordinator (who has the server) makes of it, "end" why it ended, set once by who
 # sees it first.  Each agent reads the same end and so draws the same conclusion: the next generation, or the job's end.
-# What the agents of machines that are gone have written does not matter, since a new generation has new keys.
+# Keys written by agents of lost machines do not matter, since a new generation has new keys.
 BEAT: Final = 1.0
 """Seconds between signs of life."""
 

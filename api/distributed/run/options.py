@@ -55,7 +55,7 @@ class Options:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong, without the list of all options."""
+    """Reports an error without the list of all options."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message}\n{self.prog} --help lists the options.\n")

@@ -44,7 +44,7 @@ class Pipes:
         return self._files.enter_context(path.open("wb"))
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:
-        """Pass on what the process writes."""
+        """Pass on the process's output."""
         for name, stream, copy in self._copied:
             thread = Thread(target=self._pass_on, args=(getattr(process, name), stream, copy), daemon=True)
             thread.start()
@@ -69,7 +69,7 @@ class Pipes:
 
 
 def show(stream: TextIO, line: bytes) -> None:
-    """Write a line as it is, behind what the stream already holds."""
+    """Append a line as it is to the stream."""
     stream.flush()
     target = getattr(stream, "buffer", None)
     if target is None:  # a notebook's

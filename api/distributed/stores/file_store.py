@@ -64,7 +64,7 @@ class Log:
 
     @contextmanager
     def opened(self, writing: bool = True) -> Iterator[int]:
-        """Lock the file, and read what is new; yield its descriptor."""
+        """Lock the file, and read its new part; yield its descriptor."""
         import fcntl  # here: Windows, which has no such locks, can import the other stores
 
         with self._lock:
@@ -233,7 +233,7 @@ class FileStore(Store):
         return self._log.path
 
     def _change(self, key: str, new: Callable[[Table, bytes], Any]) -> Any:
-        """Change a key's value by a method of the table, and write what it has become."""
+        """Change a key's value by a method of the table, and write the new value."""
         name = b"/" + key_bytes(key)
         with self._log.opened() as descriptor:
             table = self._log.table

@@ -44,7 +44,7 @@ SERVERS: Final[weakref.WeakSet[StoreServer]] = weakref.WeakSet()
 
 
 class Connection:
-    """A client: what it has sent of a message, and what it has not yet taken of an answer.
+    """A client: the received part of its message, and the unsent part of the answer.
 
     It has one request at a time, so it holds one message and one answer at most.
     """
@@ -192,7 +192,7 @@ class StoreServer:
                 self._flush(connection)
             if events & selectors.EVENT_READ:
                 data = connection.socket.recv(CHUNK)
-                # A client that sends while it waits is none of ours; what it sends would pile up.
+                # None of our clients sends while it waits; the bytes would pile up.
                 if not data or connection.waiting is not None:
                     self._drop(connection)
                     return
@@ -206,7 +206,7 @@ class StoreServer:
             self._drop(connection)
 
     def _read(self, connection: Connection) -> None:
-        """Do what the bytes that have come ask for, if they are whole and the last answer was taken."""
+        """Serve the received request, if it is whole and the last answer was sent."""
         incoming = connection.incoming
         if not connection.greeted:
             if not GREETING.startswith(bytes(incoming[: len(GREETING)])):
@@ -257,7 +257,7 @@ class StoreServer:
             self._read(connection)
 
     def _refuse(self, connection: Connection, why: str) -> None:
-        """Say what is wrong in words, for whoever looks at it, and close."""
+        """Send the error as text, for a human reader, and close."""
         with contextlib.suppress(OSError):
             connection.socket.send(pack(Status.REFUSED, f"TCPStore of tt.distributed: {why}\n".encode()))
         self._drop(connection)

@@ -57,7 +57,7 @@ class Client:
         return f"{self.host}:{self.port}"
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
             if self._will is not None:

@@ -1,4 +1,4 @@
-"""Wills: what a `FileStore` sets when a process has ended, which it sees by a lock that the system frees."""
+"""Wills: keys that a `FileStore` sets when a process has ended, seen by a lock that the system frees."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SIZE = struct.Struct(">I")
 
 
 class Op(IntEnum):
-    """What a client asks for."""
+    """The requests of a client."""
 
     SET = 1
     GET = 2
@@ -90,7 +90,7 @@ def size_of(head: bytes | bytearray) -> int:
 
 
 def unpack(body: bytes, most: int | None = None) -> tuple[int, Sequence[bytes]]:
-    """Return what a message is, and its fields; raise FrameError where sizes do not fit, or for too many fields."""
+    """Return the kind of a message and its fields; raise FrameError where sizes do not fit, or for too many fields."""
     fields: list[bytes] = []
     at = 1
     while at < len(body):

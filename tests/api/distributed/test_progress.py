@@ -159,7 +159,7 @@ def test_a_wait_with_a_timeout_is_no_longer_than_that_and_the_operation_goes_on(
     start = monotonic()
     with pytest.raises(DistTimeoutError, match=r"within 0\.5 s"):
         work.wait(0.5)
-    assert 0.5 <= monotonic() - start < 1
+    assert 0.5 <= monotonic() - start < 10  # long before the operation's own 30 s
     pending.left = 0
     assert work.wait(5)
 

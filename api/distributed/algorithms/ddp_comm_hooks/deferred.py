@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Deferred(Future[T]):
-    """What a hook returns that communicates in several rounds.
+    """The result of a hook that communicates in several rounds.
 
     Note [Rounds of a hook]
     -----------------------

@@ -38,7 +38,7 @@ class PowerSGDState:
     min_compression_rate : float
         Matrices travel whole unless they get smaller by more than this factor.
     use_error_feedback : bool
-        Whether what the approximation left out is added to the next gradient; without it training may not converge.
+        Whether the error of the approximation is added to the next gradient; without it training may not converge.
     warm_start : bool
         Whether a step starts with the matrices of the step before, which makes the approximation better from step to
         step.
@@ -95,7 +95,7 @@ class PowerSGDState:
         self.orthogonalization_epsilon = orthogonalization_epsilon
         self.rng = random.Random(random_seed)
         self.error_dict: dict[int, Tensor] = {}
-        """By the number of a bucket: what the last approximation left out."""
+        """The error of the last approximation, by the number of a bucket."""
         self.p_memory_dict: dict[int, list[Tensor]] = {}
         self.q_memory_dict: dict[int, list[Tensor]] = {}
         """By the number of a bucket: the factors of its matrices."""
@@ -141,7 +141,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
     Parameters
     ----------
     state : PowerSGDState
-        The options, and what is kept between steps.
+        The options, and the state that is kept between steps.
     bucket : GradBucket
         The gradients.
 
@@ -182,7 +182,7 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Te
     Parameters
     ----------
     state : PowerSGDState
-        The options, and what is kept between steps.
+        The options, and the state that is kept between steps.
     bucket : GradBucket
         The gradients.
     """

@@ -107,7 +107,7 @@ class ProcessFailure:
 
     @classmethod
     def of(cls, error_file: str, **facts: Any) -> Self:
-        """Return the failure of a worker, with what it has left in its file."""
+        """Return the failure of a worker, with the contents of its error file."""
         try:
             with open(error_file, encoding="utf-8") as file:
                 content = json.load(file)["message"]
@@ -118,7 +118,7 @@ class ProcessFailure:
                 "timestamp": float(extra.get("time", extra["timestamp"])),
             }
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # it was killed, or is no Python program: its exit code says what is known
+            pass  # it was killed, or is not a Python program: only its exit code is known
         return cls(**facts)
 
     def to_dict(self) -> dict[str, Any]:

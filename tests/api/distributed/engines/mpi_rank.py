@@ -15,6 +15,7 @@ import tt
 import tt.distributed as dist
 from tests.api.distributed import memory
 from tt.distributed import ReduceOp
+from tt.distributed.engines import mpi, mpi_shares
 from tt.distributed.fsdp import FullyShardedDataParallel
 from tt.distributed.optim import ZeroRedundancyOptimizer
 from tt.distributed.stores import FileStore, TCPStore
@@ -116,6 +117,32 @@ def background(rank, size):
     same(large[:1], [size])
 
 
+def shares(rank, size):
+    """Add up tensors by shares; sizes that no number of pieces divides."""
+    mpi.LARGE, mpi_shares._PIECE = 1 << 16, 1 << 14  # of bytes: the same with less to compute
+    whole = [np.random.default_rng(r).integers(-9, 9, size=130_007) for r in range(size)]
+    for dtype, count in ((tt.float32, 130_007), (tt.int64, 64_001), (tt.complex64, 13 << 12)):
+        parts = [tt.from_numpy(array[:count]).to(dtype) for array in whole]
+        total = wide(sum(parts[1:], parts[0]))
+        first, second = parts[rank].clone(), parts[rank].clone().unsqueeze(0)
+        work = dist.all_reduce(second, async_op=True)
+        dist.all_reduce(first)
+        work.wait()
+        same(first, total)
+        same(second[0], total)
+    # Additions are made in the order of the ranks: the same bits on all of them, whoever adds.
+    x = tt.rand(130_001, generator=tt.Generator().manual_seed(rank))
+    dist.all_reduce(x)
+    gathered = [tt.empty_like(x) for _ in range(size)]
+    dist.all_gather(gathered, x)
+    assert all(tt.equal(x, other) for other in gathered)
+    everyone = [tt.rand(130_001, generator=tt.Generator().manual_seed(r)) for r in range(size)]
+    assert tt.equal(x, sum(everyone[1:], everyone[0]))
+    strided = tt.full((300, 450), rank + 1.0).t()
+    dist.all_reduce(strided)
+    same(strided, np.full((450, 300), size * (size + 1) / 2))
+
+
 def groups(rank, size):
     """Use groups beside each other, and make the default one again."""
     halves = [dist.new_group([0, 1]), dist.new_group(list(range(1, size)))]
@@ -194,6 +221,12 @@ def fault(kind, rank):
         if kind == "another collective":
             dist.broadcast(x, src=0)
             return
+        if kind == "killed within":
+            dist.all_reduce(tt.ones(100 << 18), async_op=True)
+            time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "killed within":
+        x = tt.ones(100 << 18)
     dist.all_reduce(x)
 
 
@@ -222,7 +255,7 @@ def main():
     start(file, int(rank), int(size), float(timeout))
     known = {
         "collectives": collectives, "background": background, "groups": groups, "names": names, "training": training,
-        "memory": memory.program,
+        "memory": memory.program, "shares": shares,
     }  # fmt: skip
     try:
         if program in known:
