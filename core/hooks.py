@@ -9,12 +9,17 @@ The value of the entry point is a light module (or an object) with functions mar
         return Manifest("acme", namespaces=("acme",))
 
     @hookimpl
+    def tt_define(registry):
+        registry.add_definitions(Path(__file__).with_name("ops.yaml"))
+
+    @hookimpl
     def tt_register(registry):
         from tt_acme.kernels import acme
         registry.add(acme)
 
-`tt_manifest` is called when the first tensor is made and must import nothing heavy; `tt_register` when
-something that the manifest declares is used for the first time.
+`tt_manifest` is called when the first tensor is made and must import nothing heavy; `tt_define` when all operators
+are listed, and before `tt_register`, which is called when something that the manifest declares is used for the first
+time.
 """
 
 from __future__ import annotations
@@ -44,6 +49,20 @@ class Hooks:
     def tt_manifest() -> Manifest:
         """Return the plugin's name and contents."""
         raise NotImplementedError
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def tt_define(registry: Registry) -> Any:
+        """Define the plugin's operators, and import nothing else of it.
+
+        Called before `tt_register`, or without it where all operators are listed.  A plugin may also define its
+        operators in `tt_register`; then a list of operators loads all of it.
+
+        Parameters
+        ----------
+        registry : Registry
+            Takes files or definitions (`add_definitions`).
+        """
 
     @staticmethod
     @hookspec(firstresult=True)

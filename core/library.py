@@ -6,7 +6,6 @@ package can do all that they do.
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,8 +36,6 @@ from tt.core.meta import MetaHandle, run_rule
 from tt.core.methods.creation import as_tensor
 from tt.core.methods.memory.host_access import handle_of
 from tt.core.methods.memory.host_storage import tensor_in_storage
-from tt.core.methods.memory.sharing import reduce_shared
-from tt.core.methods.tt_function_api import TTFunctionMode
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result
 from tt.core.shapes.geometry import view_strides
@@ -46,14 +43,8 @@ from tt.core.tensor.backend import Backend, contiguous_strides
 from tt.core.tensor.base import TensorBase, TensorSpec
 from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
 from tt.core.tensor.generator import Generator, default_states, reserve, set_default_states
-from tt.core.tensor.shared_memory import (
-    get_all_sharing_strategies,
-    get_sharing_strategy,
-    set_sharing_strategy,
-)
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
-from tt.core.types.attention_choice import ATTENTION
 from tt.core.types.complex32 import is_complex32
 from tt.core.types.complex32 import narrowed as encode_complex32
 from tt.core.types.complex32 import widened as decode_complex32
@@ -63,11 +54,13 @@ from tt.core.types.dtype import ALL_DTYPES, DTYPES, QUANTIZED, STORED, dtype, fr
 from tt.core.types.float8 import decode as decode_float8
 from tt.core.types.float8 import encode as encode_float8
 from tt.core.types.float8 import is_float8
+from tt.core.types.freedom import degrees_of_freedom
 from tt.core.types.keys import KEYS, OVERRIDDEN
 from tt.core.types.layout import layout, register_layout
 from tt.core.types.promotion import get_default_dtype, promote_types, result_type
 from tt.core.types.scalars import fitted_number
 from tt.core.types.size import Size
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.custom_op.custom_op import CustomOp
@@ -83,6 +76,14 @@ if TYPE_CHECKING:
         register_vmap,
     )
     from tt.core.custom_op.scope import scoped
+    from tt.core.methods.memory.sharing import reduce_shared
+    from tt.core.methods.tt_function_api import TTFunctionMode
+    from tt.core.tensor.shared_memory import (
+        get_all_sharing_strategies,
+        get_sharing_strategy,
+        set_sharing_strategy,
+    )
+    from tt.core.types.attention_choice import ATTENTION
 
 __all__ = [
     "ALL_DTYPES",
@@ -138,6 +139,7 @@ __all__ = [
     "decode_float8",
     "default_states",
     "define",
+    "degrees_of_freedom",
     "dtype",
     "encode_complex32",
     "encode_float8",
@@ -183,24 +185,31 @@ __all__ = [
     "to_dtype",
     "unseen",
     "view_strides",
+    "warn_user",
     "with_targets_of",
     "wrap",
 ]
 
 _LATE: Final = {
-    "CustomOp": "custom_op",
-    "Library": "library",
-    "custom_op": "define",
-    "define": "library",
-    "impl": "library",
-    "infer_schema": "infer_schema",
-    "register_autograd": "library",
-    "register_fake": "library",
-    "register_kernel": "library",
-    "register_vmap": "library",
-    "scoped": "scope",
+    "ATTENTION": "types.attention_choice",
+    "CustomOp": "custom_op.custom_op",
+    "Library": "custom_op.library",
+    "TTFunctionMode": "methods.tt_function_api",
+    "custom_op": "custom_op.define",
+    "define": "custom_op.library",
+    "get_all_sharing_strategies": "tensor.shared_memory",
+    "get_sharing_strategy": "tensor.shared_memory",
+    "impl": "custom_op.library",
+    "infer_schema": "custom_op.infer_schema",
+    "reduce_shared": "methods.memory.sharing",
+    "register_autograd": "custom_op.library",
+    "register_fake": "custom_op.library",
+    "register_kernel": "custom_op.library",
+    "register_vmap": "custom_op.library",
+    "scoped": "custom_op.scope",
+    "set_sharing_strategy": "tensor.shared_memory",
 }
-"""Names -> modules of `tt.core.custom_op`, imported when one is used: backends, which each program loads, use none."""
+"""Names -> modules of the core, imported when one is used: backends, which each program loads, use none."""
 
 _RENAMED: Final = {
     "Entry": "CachedCall",
@@ -216,13 +225,13 @@ def _renamed(name: str, module: str) -> Any:
     new = _RENAMED.get(name)
     if new is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warnings.warn(f"tt.library.{name} is now tt.library.{new}", DeprecationWarning, stacklevel=3)
+    warn_user(f"tt.library.{name} is now tt.library.{new}", DeprecationWarning)
     return globals()[new]
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATE:
-        found = globals()[name] = getattr(import_module(f"tt.core.custom_op.{_LATE[name]}"), name)
+        found = globals()[name] = getattr(import_module(f"tt.core.{_LATE[name]}"), name)
         return found
     return _renamed(name, __name__)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
@@ -14,6 +13,7 @@ from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DataTypeError, ValueRangeError
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -226,10 +226,8 @@ def _implicit(name: str, self: Any, dim: int | None) -> int:
     """Return the dimension that is meant where none is given."""
     if dim is not None:
         return dim
-    warnings.warn(
-        f"{name}(): no dim is given, and the choice of one for the caller is deprecated\n  try: {name}(x, dim=...)",
-        UserWarning,
-        stacklevel=3,
+    warn_user(
+        f"{name}(): no dim is given, and the choice of one for the caller is deprecated\n  try: {name}(x, dim=...)"
     )
     return 0 if self.ndim in (0, 1, 3) else 1
 

@@ -7,11 +7,9 @@ counted from the last dimension, so that ellipses of several operands broadcast 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import ArgumentError, ShapeError, ValueRangeError
@@ -20,15 +18,14 @@ from tt.core.tensor.base import TensorBase
 
 __all__ = ["Equation", "contract", "contracted_dims", "parse", "parse_sublists"]
 
-LETTERS: Final = ascii_uppercase + ascii_lowercase
+LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ELLIPSIS: Final = -1
 """Represents the dimensions that a list of indices leaves open."""
 
 Indices = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(NamedTuple):
     """The indices of the dimensions of each operand and of the result, ellipses written out."""
 
     operands: tuple[Indices, ...]

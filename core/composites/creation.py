@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
@@ -17,6 +16,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, float64, int32, int64
 from tt.core.types.memory_format import ORDERS, is_preserve
 from tt.core.types.promotion import get_default_dtype, promote_types
+from tt.core.types.user_warnings import warn_user
 
 MANY_BLOCKS: Final = 64
 """From so many blocks on, `block_diag` puts their elements into zeros."""
@@ -133,9 +133,7 @@ composite("arange.start", lambda start, end, *options: _range(start, end, *optio
 
 @composite("range.step")
 def range_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any) -> Any:
-    warnings.warn(
-        "range() is deprecated: arange() leaves out the end, as Python's range", UserWarning, stacklevel=2
-    )
+    warn_user("range() is deprecated: arange() leaves out the end, as Python's range")
     check_shapes("arange.start_step", start, end, step)
     found = dtype or get_default_dtype()
     count = math.floor((end - start) / step) + 1

@@ -72,17 +72,15 @@ composite("cholesky", lambda self, upper: ops.linalg_cholesky(self, upper=upper)
 
 @composite("cholesky_solve")
 def cholesky_solve(self: Any, input2: Any, upper: bool) -> Any:
-    expect_matrix("cholesky_solve", self)
-    expect_square("cholesky_solve", input2)
-    check_shapes("linalg_solve_triangular", input2, self, upper)
+    check_shapes("cholesky_solve", self, input2, upper)
     half = ops.linalg_solve_triangular(adjoint(input2) if upper else input2, self, upper=False)
     return ops.linalg_solve_triangular(input2 if upper else adjoint(input2), half, upper=True)
 
 
 @composite("cholesky_inverse")
 def cholesky_inverse(self: Any, upper: bool) -> Any:
-    _, order = expect_square("cholesky_inverse", self)
-    return ops.cholesky_solve(eye_like(self, order), self, upper)
+    check_shapes("cholesky_inverse", self, upper)
+    return ops.cholesky_solve(eye_like(self, self.shape[-1]), self, upper)
 
 
 # --- QR, SVD, eigenvalues --------------------------------------------------------------------------------------
@@ -223,14 +221,7 @@ def permutation(pivots: Any, m: int, like: Any) -> Any:
 
 @composite("linalg_lu_solve")
 def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
-    batch, order = expect_square("linalg.lu_solve", LU)
-    if B.ndim < 2 or B.shape[-2 if left else -1] != order or B.dtype is not LU.dtype:
-        check_shapes("linalg_solve_triangular", LU, B, True, left)  # takes as long as a small solution
-    if tuple(pivots.shape) != (*batch, order):
-        raise ShapeError(
-            f"linalg.lu_solve(): the number of pivots per batch should be same as the dimension of the matrix: "
-            f"{list(pivots.shape)} and {list(LU.shape)}"
-        )
+    check_shapes("linalg_lu_solve", LU, pivots, B, left, adjoint_)
     P = ops.lu_unpack(ops.detach(LU), pivots, False, True)[0]
 
     def solve(right: Any, upper: bool, unit: bool) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, python_value, widened
@@ -10,6 +9,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, PlaceError, ShapeError, UnsupportedError, ValueRangeError
 from tt.core.types.dtype import int32, int64
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -106,11 +106,7 @@ def embedding_bag(
     padding_idx: int | None,
 ) -> Any:
     if weight.dtype in (int32, int64) and input.dtype.is_floating_point:
-        warnings.warn(
-            "the order of the arguments of embedding_bag is input, weight; weight, input is deprecated",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user("the order of the arguments of embedding_bag is input, weight; weight, input is deprecated")
         input, weight = weight, input
     _expect_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
     indices, rows = ops.reshape(input, (-1,)), weight.shape[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, LinAlgError, PlaceError, ShapeError, ValueRangeError
 from tt.core.types.dtype import int32, int64
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -89,16 +89,14 @@ def ormqr(self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> A
 def lu(self: Any, pivot: bool, get_infos: bool, out: Any) -> tuple[Any, ...]:
     if out is not None:
         raise ArgumentError("lu", "out is not supported: linalg.lu_factor and linalg.lu_factor_ex take it")
-    warnings.warn(
-        "lu() is deprecated: see linalg.lu_factor and linalg.lu_factor_ex", UserWarning, stacklevel=2
-    )
+    warn_user("lu() is deprecated: see linalg.lu_factor and linalg.lu_factor_ex")
     found = ops.linalg_lu_factor_ex(self, pivot=pivot, check_errors=not get_infos)
     return tuple(found) if get_infos else tuple(found[:2])
 
 
 @composite("lu_solve")
 def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
-    warnings.warn("lu_solve() is deprecated: see linalg.lu_solve", UserWarning, stacklevel=2)
+    warn_user("lu_solve() is deprecated: see linalg.lu_solve")
     return ops.linalg_lu_solve(LU_data, LU_pivots, self)
 
 

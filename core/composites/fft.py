@@ -34,9 +34,10 @@ def _input(op: str, self: Any, *, real: bool = False) -> Any:
     """Return a tensor in a dtype that transforms serve: integers and bools become floating point numbers."""
     if real and self.dtype.is_complex:
         raise DtypeError(f"{op}(): transforms real numbers, not {self.dtype}")
-    if is_integral(self.dtype):
+    dtype = self.dtype
+    if is_integral(dtype):
         return as_type(self, get_default_dtype())
-    if self.dtype in (float16, bfloat16, complex32):
+    if dtype in (float16, bfloat16, complex32):
         raise DtypeError(
             f"{op}(): half precision is not transformed, and this is {self.dtype}\n  try: x.to(tt.float32)"
         )
@@ -54,7 +55,7 @@ def _norm(op: str, norm: str | None) -> str:
 def _one_dim(op: str, self: Any, dim: int) -> Dims:
     if not self.ndim:
         raise DimensionError(op, dim, 0)
-    return wrap_dims(op, (dim,), self.ndim)
+    return (wrap_dim(op, dim, self.ndim),)
 
 
 def _several(
@@ -81,11 +82,13 @@ def _several(
 
 def _resized(self: Any, dims: Dims, sizes: Sequence[int]) -> Any:
     """Return the tensor with dims cut, or filled up with zeros, to sizes."""
+    shape = self.shape
     for d, n in zip(dims, sizes, strict=True):
-        if n < self.shape[d]:
+        size = shape[d]
+        if n < size:
             self = ops.narrow(self, d, 0, n)
-        elif n > self.shape[d]:
-            missing = (*self.shape[:d], n - self.shape[d], *self.shape[d + 1 :])
+        elif n > size:
+            missing = (*self.shape[:d], n - size, *self.shape[d + 1 :])
             self = ops.cat([self, ops.new_zeros(self, missing)], d)
     return self
 

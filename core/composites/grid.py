@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,6 +13,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
 from tt.core.types.dtype import float32, int64
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -27,7 +27,7 @@ SHARPNESS: Final = -0.75  # of the cubic convolution (Keys 1981)
 
 def _corners(op: str, align_corners: bool | None) -> bool:
     if align_corners is None:
-        warnings.warn(f"{op}(): align_corners is False unless it is given", UserWarning, stacklevel=3)
+        warn_user(f"{op}(): align_corners is False unless it is given")
     return bool(align_corners)
 
 
@@ -51,9 +51,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None) -> 
     if min(size) < 1:
         raise ValueRangeError(f"affine_grid(): the sizes must be positive, got {list(size)}")
     if align and min(size[2:]) == 1:
-        warnings.warn(
-            "affine_grid(): along a dimension of size 1 the only point is 0", UserWarning, stacklevel=2
-        )
+        warn_user("affine_grid(): along a dimension of size 1 the only point is 0")
     return ops.affine_grid_generator(theta, size, align)
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "expect_strided",
     "floating",
     "is_integral",
+    "moments",
     "number",
     "operand",
     "python_value",
@@ -71,6 +72,16 @@ def widened(self: Any) -> Tensor:
 def floating(self: Any) -> Tensor:
     """Return integers and bools in the default dtype."""
     return as_type(self, common_dtype(self, 1.0) if is_integral(self.dtype) else self.dtype)
+
+
+def moments(self: Any, dims: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Return variance and mean without a correction; those of no elements, too, are computed without a warning."""
+    if self.numel():
+        var, mean = ops.var_mean(self, dims, correction=0, keepdim=keepdim)
+        return var, mean
+    mean = ops.mean.dim(self, dims, True)
+    var = ops.mean.dim(ops.square(ops.sub(self, mean)), dims, keepdim)
+    return var, ops.reshape(mean, tuple(var.shape))
 
 
 def computed(function: Callable[..., Any]) -> Callable[..., Any]:

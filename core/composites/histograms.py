@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import float32, float64, int64
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -211,7 +211,7 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
         low = bool(python_value(ops.le(norm, 0)))
         norm = ops.clamp(norm, 0)
     if low:
-        warnings.warn("cov(): no degrees of freedom are left", UserWarning, stacklevel=2)
+        warn_user("cov(): no degrees of freedom are left")
     x = ops.sub(x, mean)
     other = x if weights is None else ops.mul(x, weights)
     product = ops.mm(as_type(x, other.dtype), ops.conj(ops.t(other)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, widened
@@ -12,6 +11,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.loss import chosen_reduction
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -23,11 +23,7 @@ def chosen(op: str, reduction: str, size_average: bool | None = None, reduce: bo
     """Return the requested reduction of a loss, with a warning for the two old bools."""
     found = chosen_reduction(op, reduction, size_average, reduce)
     if size_average is not None or reduce is not None:
-        warnings.warn(
-            f"{op}(): size_average and reduce are deprecated; use reduction={found!r}",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user(f"{op}(): size_average and reduce are deprecated; use reduction={found!r}")
     return found
 
 
@@ -41,11 +37,9 @@ def reduced(loss: Any, reduction: str, dtype: Any = None) -> Any:
 def warn_of_sizes(op: str, input: Any, target: Any) -> None:
     """Warn of a target that broadcasts, which is seldom meant."""
     if tuple(input.shape) != tuple(target.shape):
-        warnings.warn(
+        warn_user(
             f"{op}(): the target size {list(target.shape)} is not the input size {list(input.shape)}; they broadcast, "
-            f"which is seldom meant",
-            UserWarning,
-            stacklevel=2,
+            f"which is seldom meant"
         )
 
 
@@ -108,12 +102,23 @@ def _regression(
     return reduced(loss, reduction, dtype)
 
 
+def _numbers(op: str, input: Any, target: Any) -> tuple[Any, Any]:
+    """Return input and target, of which one is floating point, with bools as numbers."""
+    dtype = expect_floating(op, input, target)
+    return as_number(input, dtype), as_number(target, dtype)
+
+
+def as_number(x: Any, dtype: Any) -> Any:
+    """Return a tensor, in a dtype if its elements are bools."""
+    return as_type(x, dtype) if x.dtype.kind == "bool" else x
+
+
 @composite("mse_loss")
 def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
     if _fused(input, target, reduction, size_average, reduce, weight):
         return ops._elementwise_loss(input, target, "square", reduction, 0.0)
     found = chosen("mse_loss", reduction, size_average, reduce)
-    expect_floating("mse_loss", input, target)
+    input, target = _numbers("mse_loss", input, target)
     return _regression("mse_loss", input, target, weight, found, ops.square)
 
 
@@ -134,7 +139,7 @@ def smooth_l1_loss(
     if beta and _fused(input, target, reduction, size_average, reduce):
         return ops._elementwise_loss(input, target, "smooth", reduction, float(beta))
     found = chosen("smooth_l1_loss", reduction, size_average, reduce)
-    expect_floating("smooth_l1_loss", input, target)
+    input, target = _numbers("smooth_l1_loss", input, target)
 
     def measure(difference: Any) -> Any:
         size = ops.abs(difference)
@@ -151,7 +156,7 @@ def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: An
     if _fused(input, target, reduction, weight):
         return ops._elementwise_loss(input, target, "huber", reduction, float(delta))
     found = chosen("huber_loss", reduction)
-    expect_floating("huber_loss", input, target)
+    input, target = _numbers("huber_loss", input, target)
 
     def measure(difference: Any) -> Any:
         size = ops.abs(difference)
@@ -200,6 +205,11 @@ def binary_cross_entropy_with_logits(
 def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, log_target: bool) -> Any:
     by_batch = reduction == "batchmean" and size_average is None and reduce is None
     found = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
+    if found == "mean":
+        warn_user(
+            "kl_div(): reduction='mean' divides by the number of elements, reduction='batchmean' by that of the "
+            "examples, as the divergence is defined"
+        )
     dtype = expect_floating("kl_div", input, target)
     if _fused(input, target, found):
         total = ops._elementwise_loss(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, widened
+from tt.core.composites.helpers import as_type, moments, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError
@@ -16,7 +16,7 @@ composite = composites.composite
 
 def _statistics(x: Any, dims: tuple[int, ...], eps: float, dtype: Any, keepdim: bool) -> tuple[Any, Any]:
     """Return the mean, and the inverse of the standard deviation."""
-    var, mean = ops.var_mean(widened(x), dims, correction=0, keepdim=keepdim)
+    var, mean = moments(widened(x), dims, keepdim)
     return as_type(mean, dtype), as_type(ops.rsqrt(ops.add(var, eps)), dtype)
 
 

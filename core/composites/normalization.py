@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, widened
+from tt.core.composites.helpers import as_type, check_shapes, moments, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
@@ -39,7 +39,7 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 def _standardized(x: Any, dims: tuple[int, ...], eps: float) -> tuple[Any, Any]:
     """Return numbers with mean 0 and variance 1 along dimensions, and the scale."""
-    var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+    var, mean = moments(x, dims, True)
     scale = ops.rsqrt(ops.add(var, eps))
     return ops.mul(ops.sub(x, mean), scale), scale
 
@@ -190,7 +190,7 @@ def batch_norm_statistics(
     x = widened(input)
     if training:
         dims = (0, *range(2, input.ndim))
-        var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+        var, mean = moments(x, dims, True)
     else:
         mean, var = _by_channel(running_mean, input.ndim), _by_channel(running_var, input.ndim)
     scale = ops.rsqrt(ops.add(var, eps))
@@ -251,7 +251,7 @@ def instance_norm(
     x, channels = widened(input), input.shape[1]
     if running_mean is not None or running_var is not None:
         count = prod(input.shape[2:])
-        var, mean = ops.var_mean(ops.detach(x), tuple(range(2, input.ndim)), correction=0, keepdim=True)
+        var, mean = moments(ops.detach(x), tuple(range(2, input.ndim)), True)
         batch = tuple(d for d in range(input.ndim) if d != 1)
         _move(running_mean, ops.mean.dim(mean, batch), momentum)
         _move(running_var, ops.mul(ops.mean.dim(var, batch), count / max(count - 1, 1)), momentum)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from tt.core.errors import DispatchError, DtypeError, ShapeError, ValueRangeErro
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import bool_, float32, float64
 from tt.core.types.memory_format import is_preserve
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -270,8 +270,20 @@ def _channels(op: str, self: Any, ranks: Sequence[int], batched: int) -> tuple[i
     """Return the shape of one number for each channel."""
     if self.ndim not in ranks:
         raise ShapeError(f"{op}(): the input has {' or '.join(map(str, ranks))} dimensions, not {self.ndim}")
-    leading = 2 if self.ndim >= batched else 1
+    _warn_of_rank(op, self.ndim)
+    leading = 1 if self.ndim < batched or (op == "dropout3d" and self.ndim > batched) else 2
     return (*self.shape[:leading], *(1,) * (self.ndim - leading))
+
+
+def _warn_of_rank(op: str, ndim: int) -> None:
+    """Warn of tensors that are no images or volumes, of which each number of the first dimensions is a channel."""
+    if op == "dropout2d" and ndim == 3:
+        meant = "dropout1d, if the dimensions are (N, C, L); in the future they will mean (C, H, W)"
+    elif (op == "dropout2d" and ndim != 4) or (op == "dropout3d" and ndim not in (4, 5)):
+        meant = "dropout, which drops single elements; in the future this will be an error"
+    else:
+        return
+    warn_user(f"{op}(): the input has {ndim} dimensions\n  try: {meant}")
 
 
 def _define(op: str, drop: Callable[..., Any], ranks: Sequence[int] = (), batched: int = 0) -> None:
@@ -289,7 +301,7 @@ _define("dropout", _drop_elements)
 _define("alpha_dropout", _drop_alpha)
 _define("dropout1d", _drop, (2, 3), 3)
 _define("dropout2d", _drop, range(2, 9), 2)
-_define("dropout3d", _drop, (4, 5), 5)
+_define("dropout3d", _drop, range(1, 9), 5)
 _define("feature_alpha_dropout", _drop_alpha, range(2, 9), 2)
 
 
@@ -318,7 +330,7 @@ def rrelu_inplace(self: Any, lower: Any, upper: Any, training: bool, inplace: bo
 @composite("gumbel_softmax")
 def gumbel_softmax(logits: Any, tau: float, hard: bool, eps: float, dim: int) -> Any:
     if eps != 1e-10:
-        warnings.warn("gumbel_softmax(): eps is deprecated and has no effect", UserWarning, stacklevel=2)
+        warn_user("gumbel_softmax(): eps is deprecated and has no effect")
     noise = ops.exponential_(ops.empty(tuple(logits.shape), dtype=logits.dtype, device=logits.device))
     soft = ops.softmax.default(ops.div.default(ops.sub(logits, ops.log(noise)), tau), dim)
     if not hard:

@@ -11,6 +11,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError
 from tt.core.shapes.geometry import dims_to_reduce
 from tt.core.types.dtype import bool_, float64, int64, uint8, uint64
+from tt.core.types.freedom import degrees_of_freedom
 from tt.core.types.promotion import get_default_dtype
 
 composites: Final = CompositeTable()
@@ -142,7 +143,7 @@ def var_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, 
         squares = ops.add(ops.square(ops.real(deviation)), ops.square(ops.imag(deviation)))
     else:
         squares = ops.square(deviation)
-    freedom = max(0, _count("var_mean", self, dim) - (1 if correction is None else correction))
+    freedom = degrees_of_freedom("var_mean", _count("var_mean", self, dim), correction)
     var = ops.div.default(ops.sum.dim(squares, dim, keepdim), freedom)
     if not keepdim:
         mean = ops.reshape(mean, tuple(var.shape))

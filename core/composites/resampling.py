@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
+from numbers import Real
+from operator import index
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
@@ -12,6 +13,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, UnsupportedError, ValueRangeError
 from tt.core.types.dtype import float32, float64, int64, uint8
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -47,15 +49,17 @@ def _sizes(
             raise ValueRangeError(
                 "interpolate(): recompute_scale_factor is for a scale_factor, and size is given"
             )
-        if not all(isinstance(new, int) for new in sizes):
-            raise ArgumentError("interpolate", f"size must be one int or several, got {size}")
+        try:
+            sizes = [index(new) for new in sizes]  # numbers of NumPy and tensors are ints, too
+        except TypeError:
+            raise ArgumentError("interpolate", f"size must be one int or several, got {size!r}") from None
         return sizes, [None] * count
     if factors is None or len(factors) != count:
         raise ValueRangeError(
             f"interpolate(): scale_factor has a number for each of the dimensions {old} of the input, and "
             f"{scale_factor} has not"
         )
-    if not all(isinstance(factor, int | float) for factor in factors):
+    if not all(isinstance(factor, Real) for factor in factors):
         raise ArgumentError("interpolate", f"scale_factor must be one float or several, got {scale_factor!r}")
     try:
         scaled = [float(n) * float(factor) for n, factor in zip(old, factors, strict=True)]
@@ -309,7 +313,7 @@ def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, 
 
 
 def _deprecated(op: str) -> None:
-    warnings.warn(f"{op}() is deprecated; use interpolate()", UserWarning, stacklevel=3)
+    warn_user(f"{op}() is deprecated; use interpolate()")
 
 
 @composite("upsample")

@@ -11,6 +11,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import broadcast, common_shape, infer_size, view_strides, wrap_dims
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -79,7 +80,20 @@ def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
 
 # --- the order of dimensions -----------------------------------------------------------------------------------
 
-composite("T", lambda self: ops.permute(self, tuple(reversed(range(self.ndim)))))
+
+@composite("T")
+def dimensions_reversed(self: Any) -> Any:
+    if self.ndim not in (0, 2):
+        warn_user(
+            f".T is for matrices, and the tensor has {self.ndim} dimension{'s' * (self.ndim > 1)}; this is "
+            "deprecated\n"
+            "  try: .mT for a batch of matrices, permute() to reverse the dimensions"
+        )
+    elif not self.ndim:
+        _warn_of_number(".T")
+    return ops.permute(self, tuple(reversed(range(self.ndim))))
+
+
 composite("mT", lambda self: _transposed(".mT", self, conjugate=False))
 composite("mH", lambda self: _transposed(".mH", self, conjugate=True))
 composite("adjoint", lambda self: _transposed("adjoint()", self, conjugate=True))
@@ -93,10 +107,19 @@ def conjugate_transpose(self: Any) -> Any:
     return _transposed(".H", self, conjugate=True)
 
 
+def _warn_of_number(op: str) -> None:
+    warn_user(
+        f"{op} is for matrices, and the tensor has no dimensions; this is deprecated\n"
+        "  try: conj(), or the tensor itself"
+    )
+
+
 def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
     """Return matrices transposed; a number is its own transpose."""
     if self.ndim == 1:
         raise ShapeError(f"{op} is for matrices and batches of them, and the tensor has 1 dimension")
+    if not self.ndim:
+        _warn_of_number(op)
     found = ops.conj(self) if conjugate and self.dtype.is_complex else self
     return ops.transpose(found, -2, -1) if self.ndim else found
 
@@ -195,6 +218,8 @@ def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
             raise DtypeError(
                 f"meshgrid(): the tensors must have one dtype, not {tensors[0].dtype} and {tensor.dtype}"
             )
+    if indexing is None:
+        warn_user("meshgrid(): indexing is 'ij' unless it is given")
     places = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
         places[0], places[1] = 1, 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 from tt.core.composites.helpers import python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -95,7 +95,7 @@ def stft(
     found = ops.squeeze.dim(found, 0) if self.ndim == 1 else found
     if return_complex:
         return found
-    warnings.warn(f"{op}(): return_complex=False is deprecated: see view_as_real", UserWarning, stacklevel=2)
+    warn_user(f"{op}(): return_complex=False is deprecated: see view_as_real")
     return ops.view_as_real(found)
 
 
@@ -159,8 +159,6 @@ def istft(
         raise ValueRangeError(f"{op}(): the windows of the frames add up to zero somewhere")
     signal = ops.div.default(signal, envelope)
     if end > total:
-        warnings.warn(
-            f"{op}(): the signal is shorter than length, and padded with zeros", UserWarning, stacklevel=2
-        )
+        warn_user(f"{op}(): the signal is shorter than length, and padded with zeros")
         signal = ops.constant_pad_nd(signal, (0, end - total), 0)
     return ops.squeeze.dim(signal, 0) if self.ndim == 2 else signal

@@ -7,8 +7,6 @@ with PyTorch's names use them.
 from __future__ import annotations
 
 import inspect
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Final
@@ -26,6 +24,7 @@ from tt.core.startup import plugins
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import DTYPES
+from tt.core.types.user_warnings import warn_user
 
 __all__ = [
     "WITHOUT_GRADIENT",
@@ -162,20 +161,10 @@ def _check_device(operator: Operator, device: str) -> None:
     known = Device.known_types()
     if device in known:
         return
-    warnings.warn(
+    warn_user(
         f"{operator.name}: no installed plugin brings the device type {device!r}, for which a kernel is "
         f"added{did_you_mean(device, known)}",
-        UserWarning,
-        stacklevel=_outside(),
     )
-
-
-def _outside() -> int:
-    """Return the number of frames from the caller to the program."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("tt.core."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _names(operator: Operator) -> tuple[str, ...]:

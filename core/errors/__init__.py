@@ -33,6 +33,7 @@ from tt.core.errors.devices import (
     DeviceMismatchError,
     HostMemoryError,
     KeyBitsExhaustedError,
+    NoDataError,
     OutOfMemoryError,
 )
 from tt.core.errors.devices import (
@@ -53,7 +54,7 @@ from tt.core.errors.dispatch import (
 from tt.core.errors.dispatch import (
     _restored_failure as _restored_failure,
 )
-from tt.core.errors.files import CorruptFileError, UnsafeGlobalError, UntrustedSourceError
+from tt.core.errors.files import CorruptFileError, EmptyFileError, UnsafeGlobalError, UntrustedSourceError
 from tt.core.errors.gradients import (
     AnomalyError,
     CheckpointError,
@@ -129,6 +130,7 @@ __all__ = [
     "DtypeNotServedError",
     "DuplicateRegistrationError",
     "ElementCountError",
+    "EmptyFileError",
     "ExportError",
     "GradcheckError",
     "GradientError",
@@ -145,6 +147,7 @@ __all__ = [
     "MemberError",
     "MissingFakeError",
     "NoCompilerError",
+    "NoDataError",
     "NoKernelError",
     "NoOverrideError",
     "NondeterministicError",

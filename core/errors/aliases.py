@@ -2,7 +2,7 @@
 
 An alias is the operator itself (`tt.swapaxes is tt.transpose`), so a call does not know by which name it was made.  A
 message is made only when something is wrong, and then the code of the caller shows it: if it mentions an alias and not
-the operator, the alias is what it called.
+the operator, the program called the alias.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 __all__ = ["as_called"]
 
 INNER: Final = ("tt.core.", "tt.plugins.", "tt.backends.")
-"""Modules whose calls of operators are no calls of the program."""
+"""Modules whose calls of operators are not calls of the program."""
 
 
 def as_called(message: str) -> str:

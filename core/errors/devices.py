@@ -26,6 +26,16 @@ class DeviceMismatchError(DeviceError):
         super().__init__("\n".join(lines))
 
 
+class NoDataError(DeviceError, NotImplementedError):
+    """A copy of a meta tensor to a device with memory."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a meta tensor has no data to copy\n"
+            "  try: tt.empty_like(x, device=...), or to_empty(device=...) of a module"
+        )
+
+
 class OutOfMemoryError(DeviceError, MemoryError):
     """A device that lacks the requested memory, even after all unused memory was freed."""
 

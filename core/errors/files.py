@@ -23,6 +23,13 @@ class CorruptFileError(TTError, RuntimeError, pickle.UnpicklingError):
         super().__init__(f"{path}: {problem}")
 
 
+class EmptyFileError(CorruptFileError, EOFError):
+    """A file without contents."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the file is empty")
+
+
 class UnsafeGlobalError(TTError, pickle.UnpicklingError):
     """A file that needs a class or function that loading with `weights_only=True` does not allow.
 

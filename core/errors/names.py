@@ -48,7 +48,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     return "; did you mean " + " or ".join(repr(name) for name in found) + "?" if found else ""
 
 
-class UnknownNameError(TTError, ValueError):
+class UnknownNameError(TTError, RuntimeError, ValueError):
     """A name (device, layout, dtype, plugin, mode, ...) that is not registered."""
 
     def __init__(self, kind: str, name: str, candidates: Iterable[str], *, note: str = "") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 
 from tt.core.errors.base import TTError
 
@@ -31,6 +30,8 @@ class WorkerExitError(TTError, RuntimeError):
         self.worker, self.pid, self.exitcode = worker, pid, exitcode
         if exitcode < 0:
             try:
+                import signal  # here: few programs meet the error, and all import this module
+
                 name = signal.Signals(-exitcode).name
             except ValueError:  # a real-time signal
                 name = str(-exitcode)

@@ -130,7 +130,7 @@ class HiddenValuesError(TTError, RuntimeError):
     """A tensor that stands for others inside a transform, asked for its values."""
 
 
-class DataDependentError(TTError, RuntimeError):
+class DataDependentError(TTError, NotImplementedError):
     """A call whose result depends on data, made on tensors that have none."""
 
     def __init__(self, op: str, device: str) -> None:

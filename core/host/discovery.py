@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tt.core.errors import PluginConflictError, PluginError, UnknownNameError
-from tt.core.hooks import Hooks
-from tt.core.host.entry_points import GROUP, VERSIONED, installed
+from tt.core.host.entry_points import GROUP, installed, major_version
 from tt.core.host.manifest import API_VERSION, Manifest, major_and_minor
 from tt.core.host.plugin import Plugin
 
@@ -57,8 +56,8 @@ def _for_this_version(entries: list[EntryPoint]) -> list[EntryPoint]:
 
 
 def _fitness(entry: EntryPoint) -> int:
-    match = VERSIONED.fullmatch(entry.group)
-    return 1 if match is None else 0 if int(match[1]) == MAJOR else 2
+    version = major_version(entry.group)
+    return 1 if version is None else 0 if int(version) == MAJOR else 2
 
 
 def known_names(plugins: Iterable[Plugin]) -> set[str]:
@@ -130,22 +129,19 @@ def read_manifest(plugin: Plugin) -> None:
     PluginError
         When it has none, is for another version of tt, or is named otherwise than its entry point.
     """
-    import pluggy  # start-up: needed once plugins are read
-
-    match = VERSIONED.fullmatch(plugin.entry.group)
-    if match is not None:  # before anything is imported that may not exist any more
-        check_version(match[1], plugin)
-    # One manager a plugin: faults in the hooks of one cannot touch another.
-    manager = pluggy.PluginManager("tt")
-    manager.add_hookspecs(Hooks)
-    manager.register(plugin.entry.load(), plugin.name)
-    manager.check_pending()
-    if not manager.hook.tt_manifest.get_hookimpls():
-        raise PluginError(f"{plugin.entry.value} has no function tt_manifest marked with @hookimpl")
-    manifest = manager.hook.tt_manifest()
+    version = major_version(plugin.entry.group)
+    if version is not None:  # before anything is imported that may not exist any more
+        check_version(version, plugin)
+    plugin.module = plugin.entry.load()
+    if plugin.own:  # its hooks are right, and most processes call no other of most of tt's plugins
+        manifest = plugin.module.tt_manifest()
+    else:
+        if not plugin.manager.hook.tt_manifest.get_hookimpls():
+            raise PluginError(f"{plugin.entry.value} has no function tt_manifest marked with @hookimpl")
+        manifest = plugin.manager.hook.tt_manifest()
     if not isinstance(manifest, Manifest):
         raise PluginError(f"tt_manifest() must return a tt.library.Manifest, not {type(manifest).__name__}")
-    plugin.manifest, plugin.manager = manifest, manager
+    plugin.manifest = manifest
     check_version(manifest.api_version, plugin)
     if manifest.name != plugin.name:
         raise PluginError(f"its manifest is named {manifest.name!r}, its entry point {plugin.name!r}")

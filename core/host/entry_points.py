@@ -8,7 +8,6 @@ else (archives on the path, finders of others) `found_in_folders` returns None, 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable
 from importlib.machinery import PathFinder
@@ -19,12 +18,19 @@ from tt.core.by_name import module_named, object_named
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUP", "FolderDistribution", "FolderEntryPoint", "found_in_folders", "installed"]
+__all__ = [
+    "GROUP",
+    "FolderDistribution",
+    "FolderEntryPoint",
+    "found_in_folders",
+    "installed",
+    "major_version",
+]
 
 GROUP: Final = "tt.plugins"
 """The group of entry points; `tt.plugins.v1` says for which major version of the hooks the plugin is."""
 
-VERSIONED: Final = re.compile(re.escape(GROUP) + r"\.v(\d+)")
+VERSIONED: Final = f"{GROUP}.v"
 
 _KINDS = {".dist-info": "METADATA", ".egg-info": "PKG-INFO"}
 
@@ -39,13 +45,27 @@ def installed() -> Iterable[EntryPoint]:
     # Of two installations of a distribution, the one that comes first on the path is imported.
     first: dict[str, Any] = {}
     for entry in entries:
-        first.setdefault(re.sub(r"[-_.]+", "-", entry.dist.name).lower(), entry.dist)
+        words = entry.dist.name.lower().replace("_", "-").replace(".", "-").split("-")
+        first.setdefault("-".join(filter(None, words)), entry.dist)
     first_ones = {id(distribution) for distribution in first.values()}
     return [entry for entry in entries if id(entry.dist) in first_ones]
 
 
 def _of_tt(group: str) -> bool:
-    return group == GROUP or VERSIONED.fullmatch(group) is not None
+    return group == GROUP or major_version(group) is not None
+
+
+def major_version(group: str) -> str | None:
+    """Return the major version of the hooks that a group is for; None if it names none.
+
+    Examples
+    --------
+    >>> from tt.core.host.entry_points import major_version
+    >>> major_version("tt.plugins.v1"), major_version("tt.plugins")
+    ('1', None)
+    """
+    version = group.removeprefix(VERSIONED)
+    return version if group.startswith(VERSIONED) and version.isdecimal() else None
 
 
 class FolderDistribution(NamedTuple):
@@ -132,8 +152,11 @@ def _entries(folder: str, metadata: str, wanted: Callable[[str], Any]) -> list[F
 
 
 def _lines(file: str) -> list[str]:
+    # Most packages have no entry points, and an exception for each, or a reader of text, would take twice as long.
+    if not os.access(file, os.R_OK):
+        return []
     try:
-        with open(file, encoding="utf-8") as lines:
-            return lines.readlines()
+        with open(file, "rb", buffering=0) as content:
+            return content.read().decode().splitlines()
     except (OSError, UnicodeDecodeError):
         return []

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
@@ -35,6 +33,7 @@ from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import CORE_DEVICES
 from tt.core.types.layout import LAYOUTS
 from tt.core.types.state import STATE, DispatchState
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -151,7 +150,10 @@ class Host:
 
     def _has_member(self, name: str) -> bool:
         """Return whether tensors have a member; looks, and resolves nothing."""
-        found = getattr_static(self._class(), name, MissingMember)
+        # `inspect.getattr_static` without metaclasses: it is asked for each of a hundred members in every process.
+        found = next(
+            (vars(base)[name] for base in self._class().__mro__ if name in vars(base)), MissingMember
+        )
         return found is not MissingMember and not isinstance(found, MissingMember)
 
     def _claim(self, claims: Claims, plugin: Plugin) -> None:
@@ -313,11 +315,9 @@ class Host:
             if plugin.state == "loaded" and self.preferences.naming(plugin):
                 self._register(plugin)
                 if plugin.failed:
-                    warnings.warn(
+                    warn_user(
                         f"the {plugin} is preferred for {device} and failed to load: {first_line(plugin.reason)}; "
                         f"see: tt plugins list --activate",
-                        UserWarning,
-                        stacklevel=2,
                     )
 
     def _extending(self, device: str) -> list[Plugin]:
@@ -338,33 +338,55 @@ class Host:
                 self._register(plugin)
 
     def activate_definitions(self) -> None:
-        """Let every plugin that may define operators register: those with a namespace."""
+        """Let every plugin with a namespace define its operators.
+
+        Those without the hook `tt_define` register whole; the others do when an operator of theirs is first used.
+        """
         self.load()
         with self._lock:
             for plugin in self._plugins:
-                if plugin.manifest is not None and plugin.manifest.namespaces:
+                if plugin.manifest is None or not plugin.manifest.namespaces:
+                    continue
+                if plugin.manager.hook.tt_define.get_hookimpls():
+                    self._run(plugin, partial(self._define, plugin))
+                else:
                     self._register(plugin)
 
     def _register(self, plugin: Plugin) -> None:
-        """Call the plugin's tt_register hook, unless that was done or is being done."""
-        if plugin.state != "loaded" or plugin in self._activating:
-            return
-        assert plugin.manifest is not None
-        registry = plugin.view = self._view(plugin)
-        start = time.perf_counter()
-        self._activating.append(plugin)
-        try:
+        """Call the plugin's hooks tt_define and tt_register, unless that was done or is being done."""
+
+        def register(registry: PluginRegistry) -> None:
             for needed in self._required(plugin):
                 self._register(needed)
                 if needed.state == "failed":
                     raise PluginError(f"it requires the {needed}, which failed: {first_line(needed.reason)}")
+            self._define(plugin, registry)
             with PLUGIN_CODE.of(plugin, registry):
                 plugin.manager.hook.tt_register(registry=registry)
-        except BROKEN as error:
-            registry.remove()
-            plugin.fail(error)
-        else:
             plugin.state = "active"
+
+        self._run(plugin, register)
+
+    def _define(self, plugin: Plugin, registry: PluginRegistry) -> None:
+        if not plugin.defined:
+            list(self._required(plugin))  # a plugin that lacks another one defines no operators
+            with PLUGIN_CODE.of(plugin, registry):
+                plugin.manager.hook.tt_define(registry=registry)
+            plugin.defined = True
+
+    def _run(self, plugin: Plugin, hooks: Callable[[PluginRegistry], None]) -> None:
+        """Run hooks of a plugin that is loaded and runs none; where one fails, all that it registered is removed."""
+        if plugin.state != "loaded" or plugin in self._activating:
+            return
+        if plugin.view is None:
+            plugin.view = self._view(plugin)
+        start = time.perf_counter()
+        self._activating.append(plugin)
+        try:
+            hooks(plugin.view)
+        except BROKEN as error:
+            plugin.view.remove()
+            plugin.fail(error)
         finally:
             self._activating.remove(plugin)
             plugin.load_time += time.perf_counter() - start

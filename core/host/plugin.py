@@ -74,8 +74,7 @@ KNOWN_PARTS: Final[Mapping[str, str]] = {"gradient": "autograd", "batching rule"
 """The parts of operators that layers of those plugins take, for the same message."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginState:
+class PluginState(NamedTuple):
     """The facts of one plugin at one moment.
 
     Attributes
@@ -121,7 +120,7 @@ class PluginState:
 @fork_safe_properties
 @dataclass(eq=False)
 class Plugin:
-    """A plugin as the host handles it."""
+    """A plugin as the host handles it; `defined`: whether its hook `tt_define` has run, perhaps alone."""
 
     entry: EntryPoint
     state: State = "found"
@@ -129,9 +128,23 @@ class Plugin:
     traceback: str = ""
     load_time: float = 0.0
     manifest: Manifest | None = None
-    manager: Any = None
+    module: Any = None
     view: Any = None
+    defined: bool = False
     undone: list[str] = field(default_factory=list)
+
+    @cached_property
+    def manager(self) -> Any:
+        """The hooks in the plugin's module; each plugin has a manager, so that faults in its hooks touch no other."""
+        import pluggy  # start-up: needed once plugins are read
+
+        from tt.core.hooks import Hooks
+
+        manager = pluggy.PluginManager("tt")
+        manager.add_hookspecs(Hooks)
+        manager.register(self.module, self.name)
+        manager.check_pending()
+        return manager
 
     @property
     def own(self) -> bool:

@@ -145,7 +145,7 @@ def _read(written: dict[str, Any]) -> TreeSpec:
 
 
 def _factory(context: dict[str, str]) -> Callable[[], Any]:
-    """Return the factory of a defaultdict; only types of Python's own, since a file must not choose what is called."""
+    """Return the factory of a defaultdict; only types of Python's own, since a file must not choose the function."""
     module, name = context["default_factory_module"], context["default_factory_name"]
     if module not in _FACTORIES:
         raise ValueRangeError(

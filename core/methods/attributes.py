@@ -1,6 +1,6 @@
 """Members of `Tensor` that are not operators: metadata, available without computing anything, and containers.
 
-`methods` puts everything in `MEMBERS` on the class.
+`methods` puts everything in `MEMBERS` on the class, and what finds those in `LATE_MEMBERS`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numbers
 from collections.abc import Iterator
 from math import prod
 from operator import eq
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.resolve.components import component_tensors
@@ -29,15 +29,10 @@ from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
 from tt.core.methods.indexing import setitem
 from tt.core.methods.interop import EXPORT_MEMBERS
-from tt.core.methods.legacy_constructor import CONSTRUCTING_MEMBERS
 from tt.core.methods.memory.copying import COPYING_MEMBERS
-from tt.core.methods.memory.dim_order import dim_order
 from tt.core.methods.memory.host_access import VALUE_MEMBERS, dense_form
 from tt.core.methods.memory.pickling import PICKLING_MEMBERS
-from tt.core.methods.memory.pinning import PINNING_MEMBERS
 from tt.core.methods.memory.replacing import REPLACING_MEMBERS
-from tt.core.methods.memory.sharing import SHARING_MEMBERS
-from tt.core.methods.typed_storage import TYPED_STORAGE_MEMBERS
 from tt.core.tensor.base import TensorBase
 from tt.core.types.device import to_device
 from tt.core.types.dtype import to_dtype
@@ -48,7 +43,7 @@ if TYPE_CHECKING:
     from tt.core.tensor.storage import Storage
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["MEMBERS"]
+__all__ = ["LATE_MEMBERS", "MEMBERS"]
 
 
 # --- shape and memory ----------------------------------------------------------------------------------------------
@@ -381,7 +376,6 @@ MEMBERS: dict[str, Any] = {
     "untyped_storage": untyped_storage,
     "data_ptr": data_ptr,
     "const_data_ptr": const_data_ptr,
-    "dim_order": dim_order,
     "element_size": element_size,
     "itemsize": property(element_size, doc="The size of an element in bytes."),
     "nbytes": property(_nbytes),
@@ -421,14 +415,23 @@ MEMBERS: dict[str, Any] = {
     # --- conversion, copying ---
     **CONVERSION_MEMBERS,
     **WRAPPING_MEMBERS,
-    **PINNING_MEMBERS,
-    **SHARING_MEMBERS,
     **VALUE_MEMBERS,
     **EXPORT_MEMBERS,
     **PICKLING_MEMBERS,
     **COPYING_MEMBERS,
     **SUBCLASS_MEMBERS,
-    **CONSTRUCTING_MEMBERS,
     **REPLACING_MEMBERS,
-    **TYPED_STORAGE_MEMBERS,
 }
+
+LATE_MEMBERS: Final = {
+    "dim_order": "tt.core.methods.memory.dim_order",
+    "is_pinned": "tt.core.methods.memory.pinning",
+    "is_shared": "tt.core.methods.memory.sharing",
+    "new": "tt.core.methods.legacy_constructor",
+    "pin_memory": "tt.core.methods.memory.pinning",
+    "record_stream": "tt.core.methods.memory.pinning",
+    "share_memory_": "tt.core.methods.memory.sharing",
+    "storage": "tt.core.methods.typed_storage",
+    "storage_type": "tt.core.methods.typed_storage",
+}
+"""Members whose modules are imported by the first use of one, since few programs use any."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from operator import index
 from typing import Any
 
@@ -14,6 +13,7 @@ from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, DtypeError, ValueRangeError, describe
+from tt.core.methods.capsules import CapsuleSource, is_capsule
 from tt.core.methods.interop import check_array, has_buffer, import_array, is_array_like, is_elsewhere, share
 from tt.core.methods.memory.host_access import detached, requires_gradient
 from tt.core.methods.nested import array_from_nested
@@ -26,6 +26,7 @@ from tt.core.types.dtype import from_numpy_dtype, to_dtype
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.scalars import cast_array
 from tt.core.types.state import STATE
+from tt.core.types.user_warnings import warn_user
 
 __all__ = ["as_tensor", "asarray", "from_array", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
 
@@ -139,11 +140,9 @@ def tensor(
         return _with_gradient(tensor(data, dtype=dtype, device=device).pin_memory(), requires_grad)
     wanted = _dtype_argument("tensor", dtype)
     if isinstance(data, TensorBase):
-        warnings.warn(
+        warn_user(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than tt.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
         )
         place = data.device if device is None else to_device(device)
         copy: Tensor = detached(data).to(place, wanted or data.dtype, copy=True)
@@ -304,8 +303,8 @@ def from_dlpack(
 
     Parameters
     ----------
-    ext_tensor : object with `__dlpack__` and `__dlpack_device__`
-        The array.
+    ext_tensor : object with `__dlpack__` and `__dlpack_device__`, or capsule
+        The array, or what its `__dlpack__()` returned, whose memory can be taken once.
     device : Device or str, optional
         The device of the tensor; by default that of the data.
     copy : bool, optional
@@ -325,6 +324,8 @@ def from_dlpack(
     >>> tt.from_dlpack(np.arange(3))
     tensor([0, 1, 2])
     """
+    if is_capsule(ext_tensor):
+        ext_tensor = CapsuleSource(ext_tensor)
     if not (hasattr(ext_tensor, "__dlpack__") and hasattr(ext_tensor, "__dlpack_device__")):
         raise TypeError(
             f"from_dlpack() takes an object with __dlpack__ and __dlpack_device__, not {type(ext_tensor).__name__}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,13 @@ import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import ops
-from tt.core.errors import ArgumentError, IndexValueError, NumberRangeError, ValueRangeError
+from tt.core.errors import (
+    ArgumentError,
+    HiddenValuesError,
+    IndexValueError,
+    NumberRangeError,
+    ValueRangeError,
+)
 from tt.core.methods.creation import from_array
 from tt.core.methods.memory.host_access import dense_form, values_are_hidden
 from tt.core.methods.nested import array_from_nested
@@ -26,6 +31,7 @@ from tt.core.types.device import to_device
 from tt.core.types.keys import KEYS
 from tt.core.types.scalars import cast_array, fitted_number, number_array
 from tt.core.types.state import STATE
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
@@ -74,10 +80,8 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
     items: list[Any] = []
     dims = ellipses = 0
     if isinstance(index, list) and any(isinstance(item, _PARTS) for item in index):
-        warnings.warn(
-            "an index that is a list of indices, not of numbers, is deprecated; use a tuple, x[tuple(index)]",
-            UserWarning,
-            stacklevel=4,
+        warn_user(
+            "an index that is a list of indices, not of numbers, is deprecated; use a tuple, x[tuple(index)]"
         )
         index = tuple(index)
     for item in index if isinstance(index, tuple) else (index,):
@@ -212,11 +216,7 @@ def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor
     """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they cover."""
     mask = item.dtype in (dt.bool_, dt.uint8)
     if item.dtype is dt.uint8:
-        warnings.warn(
-            "indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead",
-            UserWarning,
-            stacklevel=5,
-        )
+        warn_user("indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead")
         item = item.to(dt.bool_)
     if item.ndim:
         return view, [item], item.ndim if mask else 1
@@ -231,15 +231,17 @@ def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor
     if values_are_hidden(item) or item._keys & KEYS.mask("layer") & ~item._spec.keys:
         # Its value is unknown, or only available to a layer; as an advanced index it gives the same shape.
         return view, [item.to(dt.int64)], 1
-    return _select(view, dim, int(item.item()), given), [], 0
+    try:
+        number = int(item.item())
+    except HiddenValuesError:  # another one for each example of a layer that maps over them
+        return view, [item.to(dt.int64)], 1
+    return _select(view, dim, number, given), [], 0
 
 
 def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
     """Return the integer arrays for an array inside an index: one, or the positions of a mask."""
     if array.dtype == np.uint8:
-        warnings.warn(
-            "indexing with dtype uint8 is deprecated, use a dtype bool instead", UserWarning, stacklevel=5
-        )
+        warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
         array = array.astype(np.bool_)
     if array.dtype != np.bool_:
         return [array]

@@ -13,6 +13,7 @@ from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError, ExportError, TTError, ValueRangeError
 from tt.core.layers.functionalise import refresh
+from tt.core.methods.capsules import capsule_name, capsule_pointer
 from tt.core.methods.memory.host_access import detached, host_array, requires_gradient
 from tt.core.tensor.read_only import protect
 from tt.core.tensor.tensor import Tensor, wrap
@@ -238,20 +239,16 @@ _HIDDEN: Final[Mapping[str, int]] = {
     "float8_e8m0fnu": 14, "complex32": 5,
 }  # fmt: skip
 """The type codes of DLPack for dtypes that NumPy does not have."""
-_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 # Where the type code is in a DLManagedTensor, and in a DLManagedTensorVersioned with its header of 32 bytes.
 _TYPE_CODE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
 def _exchange_type(capsule: Any, old: int, new: int, itemsize: int) -> bool:
     """Write another type code into a capsule that has the old one, and elements of a size; return whether it had."""
-    name = _capsule_name(capsule)
+    name = capsule_name(capsule)
     if name not in _TYPE_CODE_AT:
         return False
-    address = _capsule_pointer(capsule, name) + _TYPE_CODE_AT[name]
+    address = capsule_pointer(capsule, name) + _TYPE_CODE_AT[name]
     code = ctypes.c_uint8.from_address(address)
     if code.value != old or ctypes.c_uint8.from_address(address + 1).value != 8 * itemsize:
         return False
@@ -276,7 +273,7 @@ class _Readable:
             dtype = to_dtype(name)
             if _exchange_type(capsule, code, _UNSIGNED, dtype.itemsize):
                 self.hidden = dtype
-        self.may_be_written = _capsule_name(capsule) == b"dltensor"
+        self.may_be_written = capsule_name(capsule) == b"dltensor"
         return capsule
 
 

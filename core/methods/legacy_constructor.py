@@ -21,7 +21,7 @@ from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.size import Size
 
-__all__ = ["CONSTRUCTING_MEMBERS", "construct", "construct_as"]
+__all__ = ["construct", "construct_as", "new"]
 
 
 def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None = None, **data: Any) -> Tensor:
@@ -131,6 +131,3 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     (tensor([1, 2]), tt.Size([2, 0]))
     """
     return construct_as("new", args, self.dtype, self.device if device is None else to_device(device))
-
-
-CONSTRUCTING_MEMBERS: dict[str, Any] = {"new": new}

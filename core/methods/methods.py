@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.methods.array_operands import ARRAYS, from_array, of_one_dtype
-from tt.core.methods.attributes import MEMBERS
+from tt.core.methods.attributes import LATE_MEMBERS, MEMBERS
+from tt.core.methods.lazy_member import LazyMember
 from tt.core.methods.left_out_members import NAMES, LeftOutMember, without_left_out
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
@@ -200,6 +202,8 @@ def install() -> None:
 
     for name, member in MEMBERS.items():
         setattr(Tensor, name, member)
+    for name, module in LATE_MEMBERS.items():
+        setattr(Tensor, name, LazyMember(Tensor, name, partial("{}:{}".format, module, name)))
     for name in methods():
         if name not in vars(Tensor):
             setattr(Tensor, name, LazyMethod(name))

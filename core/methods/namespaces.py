@@ -8,6 +8,7 @@ from typing import Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import UnknownOpError
+from tt.core.schema.snapshot import public_names
 
 __all__ = ["names_of", "namespace"]
 
@@ -63,7 +64,8 @@ def namespace(
     shared = dict.fromkeys(also)
 
     def find(name: str) -> Any:
-        names = {**{s: s for s in shared}, **_functions(module)}
+        known = public_names().get(f"{module}.{name}")
+        names = {name: known} if known else {**{s: s for s in shared}, **_functions(module)}
         plain = names.get(name.removesuffix("_"))
         if name not in names and plain is not None and _has_inplace(module, plain):
             names[name] = f"{plain}_"

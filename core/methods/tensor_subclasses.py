@@ -15,7 +15,7 @@ from tt.core.dispatch.intercept.tt_function import (
     intercept,
     overrides,
 )
-from tt.core.methods.attributes import MEMBERS
+from tt.core.methods.attributes import LATE_MEMBERS, MEMBERS
 from tt.core.methods.lazy_member import LazyMember
 from tt.core.methods.left_out_members import LeftOutMember
 from tt.core.methods.methods import DUNDERS
@@ -109,13 +109,17 @@ def member_names() -> list[str]:
     """Return the members of `Tensor` that are not operators and whose use is seen."""
     start()
     # Members that are neither operators nor the core's belong to plugins.
-    own = {*MEMBERS, *methods(), *properties(), *DUNDERS}
+    own = {*MEMBERS, *LATE_MEMBERS, *methods(), *properties(), *DUNDERS}
     brought = [
         name
         for name, member in vars(Tensor).items()
         if name not in own and not name.startswith("_") and not isinstance(member, LeftOutMember)
     ]
-    return [name for name in dict.fromkeys((*_PROPERTIES, *MEMBERS, *brought)) if name not in UNSEEN]
+    return [
+        name
+        for name in dict.fromkeys((*_PROPERTIES, *MEMBERS, *LATE_MEMBERS, *brought))
+        if name not in UNSEEN
+    ]
 
 
 def _see_members(kind: type[Tensor]) -> None:

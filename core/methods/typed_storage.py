@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.resolve.components import component_tensors
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.tensor.storage import Storage
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
 
-__all__ = ["TYPED_STORAGE_MEMBERS", "TypedStorage"]
+__all__ = ["TypedStorage", "storage", "storage_type"]
 
 
 class TypedStorage:
@@ -111,10 +111,8 @@ def storage(self: Tensor) -> TypedStorage:
     LayoutError
         When the tensor has not one memory: it is not strided.
     """
-    warnings.warn(
-        "TypedStorage is deprecated: use tensor.untyped_storage(), which has no dtype, or the tensor itself",
-        UserWarning,
-        stacklevel=2,
+    warn_user(
+        "TypedStorage is deprecated: use tensor.untyped_storage(), which has no dtype, or the tensor itself"
     )
     return TypedStorage(self)
 
@@ -122,6 +120,3 @@ def storage(self: Tensor) -> TypedStorage:
 def storage_type(self: Tensor) -> type[TypedStorage]:
     """Return the class of `storage()`."""
     return TypedStorage
-
-
-TYPED_STORAGE_MEMBERS: dict[str, Any] = {"storage": storage, "storage_type": storage_type}

@@ -95,7 +95,7 @@ def page(title: str, group: list[OpDefinition], shown: list[Place]) -> str:
 
 
 def descriptions(group: list[OpDefinition]) -> list[str]:
-    """Return what the overloads do; of two descriptions of which one begins the other, the longer one."""
+    """Return the descriptions of the overloads; of two of which one begins the other, the longer one."""
     docs = list(dict.fromkeys(" ".join(definition.doc.split()) for definition in group if definition.doc))
     return [doc for doc in docs if not any(o != doc and o.startswith(doc.rstrip(".")) for o in docs)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 __all__ = ["MISSING", "Alias", "Argument", "Entries", "Return", "Type", "print_default", "print_value"]
 
@@ -83,8 +83,7 @@ class Type:
         return "".join(parts) + ("?" if self.optional else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """An alias annotation: `(a)`, `(a!)`, `(a|b)`, `(a -> *)`.
 
     Attributes
@@ -105,8 +104,7 @@ class Alias:
         return f"({'|'.join(self.sets)}{'!' if self.write else ''}{' -> *' if self.contained else ''})"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """An argument of an operator.
 
     Attributes
@@ -194,8 +192,7 @@ def print_value(value: Any, type_: Type) -> str:
     return repr(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+class Return(NamedTuple):
     """A result of an operator: its type, perhaps a name and an alias annotation."""
 
     name: str | None

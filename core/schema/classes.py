@@ -10,7 +10,7 @@ from typing import Final
 from tt.core.errors import UnknownNameError
 from tt.core.types.dtype import ALL_DTYPES, CODED, DTYPES, QUANTIZED, STORED, DtypeKind
 
-__all__ = ["DTYPE_CLASSES", "DTYPE_NAMES", "dtype_names"]
+__all__ = ["DTYPE_CLASSES", "DTYPE_NAMES", "dtype_names", "dtype_set"]
 
 DTYPE_NAMES: Final = tuple(d.name for d in CODED)
 
@@ -85,3 +85,9 @@ def dtype_names(dtypes: str | Iterable[str]) -> tuple[str, ...]:
     (('complex64', 'complex128'), ('bool', 'int64'))
     """
     return _names((dtypes,) if isinstance(dtypes, str) else tuple(dtypes))
+
+
+def dtype_set(dtypes: str | Iterable[str]) -> frozenset[str]:
+    """Return the same names as a set, which is the class's own where one class is given."""
+    found = DTYPE_CLASSES.get(dtypes) if isinstance(dtypes, str) else None
+    return frozenset(dtype_names(dtypes)) if found is None else found

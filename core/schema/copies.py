@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from tt.core.schema.model import OpDefinition, Signature
 
@@ -23,8 +22,8 @@ def copy_form(view: OpDefinition) -> OpDefinition:
         signature.namespace,
         f"{signature.name}_copy",
         signature.overload,
-        tuple(replace(argument, alias=None) for argument in signature.arguments),
-        tuple(replace(result, alias=None) for result in signature.returns),
+        tuple(argument._replace(alias=None) for argument in signature.arguments),
+        tuple(result._replace(alias=None) for result in signature.returns),
     )
     single = len(copied.returns) == 1 and not copied.returns[0].type.list
     return OpDefinition(

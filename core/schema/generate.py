@@ -6,6 +6,7 @@ The build calls it, and so does the first use of a checkout whose ops.yaml has c
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -212,8 +213,8 @@ def render(found: Mapping[str, OpDefinition], digest: str) -> str:
         "ALIASES: tuple[tuple[Any, ...], ...] = (",
         *(f"    {_literal((a.sets, a.write, a.contained))}," for a in aliases if a is not None),
         ")",
-        "OPS: dict[str, tuple[Any, ...]] = {",
-        *(f"    {name!r}: {_literal(record)}," for name, record in records.items()),
+        "OPS: dict[str, str] = {",
+        *(f"    {name!r}: {json.dumps(record)!r}," for name, record in records.items()),
         "}",
         "OVERLOADS: dict[str, tuple[str, ...]] = {",
         *(f"    {name!r}: {_literal(names)}," for name, names in _overloads(found).items()),

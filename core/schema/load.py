@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -188,7 +187,7 @@ class _File:
             self.found[definition.name] = definition
             return
         variants = tuple(word for word in definition.variants if word != "copy")
-        view = replace(definition, variants=variants)
+        view = definition._replace(variants=variants)
         self.found[view.name] = view
         copies = copy_form(view)
         self.found[copies.name] = copies

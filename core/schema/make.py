@@ -1,4 +1,4 @@
-"""Makes what the build generates from the sources alone: `python -P core/schema/make.py`, which the build hook runs.
+"""Generates the files that depend on the sources alone: `python -P core/schema/make.py`, which the build hook runs.
 
 Without arguments it makes the snapshot of ops.yaml and the stubs, with `stubs` only these.  With `families FOLDER
 MODULE...` it writes the indices of families for a wheel whose files are laid out in a folder; each module describes one
@@ -37,7 +37,7 @@ class SourceFinder:
 
 
 def main(arguments: list[str]) -> None:
-    """Make what the arguments say."""
+    """Make the files that the arguments name."""
     for name in [name for name in os.environ if name.startswith("TT_")]:
         del os.environ[name]
     api = ROOT / "api"

@@ -5,8 +5,7 @@ Printing a signature gives back the text that was parsed; `grammar` refuses any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tt.core.schema.arguments import MISSING, Alias, Argument, Entries, Return, Type
 from tt.core.schema.words import BASES, KINDS, RESULTS, TAGS, VARIANTS
@@ -28,8 +27,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """The signature of one overload of an operator.
 
     Attributes
@@ -127,10 +125,9 @@ class Signature:
             )
         taken = {s for a in self.arguments[1:] if a.alias for s in a.alias.sets}
         alias = Alias((next(_fresh(taken)),), write=True)
-        return replace(
-            self,
+        return self._replace(
             name=self.name + "_",
-            arguments=(replace(first, alias=alias), *self.arguments[1:]),
+            arguments=(first._replace(alias=alias), *self.arguments[1:]),
             returns=(Return(None, plain, alias),),
         )
 
@@ -152,11 +149,10 @@ class Signature:
         )
         aliases = [Alias((next(fresh),), write=True) for _ in self.returns]
         outs = [Argument(n, plain, MISSING, True, a) for n, a in zip(names, aliases, strict=True)]
-        return replace(
-            self,
+        return self._replace(
             overload=f"{self.overload}_out" if self.overload else "out",
             arguments=(*self.arguments, *outs),
-            returns=tuple(replace(r, alias=a) for r, a in zip(self.returns, aliases, strict=True)),
+            returns=tuple(r._replace(alias=a) for r, a in zip(self.returns, aliases, strict=True)),
         )
 
 
@@ -169,8 +165,7 @@ def _fresh(taken: set[str]) -> Any:
 # --- definitions -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OpDefinition:
+class OpDefinition(NamedTuple):
     """One entry of ops.yaml; the `keys` of an entry are documented where they are listed, in `FIELDS` of `load`.
 
     Attributes
@@ -203,7 +198,7 @@ class OpDefinition:
     example: str | None = None
     module: str = ""
     aliases: tuple[str, ...] = ()
-    location: tuple[str, int] = field(default=("", 0), compare=False)
+    location: tuple[str, int] = ("", 0)
 
     @property
     def name(self) -> str:

@@ -79,9 +79,14 @@ def _places(signature: Signature) -> tuple[int, ...]:
 # --- numbers of dtypes ---------------------------------------------------------------------------------------------
 
 
-@cache
 def range_places(definition: OpDefinition) -> tuple[tuple[int, bool], ...]:
     """Return the positions of the numbers that have to be in range, and whether of the dtype of the computation."""
+    # Few operators have any, and finding a definition in the cache takes longer than all else that is done here.
+    return _range_places(definition) if definition.in_range or definition.in_compute_range else ()
+
+
+@cache
+def _range_places(definition: OpDefinition) -> tuple[tuple[int, bool], ...]:
     return tuple(
         (place, argument.name in definition.in_compute_range)
         for place, argument in enumerate(definition.signature.arguments)

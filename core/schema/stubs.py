@@ -132,6 +132,8 @@ def methods_stub() -> str:
 def plain_members() -> dict[str, Any]:
     """Return the members of tensors that are not operators: the core's, and those of tt's own plugins."""
     found = dict(object_named("tt.core.methods.attributes:MEMBERS"))
+    for name, module in object_named("tt.core.methods.attributes:LATE_MEMBERS").items():
+        found[name] = object_named(f"{module}:{name}")
     for plugin in _PLUGINS:
         for name, target in module_named(plugin).tt_manifest().members.items():
             found[name] = object_named(target)

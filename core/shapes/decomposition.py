@@ -229,6 +229,29 @@ def solve_triangular(A: Described, B: Described, /, left: bool = True, *, op: st
     return (*broadcast(op, batch, B.shape[:-2]), *B.shape[-2:])
 
 
+@rule("cholesky_solve")
+def cholesky_solve(self: Described, input2: Described, /, *, op: str) -> Shape:
+    """The solution of equations by the factor of their matrix."""
+    expect_matrix(op, self)
+    return solve_triangular(input2, self, op=op)
+
+
+@rule("lu_solve")
+def lu_solve(LU: Described, pivots: Described, B: Described, left: bool = True, *, op: str) -> Shape:
+    """The solution of equations by factors, of which each matrix has its own pivots."""
+    shape = solve_triangular(LU, B, left, op=op)
+    if pivots.dtype is not int32:
+        raise DtypeError(
+            f"{op}(): pivots must be of int32, as linalg.lu_factor returns them, not {pivots.dtype.name}"
+        )
+    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise ShapeError(
+            f"{op}(): the number of pivots per batch should be same as the dimension of the matrix: "
+            f"{list(pivots.shape)} and {list(LU.shape)}"
+        )
+    return shape
+
+
 @rule("lstsq")
 def lstsq(
     A: Described, B: Described, driver: str | None = None, *, op: str

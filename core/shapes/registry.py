@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Final, TypeVar
 
 from tt.core.by_name import module_named, object_named
@@ -78,7 +78,6 @@ Outcome = Result | tuple[Result, ...] | list[Result]
 """One result, several (a tuple), or a list of tensors."""
 
 
-@dataclass(frozen=True, slots=True)
 class ShapeRule:
     """A named shape rule.
 
@@ -90,31 +89,32 @@ class ShapeRule:
         See Note [The parameters of a rule].
     """
 
-    name: str
-    function: Callable[..., Any]
-    leading: int = field(init=False, default=0)
-    variadic: bool = field(init=False, default=False)
-    named: tuple[str, ...] = field(init=False, default=())
-    required: tuple[str, ...] = field(init=False, default=())
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name, self.function = name, function
 
     def __str__(self) -> str:
         return self.name
 
-    def __post_init__(self) -> None:
-        parameters = inspect.signature(self.function).parameters.values()
-        leading = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
-        named = [
-            p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "op"
-        ]
-        object.__setattr__(self, "leading", len(leading))
-        object.__setattr__(self, "variadic", any(p.kind is p.VAR_POSITIONAL for p in parameters))
-        object.__setattr__(self, "named", tuple(p.name for p in named))
-        object.__setattr__(self, "required", tuple(p.name for p in named if p.default is p.empty))
+    @cached_property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The parameters of the function; read when needed, because a family has many rules."""
+        return tuple(inspect.signature(self.function).parameters.values())
+
+    @property
+    def leading(self) -> int:
+        """How many arguments it takes whatever their names."""
+        return sum(p.kind is p.POSITIONAL_ONLY for p in self.parameters)
+
+    @property
+    def named(self) -> list[inspect.Parameter]:
+        """Those that take the argument of their name."""
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        return [p for p in self.parameters if p.kind in kinds and p.name != "op"]
 
     def missing(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the parameters that an operator with these arguments cannot give."""
         lead = [f"argument {i + 1}" for i in range(len(names), self.leading)]
-        return (*lead, *(name for name in self.required if name not in names))
+        return (*lead, *(p.name for p in self.named if p.default is p.empty and p.name not in names))
 
     def bind(
         self, op: str, names: Sequence[str], tensors: Sequence[int]
@@ -140,9 +140,9 @@ class ShapeRule:
                 f"the shape rule {self.name!r} needs {', '.join(absent)}, which {op}({', '.join(names)}) lacks"
             )
         function, leading, positions = self.function, self.leading, tuple(tensors)
-        keywords = {name: names.index(name) for name in self.named if name in names}
-        fixed = {"op": op} if "op" in inspect.signature(function).parameters else {}
-        variadic = self.variadic
+        keywords = {p.name: names.index(p.name) for p in self.named if p.name in names}
+        fixed = {"op": op} if any(p.name == "op" for p in self.parameters) else {}
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in self.parameters)
 
         def bound(args: Sequence[Any]) -> Outcome:
             given = [*args[:leading]]

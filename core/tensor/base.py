@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tt.core.tensor import blank
 from tt.core.tensor.storage import Storage
-from tt.core.types.size import Size
+from tt.core.types.size import Size, unchecked_size
 
 if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
@@ -109,7 +109,7 @@ class TensorBase:
     @property
     def shape(self) -> Size:
         """The shape of the tensor."""
-        return Size(self._handle.shape)
+        return unchecked_size(Size, self._handle.shape)
 
     @property
     def ndim(self) -> int:

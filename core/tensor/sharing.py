@@ -90,7 +90,7 @@ def share_storage(
     for each in storages:
         each.owner = new
         if hasattr(each, "memory"):  # of one that is read-only
-            each.memory = new
+            each.memory = new  # type: ignore[attr-defined]
     for place in tensors:
         place._handle = _moved(place._handle, begin, new)
     memory.storage = weakref.ref(storage)

@@ -56,6 +56,23 @@ class Storage:
     def __len__(self) -> int:
         return self.nbytes()
 
+    # --- the bytes, and members that are looked up by name: see core/methods/memory/storage_bytes.py -----------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return _bytes().get_bytes(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        _bytes().set_bytes(self, index, value)
+
+    def __iter__(self) -> Any:
+        return iter(_bytes().MEMBERS["tolist"](self)())
+
+    def __getattr__(self, name: str) -> Any:
+        return _bytes().member(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *_bytes().MEMBERS})
+
     # --- members that make storages and tensors: see core/methods/memory/storages.py --------------------------------
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -93,6 +110,12 @@ class Storage:
 
     def __repr__(self) -> str:
         return f"<tt.UntypedStorage of {self.nbytes()} bytes on {self.backend.device_type}>"
+
+
+def _bytes() -> Any:
+    from tt.core.methods.memory import storage_bytes
+
+    return storage_bytes
 
 
 def _members() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ def assert_close(
     actual: Any,
     expected: Any,
     *,
+    allow_subclasses: bool = True,
     rtol: float | None = None,
     atol: float | None = None,
     equal_nan: bool = False,
@@ -43,7 +44,7 @@ def assert_close(
     check_dtype: bool = True,
     check_layout: bool = True,
     check_stride: bool = False,
-    msg: str = "",
+    msg: str | Callable[[str], str] | None = None,
 ) -> None:
     """Raise AssertionError unless two tensors, numbers, or nested sequences or mappings of them are close.
 
@@ -51,19 +52,24 @@ def assert_close(
     ----------
     actual, expected : tensor, number, sequence or mapping
         What to compare.
+    allow_subclasses : bool
+        Whether two values may be of different classes, of which one is a subclass of the other; otherwise values are
+        of one class.
     rtol, atol : float
         Given both or neither; by default they follow from the dtypes as PyTorch's table says.
     equal_nan : bool
         Whether NaN equals NaN.
     check_device, check_dtype, check_layout, check_stride : bool
         Whether these must agree, too.
-    msg : str
-        Put before the message.
+    msg : str or callable, optional
+        The message in case of a difference, or a function that returns it for the message that would be raised.
 
     Raises
     ------
     AssertionError
         Saying where the largest difference is.
+    TypeError
+        When two values are of different classes, and `allow_subclasses` is False.
     ValueError
         When only one of rtol and atol is given.
 
@@ -74,25 +80,37 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         raise ValueError("rtol and atol must both be given or both be left out")
+    checks = (check_device, check_dtype, check_layout, check_stride)
+    try:
+        for place, one, two in _pairs(actual, expected, ""):
+            if not allow_subclasses and type(one) is not type(two):
+                raise TypeError(
+                    f"{place}assert_close(): the values are of the classes {type(one).__name__} and "
+                    f"{type(two).__name__}, and allow_subclasses=False"
+                )
+            _compare(one, two, rtol, atol, equal_nan, checks, place)
+    except AssertionError as error:
+        if msg is None:
+            raise
+        raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
+
+
+def _pairs(actual: Any, expected: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the values that are compared with each other, each pair after the indices that lead to it."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if set(actual) != set(expected):
             raise AssertionError(
-                f"{msg}The keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
+                f"{place}The keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
             )
-        pairs = [(f"{msg}[{key!r}] ", actual[key], expected[key]) for key in actual]
+        for key in actual:
+            yield from _pairs(actual[key], expected[key], f"{place}[{key!r}] ")
     elif _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
-            raise AssertionError(f"{msg}The lengths differ: {len(actual)} and {len(expected)}")
-        pairs = [(f"{msg}[{i}] ", a, e) for i, (a, e) in enumerate(zip(actual, expected, strict=True))]
+            raise AssertionError(f"{place}The lengths differ: {len(actual)} and {len(expected)}")
+        for i, (one, two) in enumerate(zip(actual, expected, strict=True)):
+            yield from _pairs(one, two, f"{place}[{i}] ")
     else:
-        checks = (check_device, check_dtype, check_layout, check_stride)
-        _compare(actual, expected, rtol, atol, equal_nan, checks, msg)
-        return
-    for place, one, two in pairs:
-        assert_close(
-            one, two, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=check_device, check_dtype=check_dtype,
-            check_layout=check_layout, check_stride=check_stride, msg=place,
-        )  # fmt: skip
+        yield place, actual, expected
 
 
 def _is_sequence(value: Any) -> bool:
@@ -109,7 +127,10 @@ def _compare(
     msg: str,
 ) -> None:
     check_device, check_dtype, check_layout, check_stride = checks
-
+    if actual is None and expected is None:
+        return
+    if actual is None or expected is None:
+        raise AssertionError(f"{msg}None mismatch: {actual} is not {expected}")
     one: Any
     two: Any
     one, two = (value if isinstance(value, TensorBase) else tt.tensor(value) for value in (actual, expected))

@@ -6,10 +6,10 @@ none, they call `refuse`.
 
 from __future__ import annotations
 
-import warnings
 from typing import Final
 
 from tt.core.errors import NondeterministicError
+from tt.core.types.user_warnings import warn_user
 
 __all__ = ["DETERMINISM", "Determinism"]
 
@@ -54,10 +54,8 @@ class Determinism:
             return
         if not self.warn_only:
             raise NondeterministicError(operator)
-        warnings.warn(
-            f"{operator} has no deterministic algorithm: its results may differ in the last bits from run to run",
-            UserWarning,
-            stacklevel=3,
+        warn_user(
+            f"{operator} has no deterministic algorithm: its results may differ in the last bits from run to run"
         )
 
 

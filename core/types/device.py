@@ -5,7 +5,6 @@ Device types become known by the manifests of plugins; "meta" is the core's own.
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -16,8 +15,6 @@ __all__ = ["CORE_DEVICES", "Device", "device", "get_default_device", "set_defaul
 
 CORE_DEVICES: Final = ("meta",)
 """The device types that no plugin brings."""
-
-_DEVICE_STRING: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::(0|[1-9][0-9]*))?")
 
 
 class Device:
@@ -71,6 +68,8 @@ class Device:
         """Return the one object of a type and an index."""
         if isinstance(type, Device) and index is None:
             return type
+        if index is None and isinstance(type, str) and (known := cls._known.get((type, None))) is not None:
+            return known
         name, index = _parse(type, index)
         found = cls._known.get((name, index))
         if found is not None:
@@ -131,13 +130,16 @@ def _parse(value: Any, index: Any) -> tuple[str, int | None]:
         value = str(value)
     if not isinstance(value, str):
         raise TypeError(f"a device is made from a string, an index or a device, not {type(value).__name__}")
-    match = _DEVICE_STRING.fullmatch(value)
-    if match is None:
+    name, colon, number = value.partition(":")
+    if not (name.isascii() and name.isidentifier()) or (colon and not _is_index(number)):
         raise DeviceError(f"Invalid device string: {value!r}\n  try: 'cpu', 'cuda' or 'cuda:0'")
-    name, number = match.groups()
-    if number is not None and index is not None:
+    if colon and index is not None:
         raise DeviceError(f"the index of a device is given once: {value!r} has one, and index= another")
-    return name, index if number is None else int(number)
+    return name, int(number) if colon else index
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0")
 
 
 device = Device

@@ -12,8 +12,7 @@ which form runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from tt.core.errors import KeyBitsExhaustedError, UnknownNameError
 
@@ -23,8 +22,7 @@ KEY_BITS: Final = 62
 KeyKind = Literal["device", "layout", "layer", "override"]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """One allotted bit: the kind and the name of its owner, and the bit."""
 
     kind: KeyKind

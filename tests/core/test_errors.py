@@ -33,6 +33,7 @@ MADE: dict[str, tuple[Any, ...]] = {
     "KeyBitsExhaustedError": ("device", "new", ["cpu", "cuda"]),
     "MissingFakeError": ("add(Tensor self)", "has no kernel"),
     "NoCompilerError": ("C", ["cc"], "gcc"),
+    "NoDataError": (),
     "NoKernelError": ("add(Tensor self)", "has no kernel"),
     "NoOverrideError": ("tt.add", "__tt_function__", ["Image"]),
     "NothingToCheckError": ("cpu", ["acme::*"]),

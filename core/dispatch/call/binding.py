@@ -339,51 +339,10 @@ def _compiled(source: str) -> CodeType:
     return compile(source, "<binder>", "exec")
 
 
-def make_binder(
-    signature: Signature,
-    defaults: tuple[Any, ...],
-    name: str,
-    signatures: tuple[str, ...],
-    tensors_one_by_one: bool = False,
-) -> Binder:
-    """Return a function (args, kwargs) -> full argument tuple for a signature.
-
-    Parameters
-    ----------
-    signature : Signature
-        The form that is called.
-    defaults : tuple
-        The defaults of the arguments, MISSING if there is none.
-    name : str
-        Name of the called function, for messages.
-    signatures : tuple of str
-        The signatures to show when the arguments do not fit.
-    tensors_one_by_one : bool
-        The last positional argument is a list of tensors that may also be given one by one.
-    """
-    arguments = signature.arguments
-    converters = [converter(a.type) for a in arguments]
-    limited = not of_any_width(signature)
-
-    def convert(index: int, value: Any) -> Any:
-        try:
-            found = converters[index](value)
-            if arguments[index].type.base == "int" and limited:
-                refuse_wide_value(name, arguments[index].name, found)
-            return found
-        except NotAllowed as problem:
-            raise ValueRangeError(
-                f"{name}(): argument {arguments[index].name!r} must be {problem}\n  signature: {signatures[0]}"
-            ) from None
-        except Mismatch as mismatch:
-            argument = arguments[index]
-            raise ArgumentError(
-                name,
-                f"argument {argument.name!r} (position {index + 1}) must be {mismatch}, not {describe(value)}",
-                signatures=signatures,
-            ) from None
-
-    variadic = tensors_one_by_one or takes_variadic_sizes(signature)
+def _make_bind(
+    arguments: tuple[Argument, ...], defaults: tuple[Any, ...], convert: Callable[[int, Any], Any]
+) -> Callable[..., tuple[Any, ...]]:
+    """Return the generated function, which has the parameters of a signature."""
     namespace: dict[str, Any] = {
         "TensorBase": TensorBase, "convert": convert, "default": defaults, "LOWEST": -(2**63), "HIGHEST": 2**63 - 1,
         "__name__": __name__,
@@ -407,6 +366,60 @@ def make_binder(
     source = f"def bind({', '.join(parameters)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"
     exec(_compiled(source), namespace)
     bind: Callable[..., tuple[Any, ...]] = namespace["bind"]
+    return bind
+
+
+def make_binder(
+    signature: Signature,
+    defaults: tuple[Any, ...],
+    name: str,
+    shown: Callable[[], str],
+    tensors_one_by_one: bool = False,
+) -> Binder:
+    """Return a function (args, kwargs) -> full argument tuple for a signature.
+
+    Parameters
+    ----------
+    signature : Signature
+        The form that is called.
+    defaults : tuple
+        The defaults of the arguments, MISSING if there is none.
+    name : str
+        Name of the called function, for messages.
+    shown : callable
+        Returns the signature to show when the arguments do not fit.
+    tensors_one_by_one : bool
+        The last positional argument is a list of tensors that may also be given one by one.
+    """
+    arguments = signature.arguments
+    converters: dict[int, Callable[[Any], Any]] = {}  # of few parameters: most values are plain
+    limited = not of_any_width(signature)
+
+    def convert(index: int, value: Any) -> Any:
+        # As in PyTorch, None stands for a default of no numbers: `amax(x, None)` reduces all dimensions.
+        if value is None and arguments[index].type.list and defaults[index] == ():
+            return ()
+        try:
+            found = (converters.get(index) or converters.setdefault(index, converter(arguments[index].type)))(
+                value
+            )
+            if arguments[index].type.base == "int" and limited:
+                refuse_wide_value(name, arguments[index].name, found)
+            return found
+        except NotAllowed as problem:
+            raise ValueRangeError(
+                f"{name}(): argument {arguments[index].name!r} must be {problem}\n  signature: {shown()}"
+            ) from None
+        except Mismatch as mismatch:
+            argument = arguments[index]
+            raise ArgumentError(
+                name,
+                f"argument {argument.name!r} (position {index + 1}) must be {mismatch}, not {describe(value)}",
+                signatures=(shown(),),
+            ) from None
+
+    variadic = tensors_one_by_one or takes_variadic_sizes(signature)
+    bind: Callable[..., tuple[Any, ...]] | None = None
     list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
     list_name = arguments[list_at].name if list_at >= 0 else ""
     names = {a.name for a in arguments}
@@ -416,6 +429,9 @@ def make_binder(
     never_a_list = tensors_one_by_one and arguments[list_at].type.base == "any"
 
     def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
+        nonlocal bind
+        if bind is None:
+            bind = _make_bind(arguments, defaults, convert)
         if variadic and len(args) > list_at and (never_a_list or not isinstance(args[list_at], sizes)):
             args = (*args[:list_at], args[list_at:])
         elif tensors_one_by_one and len(args) == list_at and list_name not in (kwargs or ()):
@@ -429,6 +445,6 @@ def make_binder(
             if renamed != kwargs and names.issuperset(renamed) and len(renamed) == len(kwargs or ()):
                 return binder(args, renamed)
             problem = str(error).removeprefix("bind() ").replace("'self'", "'input'")
-            raise ArgumentError(name, problem, signatures=signatures) from None
+            raise ArgumentError(name, problem, signatures=(shown(),)) from None
 
     return binder

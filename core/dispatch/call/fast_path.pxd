@@ -31,6 +31,8 @@ cdef class FastPath(CallCache):
                    bits="unsigned long long", positions="long long", code="long long", changed=list, tensor=TensorBase,
                    cached=CachedCall, kinds=bytes, shifts=tuple, plan=SignaturePlan, number=double, largest=double)
     cpdef fast_path(self, tuple args, dict kwargs)
+    @cython.locals(keys="long long", bits="unsigned long long", positions="long long", cached=CachedCall)
+    cdef first_call(self, tuple args)
     @cython.locals(below=CachedCall)
     cdef refuse_out_of_range(self, CachedCall cached, tuple args)
     @cython.locals(keys="long long", bits="unsigned long long", positions="long long", shift=int, tensor=TensorBase,

@@ -8,6 +8,9 @@ Most calls give each parameter a value of the exact type in the schema.  `fast_p
 and makes keys and bits on the way, without calling any Python function.  It returns FALL_THROUGH for calls that need a
 conversion, an error, a mode or an override, and `OpOverload.general` takes these.  It accepts only arguments that the
 binder would accept unchanged, so both paths give the same results.
+
+The first call of a combination is resolved here, too: an operator that is only called like this needs no binder, whose
+code would have to be compiled.
 """
 
 from __future__ import annotations
@@ -310,8 +313,18 @@ class FastPath(CallCache):
         ):
             cached = self.find(keys, bits, positions)
             if cached is EMPTY:
-                return FALL_THROUGH
+                return self.first_call(args)
         if largest > cached.limit:
+            self.refuse_out_of_range(cached, args)
+        return cached.run(args)
+
+    def first_call(self, args: tuple[Any, ...]) -> Any:
+        """Resolve and dispatch a full argument tuple that needs no conversion, or return FALL_THROUGH."""
+        if self.form == "out":  # which `call_with_out` prepares
+            return FALL_THROUGH
+        keys, bits, positions = self.scan(args)
+        cached = self.cached_call(keys, bits, positions, args)
+        if self.plan.ranged:
             self.refuse_out_of_range(cached, args)
         return cached.run(args)
 

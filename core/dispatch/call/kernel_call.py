@@ -267,7 +267,7 @@ class KernelCall:
             source = args[0]
             storage = source._ensure_storage()
             if source._root is not None and type(storage) is Storage:
-                storage.may_overlap = True  # the result is no view, but may have the strides of one
+                storage.may_overlap = True  # the result is not a view, but may have the strides of one
             new._storage = storage
         return new
 

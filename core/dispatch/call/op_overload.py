@@ -93,6 +93,15 @@ class OpOverload(FastPath):
             return self.operator.call_with_options(self, args, kwargs)
         binder = self.binder
         if binder is None:
+            leading = self.leading
+            if (
+                0 < leading == len(args)
+                and not kwargs
+                and isinstance(args[0], TensorBase)
+                and isinstance(args[leading - 1], TensorBase)
+            ):
+                # The first call, of many operators the only one that comes here: later ones find their cached call.
+                return self.called(args + self.plan.tail, self, args, kwargs)
             binder = self.operator.binder(self)
         bound = None
         try:

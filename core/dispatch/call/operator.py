@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from tt.core.types.promotion import (
     ZERO_DIM_BITS,
     position_at,
 )
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
@@ -187,9 +187,7 @@ class Operator:
 
     def caller(self, form: str = "functional") -> OpOverload:
         """Deprecated name of `overload`."""
-        warnings.warn(
-            "Operator.caller is deprecated; use Operator.overload", DeprecationWarning, stacklevel=2
-        )
+        warn_user("Operator.caller is deprecated; use Operator.overload", DeprecationWarning)
         return self.overload(form)
 
     def _make_overload(self, form: str) -> OpOverload:
@@ -242,7 +240,7 @@ class Operator:
             self.definition.signature,
             self.defaults,
             overload.name,
-            (str(self.signature(overload.form)),),
+            lambda: str(self.signature(overload.form)),
             "variadic" in self.definition.tags,
         )
         overload.binder = bind

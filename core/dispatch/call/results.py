@@ -62,10 +62,11 @@ def verify_one(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any, 
     """Check a single result, or one of several `handles`."""
     if spec is None:
         return
-    if handle is None and any(r.type.optional for r in cached.operator.definition.signature.returns):
-        return
-    if handle is None or isinstance(handle, _NO_ARRAY) or type(handle) in _NUMBERS:
-        raise wrong_result(cached, choice, handle if handles is None else handles)
+    if type(handle) is not cached.handle_type:
+        if handle is None and any(r.type.optional for r in cached.operator.definition.signature.returns):
+            return
+        if handle is None or isinstance(handle, _NO_ARRAY) or type(handle) in _NUMBERS:
+            raise wrong_result(cached, choice, handle if handles is None else handles)
     if cached.downcast is None:
         _verify_dtype(cached, choice, handle, spec)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tt.core.blocks import Block
+from tt.core.dispatch.intercept.further_forms import call_in_further_form
 from tt.core.errors import NoOverrideError
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
 from tt.core.types.state import STATE, without
@@ -236,7 +237,10 @@ def call_with_overrides(
 def call_refused(
     function: Any, error: ArgumentError, args: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> Any:
-    """Let classes other than tensors handle a call whose arguments the operator refuses; else raise its error."""
+    """Make a call that the operator refuses in a form that its schema lacks, or let classes handle it, or raise."""
+    result = call_in_further_form(function, args, kwargs)
+    if result is not NotImplemented:
+        return result
     if THREAD.functions and THREAD.subclasses:
         relevant = list(flat((*args, *(kwargs or {}).values())))
         if any(overrides(type(value)) for value in relevant):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.mutate.overlap import refuse_overlap, refuse_self_overlap, shares_memory
@@ -19,6 +18,7 @@ from tt.core.errors import (
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 from tt.core.types.promotion import can_cast
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
@@ -212,11 +212,9 @@ def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
 def _write(out: Tensor, result: Tensor) -> None:
     if out.shape != result.shape:
         if out.shape.numel():
-            warnings.warn(
+            warn_user(
                 f"out has shape {list(out.shape)} and the result {list(result.shape)}: out was resized. "
                 f"Pass an empty tensor or one of that shape.",
-                UserWarning,
-                stacklevel=4,
             )
         out.resize_(tuple(result.shape))
     out.copy_(result)

@@ -30,7 +30,7 @@ __all__ = [
     "shares_memory",
 ]
 
-FILLS: Final = frozenset({"fill", "masked_fill"})
+FILLS: Final = frozenset({"fill", "masked_fill", "zero"})
 """Operators that write one value: it does not matter how often, nor where it was."""
 
 
@@ -72,7 +72,7 @@ def refuse_self_overlap(name: str, target: TensorBase) -> None:
 
 
 def note_overlap(tensor: TensorBase) -> None:
-    """Have writes look for elements that are one in memory, of a new tensor that is no view."""
+    """Have writes look for elements that are one in memory, of a new tensor that is not a view."""
     if tensor.layout.name == "strided" and not _is_row_major(tensor) and _is_repeated(tensor):
         storage = tensor._ensure_storage()
         if isinstance(storage, Storage):

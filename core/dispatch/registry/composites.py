@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tt.core.by_name import object_named
-from tt.core.dispatch.registry.preference import in_order
+from tt.core.dispatch.registry.preference import eligibilities_of, in_order
 from tt.core.dispatch.registry.sources import TT_SOURCE, CompositeRegistration
 from tt.core.forks import fork_safe_lock
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["CompositeRegistry"]
 
 
-@dataclass
 class CompositeRegistry:
     """The part of the registry that knows composites.
 
@@ -26,10 +24,11 @@ class CompositeRegistry:
         op -> registrations, the one that counts first; the core's are added when `composite` is asked for one.
     """
 
-    composites: dict[str, list[CompositeRegistration]] = field(default_factory=dict)
-    _homes: dict[str, str] | None = None
-    _families: set[str] = field(default_factory=set)
-    lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
+    def __init__(self) -> None:
+        self.composites: dict[str, list[CompositeRegistration]] = {}
+        self._homes: dict[str, str] | None = None
+        self._families: set[str] = set()
+        self.lock: Any = fork_safe_lock(rank=1)
 
     def composite(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
@@ -39,7 +38,7 @@ class CompositeRegistry:
         found = self.composites.get(op)
         if not found:
             return None
-        order = in_order([r.eligibility() for r in found], [r.source for r in found])
+        order = in_order(eligibilities_of(found), [r.source for r in found])
         return found[order[0]] if order else None
 
     def _load_composites(self, home: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tt.core.dispatch.registry.sources import TT_SOURCE, Provider
@@ -14,16 +13,16 @@ from tt.core.startup import plugins
 __all__ = ["DefinitionTable", "read_definitions"]
 
 
-@dataclass
 class DefinitionTable:
     """The known operators, by name and by alias.
 
     Those of tt are made when they are first looked up by name; see `tt.core.schema.snapshot`.
     """
 
-    _extra: dict[str, tuple[OpDefinition, Provider]] = field(default_factory=dict)
-    _aliases: dict[str, str] | None = None
-    _others: dict[str, list[str]] | None = None
+    def __init__(self) -> None:
+        self._extra: dict[str, tuple[OpDefinition, Provider]] = {}
+        self._aliases: dict[str, str] | None = None
+        self._others: dict[str, list[str]] | None = None
 
     def definitions(self) -> Iterator[OpDefinition]:
         """Yield the definitions of all operators, tt's own first."""

@@ -10,7 +10,6 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.types.state import STATE, changed
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.registry.tables import Kernel
     from tt.core.schema.model import OpDefinition
 
 __all__ = ["is_masked", "mask_kernels"]
@@ -36,8 +35,8 @@ def mask_kernels(*patterns: str) -> AbstractContextManager[None]:
     return changed("masked", patterns, adds=True)
 
 
-def is_masked(definition: OpDefinition, kernel: Kernel, device: str) -> bool:
-    """Return whether a kernel is ignored currently."""
+def is_masked(definition: OpDefinition) -> bool:
+    """Return whether the kernels of an operator are ignored currently."""
     patterns = STATE.get("masked")
     if not patterns:
         return False

@@ -13,8 +13,7 @@ cached call that was resolved under other rules is not used, and a call that is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -27,10 +26,12 @@ __all__ = [
     "OTHERS",
     "SETTING",
     "Eligibility",
+    "Judged",
     "Names",
     "PluginNames",
     "PreferenceRule",
     "Rank",
+    "eligibilities_of",
     "eligibility_of",
     "in_order",
     "ranks_of",
@@ -46,8 +47,7 @@ Names = tuple[tuple[str, str], ...]
 """The name that a registration serves: ("device", "cpu"), ("namespace", "acme"), ..."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceRule:
+class PreferenceRule(NamedTuple):
     """Plugins in the order in which they are preferred.
 
     Attributes
@@ -154,6 +154,23 @@ def eligibility_of(
     return Eligibility(rank, rule, "" if scope is None else _refusal(scope, source, names, rule))
 
 
+class Judged(Protocol):
+    """A registration, of which the preferences judge whether it takes part."""
+
+    @property
+    def scope(self) -> PluginNames | None:
+        """The plugin of a third party that brought it."""
+
+    def eligibility(self) -> Eligibility:
+        """Return whether it takes part currently, and how preferred it is."""
+
+
+def eligibilities_of(registrations: Iterable[Judged]) -> list[Eligibility]:
+    """Return whether each of several registrations takes part currently, and how preferred it is."""
+    rules = rules_in_force()
+    return [UNNAMED if r.scope is None and not rules else r.eligibility() for r in registrations]
+
+
 def _refusal(scope: PluginNames, source: Provider, names: Names, rule: PreferenceRule | None) -> str:
     held = False
     for kind, name in names:
@@ -175,6 +192,8 @@ def ranks_of(eligibilities: Sequence[Eligibility], sources: Sequence[Provider]) 
 
     Registrations of the program itself count as the most preferred of all that a rule names.
     """
+    if eligibilities.count(UNNAMED) == len(eligibilities):  # nearly always
+        return dict.fromkeys(range(len(eligibilities)), UNNAMED.rank)
     taking_part = [i for i, standing in enumerate(eligibilities) if not standing.refusal]
     best = min((eligibilities[i].rank for i in taking_part), default=())
     return {i: best if sources[i].is_program else eligibilities[i].rank for i in taking_part}

@@ -20,7 +20,7 @@ from tt.core.dispatch.registry.tables import (
     taken_names,
 )
 from tt.core.errors import DuplicateRegistrationError, PluginFailedError, TTError
-from tt.core.schema.classes import dtype_names
+from tt.core.schema.classes import dtype_set
 from tt.core.startup import plugins
 from tt.core.types.layout import register_layout
 
@@ -56,7 +56,7 @@ def add_kernels(
     """
     for layout in table.layouts:
         register_layout(layout)
-    new = [_registration(table, kernel, source, scope) for kernel in table.kernels]
+    new = _registrations(table, table.kernels, source, scope)
     for op in table.ops:
         registry.kernels.make(op)  # see Note [Order of lazy kernels]; before the lock, since it imports
     with registry.lock:
@@ -96,7 +96,7 @@ def add_lazy_kernels(
             headline = f"{source} failed to make its kernels of {op} for {table.device}"
             tried = f"{type(error).__name__}: {error}".partition("\n")[0]
             raise PluginFailedError(op, headline, tried=[tried]) from error
-        return given.setdefault(op, [_registration(table, kernel, source, scope) for kernel in kernels])
+        return given.setdefault(op, _registrations(table, kernels, source, scope))
 
     with registry.lock:
         for op in ops:
@@ -113,28 +113,33 @@ def add_lazy_kernels(
     return RegistrationHandle(remove)
 
 
-def _registration(
-    table: KernelTable | LazyKernelTable, kernel: Kernel, source: Provider, scope: PluginNames | None
-) -> Registration:
-    dtypes = frozenset(dtype_names(kernel.dtypes))
-    return Registration(kernel, table.device, table.layouts, source, dtypes, table.result, scope)
+def _registrations(
+    table: KernelTable | LazyKernelTable,
+    kernels: Iterable[Kernel],
+    source: Provider,
+    scope: PluginNames | None,
+) -> list[Registration]:
+    device, layouts, result = table.device, table.layouts, table.result
+    return [
+        Registration(kernel, device, layouts, source, dtype_set(kernel.dtypes), result, scope)
+        for kernel in kernels
+    ]
 
 
 def refuse_duplicate(registry: Registry, new: Registration, others: Iterable[Registration]) -> None:
     """Refuse what one party registers twice; between plugins of several parties each call decides."""
-    if new.kernel.override:
+    kernel, device, layouts = new.kernel, new.device, new.layouts
+    if kernel.override:
         return
-    device, layouts = new.device, new.layouts
     for old in others:
+        first = old.kernel
         # The place first: an operator has kernels for many.
-        same_place = old.device == device and old.layouts == layouts
-        if not same_place or old.plugin_name != new.plugin_name:
+        if old.device != device or old.layouts != layouts or old.plugin_name != new.plugin_name:
             continue
-        same_call = (old.kernel.form, old.kernel.priority, old.kernel.native) == (
-            new.kernel.form, new.kernel.priority, new.kernel.native
-        )  # fmt: skip
+        if first.native != kernel.native or first.form != kernel.form or first.priority != kernel.priority:
+            continue
         overlap = old.dtypes & new.dtypes
-        if same_call and overlap and _same_takes(registry, old.kernel, new.kernel):
+        if overlap and _same_takes(registry, first, kernel):
             dtypes = ", ".join(sorted(overlap))
             raise DuplicateRegistrationError(
                 f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)

@@ -5,7 +5,7 @@ them are lazy.
 
 Note [Order of lazy kernels]
 ----------------------------
-The last registration of an operator comes first.  What is registered after a lazy table must come before its kernels,
+The last registration of an operator comes first.  Registrations after a lazy table must come before its kernels,
 so that adding a kernel makes the lazy ones of that operator first.
 """
 

@@ -5,10 +5,8 @@ Registering and unregistering go through here, so that exactly the affected oper
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,7 @@ from tt.core.dispatch.registry.composites import CompositeRegistry
 from tt.core.dispatch.registry.definitions import DefinitionTable, read_definitions
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
-from tt.core.dispatch.registry.preference import PluginNames, in_order
+from tt.core.dispatch.registry.preference import PluginNames, eligibilities_of, in_order
 from tt.core.dispatch.registry.registering import (
     add_composites,
     add_kernels,
@@ -52,6 +50,7 @@ from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.op_overload import OpOverload
@@ -74,7 +73,6 @@ __all__ = [
 ]
 
 
-@dataclass
 class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
     """The dispatcher's registry.
 
@@ -92,17 +90,18 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         (operator without overload, form) -> what `ops` shows for several overloads.
     """
 
-    kernels: KernelRegistrations = field(init=False)
-    backends: dict[tuple[str, str], Backend] = field(default_factory=dict)
-    backend_sources: dict[tuple[str, str], Provider] = field(default_factory=dict)
-    layers: dict[str, Layer] = field(default_factory=dict)
-    operators: dict[str, Operator] = field(default_factory=dict)
-    places: dict[Any, int] = field(default_factory=dict)
-    packets: dict[tuple[str, str], PacketOp] = field(default_factory=dict)
-    _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        DefinitionTable.__init__(self)
+        CompositeRegistry.__init__(self)
+        RegistrationScopes.__init__(self)
         self.kernels = KernelRegistrations(self.lock, partial(refuse_duplicate, self))
+        self.backends: dict[tuple[str, str], Backend] = {}
+        self.backend_sources: dict[tuple[str, str], Provider] = {}
+        self.layers: dict[str, Layer] = {}
+        self.operators: dict[str, Operator] = {}
+        self.places: dict[Any, int] = {}
+        self.packets: dict[tuple[str, str], PacketOp] = {}
+        self._shape_rules: dict[str, list[list[Any]]] = {}
 
     # --- operators ---------------------------------------------------------------------------------------------
 
@@ -114,7 +113,9 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         from tt.core.dispatch.call.operator import Operator  # the dispatcher, which `import tt` does without
 
         definition = self.definition(name)
-        if definition is None and self._activate_namespace(name):
+        # A plugin may have defined the operator without registering, see `tt_define` in `tt.core.hooks`.
+        if definition is None or self.definition_source(name).plugin:
+            self._activate_namespace(name)
             definition = self.definition(name)
         if definition is None:
             raise UnknownOpError(name, self.names())
@@ -127,9 +128,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
 
     def caller(self, name: str, form: str = "functional") -> OpOverload:
         """Deprecated name of `overload`."""
-        warnings.warn(
-            "Registry.caller is deprecated; use Registry.overload", DeprecationWarning, stacklevel=2
-        )
+        warn_user("Registry.caller is deprecated; use Registry.overload", DeprecationWarning)
         return self.overload(name, form)
 
     def invalidate(self, name: str) -> None:
@@ -179,11 +178,9 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         """Warn of kernels for operators that tt lacks: another version may have them, or they are misspelt."""
         for name in table.ops:
             if "::" not in name and self.definition(name) is None:
-                warnings.warn(
+                warn_user(
                     f"no operator is named {name!r}, for which a kernel of {table.device!r} is added"
                     f"{did_you_mean(name, self.names())}",
-                    UserWarning,
-                    stacklevel=3,
                 )
 
     def _add(self, table: object, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
@@ -326,7 +323,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
     def _set_shape_rule(self, name: str) -> None:
         """Put the shape rule that counts into the definition of an operator."""
         definition, source = self._extra[name]
-        definition = replace(definition, meta=self._shape_rules[name][0][0])
+        definition = definition._replace(meta=self._shape_rules[name][0][0])
         self._extra[name] = (definition, source)
         operator = self.operators.get(name)
         if operator is not None:
@@ -402,7 +399,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
     def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return those that take part currently, the one that counts first; see Note [Taking part]."""
         found = self.all_kernels_of(op, device, layouts)
-        return [found[i] for i in in_order([r.eligibility() for r in found], [r.source for r in found])]
+        return [found[i] for i in in_order(eligibilities_of(found), [r.source for r in found])]
 
     def for_plugin(self, source: Provider, scope: PluginNames | None = None) -> PluginRegistry:
         """Return a view of the registry that notes `source` with everything that is added."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tt.core.dispatch.registry.sources import Provider, RegistrationHandle
 
 __all__ = ["RegistrationScopes"]
 
 
-@dataclass
 class RegistrationScopes:
     """The open scopes, the innermost last, each with the handles that it undoes."""
 
-    _scopes: list[list[RegistrationHandle]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._scopes: list[list[RegistrationHandle]] = []
 
     def open_scope(self, handles: list[RegistrationHandle]) -> None:
         """Add the handle of everything that the program registers from now on to a list."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tt.core.dispatch.registry.preference import Eligibility, Names, PluginNames, eligibility_of
 from tt.core.dispatch.registry.tables import Kernel
 
 __all__ = [
     "TT_SOURCE",
+    "CodeLocation",
     "CompositeRegistration",
     "Provider",
     "Registration",
@@ -20,8 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(NamedTuple):
     """The provider of a registration.
 
     Attributes
@@ -55,27 +54,46 @@ def code_location(function: Callable[..., Any]) -> str:
     return f"{module}:{code.co_firstlineno}"
 
 
+class CodeLocation:
+    """The location of a function, found when it is written as text."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __str__(self) -> str:
+        return code_location(self._function)
+
+
 def _namespace(op: str) -> Names:
     namespace, separator, _ = op.partition("::")
     return (("namespace", namespace),) if separator else ()
 
 
-@dataclass(slots=True, eq=False)
 class Registration:
     """A kernel in the registry: what was declared, for which device and layouts, by whom."""
 
-    kernel: Kernel
-    device: str
-    layouts: tuple[str, ...]
-    source: Provider
-    dtypes: frozenset[str]
-    result: str | None = None
-    scope: PluginNames | None = None
-    names: Names = field(init=False)
+    __slots__ = ("device", "dtypes", "kernel", "layouts", "result", "scope", "source")
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        device: str,
+        layouts: tuple[str, ...],
+        source: Provider,
+        dtypes: frozenset[str],
+        result: str | None = None,
+        scope: PluginNames | None = None,
+    ) -> None:
+        self.kernel, self.device, self.layouts, self.source = kernel, device, layouts, source
+        self.dtypes, self.result, self.scope = dtypes, result, scope
+
+    @property
+    def names(self) -> Names:
+        """The names that it serves."""
         layouts = [("layout", layout) for layout in self.layouts if layout != "strided"]
-        self.names = (("device", self.device), *layouts, *_namespace(self.kernel.op))
+        return (("device", self.device), *layouts, *_namespace(self.kernel.op))
 
     @property
     def plugin_name(self) -> str:
@@ -96,14 +114,15 @@ class Registration:
         return self.device if layouts == "strided" else f"{self.device}/{layouts}"
 
 
-@dataclass(slots=True, eq=False)
 class CompositeRegistration:
     """A composite in the registry."""
 
-    op: str
-    function: Callable[..., Any]
-    source: Provider
-    scope: PluginNames | None = None
+    __slots__ = ("function", "op", "scope", "source")
+
+    def __init__(
+        self, op: str, function: Callable[..., Any], source: Provider, scope: PluginNames | None = None
+    ) -> None:
+        self.op, self.function, self.source, self.scope = op, function, source, scope
 
     def eligibility(self) -> Eligibility:
         """Return whether it takes part currently, and how preferred it is."""

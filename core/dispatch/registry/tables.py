@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
@@ -36,7 +36,7 @@ HalfPolicy = Literal["float32", "native", "same"]
 _STARRED = CO_VARARGS | CO_VARKEYWORDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """A kernel as its author declared it.
 
@@ -123,7 +123,6 @@ def taken_names(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
     return names[: len(names) - len(signature.returns)] if kernel.form == "out" else names
 
 
-@dataclass
 class KernelTable:
     """Kernels for one device and layout.
 
@@ -135,6 +134,8 @@ class KernelTable:
         The layout of the tensors, or the layouts that occur together in a mixed call.
     result : str, optional
         The layout of the results; by default that of the tensors, the one that is not strided in a mixed call.
+    by : str, optional
+        What computes, for kernels that do not say so themselves; see `Kernel`.
 
     Examples
     --------
@@ -149,10 +150,16 @@ class KernelTable:
     ['exp', 'hypot']
     """
 
-    device: str
-    layout: str | tuple[str, ...] = "strided"
-    result: str | None = None
-    kernels: list[Kernel] = field(default_factory=list)
+    def __init__(
+        self,
+        device: str,
+        layout: str | tuple[str, ...] = "strided",
+        result: str | None = None,
+        kernels: list[Kernel] | None = None,
+        by: str = "",
+    ) -> None:
+        self.device, self.layout, self.result, self.by = device, layout, result, by
+        self.kernels: list[Kernel] = [] if kernels is None else kernels
 
     @property
     def layouts(self) -> tuple[str, ...]:
@@ -204,7 +211,7 @@ class KernelTable:
                     native,
                     tensors,
                     available,
-                    by,
+                    by or self.by,
                     same_dtype,
                 )
             )
@@ -218,7 +225,6 @@ class KernelTable:
             self.kernel(op, function, **options)
 
 
-@dataclass(frozen=True)
 class LazyKernelTable:
     """Kernels for one device and layout that are made when their operator is first used.
 
@@ -257,18 +263,20 @@ class LazyKernelTable:
     ['log']
     """
 
-    device: str
-    ops: Collection[str]
-    make: Callable[[str], Iterable[Kernel]]
-    layout: str | tuple[str, ...] = "strided"
-    result: str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.ops, str) or not callable(self.make):
+    def __init__(
+        self,
+        device: str,
+        ops: Collection[str],
+        make: Callable[[str], Iterable[Kernel]],
+        layout: str | tuple[str, ...] = "strided",
+        result: str | None = None,
+    ) -> None:
+        if isinstance(ops, str) or not callable(make):
             raise ArgumentError(
                 "LazyKernelTable",
                 "takes the names of operators, and a function that makes the kernels of one",
             )
+        self.device, self.ops, self.make, self.layout, self.result = device, ops, make, layout, result
 
     @property
     def layouts(self) -> tuple[str, ...]:
@@ -281,7 +289,6 @@ def _layouts_of(layout: str | tuple[str, ...]) -> tuple[str, ...]:
     return (layout,) if isinstance(layout, str) else tuple(sorted(layout))
 
 
-@dataclass
 class CompositeTable:
     """Operators written in other operators.
 
@@ -294,7 +301,8 @@ class CompositeTable:
     ...     return ops.mul(self, self)
     """
 
-    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    def __init__(self, functions: dict[str, Callable[..., Any]] | None = None) -> None:
+        self.functions: dict[str, Callable[..., Any]] = {} if functions is None else functions
 
     def composite(
         self, op: str, function: Callable[..., Any] | None = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.registry.masking import is_masked
-from tt.core.dispatch.registry.preference import Rank, ranks_of
+from tt.core.dispatch.registry.preference import Rank, eligibilities_of, ranks_of
 from tt.core.dispatch.resolve.dtypes import CallDtypes, upcast_of
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import KernelContractError, PluginConflictError
@@ -39,15 +39,16 @@ def eligible_kernels(
     found = operator.registry.all_kernels_of(operator.name, device, layouts)
     if not found:
         resolution.note("kernel", "(none)", False, f"no kernel for {device}/{'+'.join(layouts)}")
-    eligibilities = [registration.eligibility() for registration in found]
+    eligibilities = eligibilities_of(found)
     ranks = ranks_of(eligibilities, [registration.source for registration in found])
     served: list[EligibleKernel] = []
+    masked = is_masked(operator.definition)
     for index, registration in enumerate(found):
         kernel = registration.kernel
         if eligibilities[index].refusal:
             resolution.note("kernel", registration, False, eligibilities[index].refusal)
             continue
-        if is_masked(operator.definition, kernel, device):
+        if masked:
             resolution.note("kernel", registration, False, "masked")
             continue
         lacking = kernel.available() if kernel.available is not None else None
@@ -106,6 +107,8 @@ def choose_form(
     """
     best = [s for s in served if s.rank == served[0].rank]
     how, chosen = _form_of(operator, form, backend, dtypes, best)
+    if len(best) == len(served):
+        return how, chosen
     kind = chosen[0].registration.kernel.form
     rest = [s for s in served[len(best) :] if s.registration.kernel.form == kind]
     if how == codes.WRITES_OUTPUT and kind == "functional":
@@ -117,6 +120,8 @@ def _form_of(
     operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[EligibleKernel]
 ) -> tuple[int, list[EligibleKernel]]:
     functional = [s for s in served if s.registration.kernel.form == "functional"]
+    if form == "functional" and functional and not operator.mutates:
+        return codes.RETURNS, functional
     inplace = [s for s in served if s.registration.kernel.form == "inplace"]
     out = [s for s in served if s.registration.kernel.form == "out" and not s.upcast]
     if operator.mutates:
@@ -129,8 +134,6 @@ def _form_of(
             return codes.CHANGES_FIRST, inplace
         return codes.RETURNS, functional
     if form == "functional":
-        if functional:
-            return codes.RETURNS, functional
         return (codes.FROM_INPLACE, inplace) if inplace else (codes.FROM_OUT, out)
     if changes_metadata(operator) and functional:
         return codes.CHANGES_METADATA, functional

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.errors import DtypeError
 from tt.core.schema.classes import dtype_names
@@ -51,10 +50,10 @@ __all__ = [
 
 _BOOLS = DIM_BITS[bool_.code] | ZERO_DIM_BITS[bool_.code] | SCALAR_BITS[bool]
 _GROUP_MASK = (1 << GROUP_BITS) - 1
+_WITH_DIMENSIONS = sum(DIM_BITS)
 
 
-@dataclass(frozen=True, slots=True)
-class CallDtypes:
+class CallDtypes(NamedTuple):
     """The level-2 bits of a call, decoded.
 
     Attributes
@@ -89,7 +88,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     definition, default = operator.definition, STATE.default_dtype
     group = bits & _GROUP_MASK
     asked = decode(bits, operator.dtype_shift) if operator.dtype_at >= 0 else None
-    others = [d for d in (decode(bits, shift) for _, shift in operator.others) if d is not None]
+    others = [d for _, shift in operator.others if (d := decode(bits, shift)) is not None]
     target = decode(bits, operator.target_shift) if form in ("inplace", "out") else None
     rules = definition.result if isinstance(definition.result, tuple) else (
         (definition.result,) * len(definition.signature.returns)
@@ -120,11 +119,11 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
         compute = default
     else:
         compute = None
-    results = tuple(_result(rule, compute, asked, others, default) for rule in rules)
+    results = tuple([_result(rule, compute, asked, others, default) for rule in rules])
     homogeneous = not group or compute is None or not (
         group & ~SCALAR_MASK & ~(DIM_BITS[compute.code] | ZERO_DIM_BITS[compute.code])
     )  # fmt: skip
-    zero_dim = not group & sum(DIM_BITS)
+    zero_dim = not group & _WITH_DIMENSIONS
     return CallDtypes(compute, results, homogeneous, target, zero_dim)
 
 
@@ -136,7 +135,7 @@ def dtypes_on(backend: Backend, operator: Operator, form: str, bits: int) -> Cal
         return found
     results = tuple(complex64 if d is complex32 else d for d in found.results)
     compute = complex64 if found.compute is complex32 else found.compute
-    return replace(found, compute=compute, results=results)
+    return found._replace(compute=compute, results=results)
 
 
 def common_dtype(*values: Any) -> Dtype:

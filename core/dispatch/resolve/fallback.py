@@ -5,7 +5,6 @@ The policy is "error" (the default: nothing falls back), "warn" or "silent".
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +18,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device
 from tt.core.types.state import STATE, changed
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
@@ -84,9 +84,7 @@ def run_fallback(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     here, there = backend.device_type, str(backend.fallback)
     FALLBACKS[operator.name, here, there] += 1
     if policy_of(here) == "warn":
-        warnings.warn(
-            f"{operator.name} has no kernel for {here} and runs on {there}", UserWarning, stacklevel=3
-        )
+        warn_user(f"{operator.name} has no kernel for {here} and runs on {there}")
     first = (
         next(v for v in args if isinstance(v, TensorBase))
         if any(isinstance(v, TensorBase) for v in args)
@@ -114,9 +112,7 @@ def run_strided(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     here = f"{backend.device_type}/{backend.layout}"
     FALLBACKS[operator.name, here, backend.device_type] += 1
     if policy_of(backend.layout) == "warn":
-        warnings.warn(
-            f"{operator.name} has no kernel for {here} and runs on strided tensors", UserWarning, stacklevel=3
-        )
+        warn_user(f"{operator.name} has no kernel for {here} and runs on strided tensors")
     strided = tuple(_strided(value) for value in args)
     result = operator.overload("functional" if cached.form == "inplace" else cached.form).execute(strided)
     if cached.form == "inplace":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.bound_kernel import BoundKernel
@@ -11,7 +11,7 @@ from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.codes import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
-from tt.core.dispatch.registry.sources import code_location
+from tt.core.dispatch.registry.sources import CodeLocation
 from tt.core.dispatch.registry.tables import taken_names
 from tt.core.dispatch.resolve.candidates import (
     EligibleKernel,
@@ -48,7 +48,7 @@ def kernel_call(
         if generic is None or refuses_stored(operator, dtypes.compute):
             return None
         resolution.note(
-            "generic kernel", code_location(generic), True, f"the {backend.device_type} backend serves it"
+            "generic kernel", CodeLocation(generic), True, f"the {backend.device_type} backend serves it"
         )
         return _generic_call(context, backend, dtypes, generic)
     return _build(context, backend, dtypes, served)
@@ -81,38 +81,25 @@ def _build(
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
-    # Preferred ones first; then by priority; then those that override, the latest first; then compiled ones; then the
-    # narrowest.
-    ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
-    ranked.sort(
-        key=lambda c: (
-            c[1].rank,
-            -c[1].registration.kernel.priority,
-            c[2] if c[1].registration.kernel.override else len(chosen),
-            not c[1].registration.kernel.native,
-            len(c[0].takes),
-        )
+    ranked = [(_choice(operator, s.registration, backend, how), s) for s in chosen]
+    if len(ranked) > 1:
+        ranked = _ranked(operator, ranked)
+    choices = [choice for choice, _ in ranked]
+    form_note = (
+        ", its new values are written back" if operator.mutates and not how else _FORM_NOTES.get(how, "")
     )
-    refuse_ties(operator, [(choice.takes, s) for choice, s, _ in ranked])
-    choices = [choice for choice, _, _ in ranked]
-    for index, (choice, s, _) in enumerate(ranked):
-        form_note = {
-            1: " in place",
-            2: " with its output given",
-            3: " changing metadata",
-            4: " on a clone",
-        }.get(how, "")
-        if operator.mutates and not how:
-            form_note = ", its new values are written back"
-        if choice.registration.kernel.by:
-            form_note += f", by {choice.registration.kernel.by}"
-        if index:
-            note = "serves calls whose arguments those above do not take"
-        elif len(chosen) > 1:
-            note = "the narrowest kernel that takes the call's arguments serves"
-        else:
-            note = "serves the dtype"
-        resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
+    note = (
+        "serves the dtype"
+        if len(ranked) == 1
+        else "the narrowest kernel that takes the call's arguments serves"
+    )
+    for choice, s in ranked:
+        by = choice.registration.kernel.by
+        computed = f", by {by}" if by else ""
+        resolution.note(
+            "kernel", choice.registration, choice is choices[0], f"{note}{form_note}{computed}{s.preferred}"
+        )
+        note = "serves calls whose arguments those above do not take"
     if choices[0].registration.kernel.tensors:
         return _over_tensors(context, backend, choices[0])
     cached = make_cached_call(
@@ -140,6 +127,34 @@ def _build(
     return cached
 
 
+_FORM_NOTES: Final = {
+    codes.CHANGES_FIRST: " in place",
+    codes.WRITES_OUTPUT: " with its output given",
+    codes.CHANGES_METADATA: " changing metadata",
+    codes.FROM_INPLACE: " on a clone",
+}
+
+
+def _ranked(
+    operator: Operator, chosen: list[tuple[BoundKernel, EligibleKernel]]
+) -> list[tuple[BoundKernel, EligibleKernel]]:
+    """Return kernels in the order in which a call tries them.
+
+    Preferred ones first; then by priority; then those that override, the latest first; then compiled ones; then the
+    narrowest.
+    """
+
+    def place(age: int) -> tuple[Any, ...]:
+        choice, served = chosen[age]
+        kernel = choice.registration.kernel
+        overrides = age if kernel.override else len(chosen)
+        return served.rank, -kernel.priority, overrides, not kernel.native, len(choice.takes)
+
+    ranked = [chosen[age] for age in sorted(range(len(chosen)), key=place)]
+    refuse_ties(operator, [(choice.takes, served) for choice, served in ranked])
+    return ranked
+
+
 def _choice(operator: Operator, registration: Registration, backend: Backend, how: int) -> BoundKernel:
     kernel = registration.kernel
     takes = taken_positions(operator, registration)
@@ -155,13 +170,15 @@ def _choice(operator: Operator, registration: Registration, backend: Backend, ho
     compiled = kernel.native and function is kernel.function
     if backend.silence_numpy and not (compiled or kernel.tensors):
         function = quiet(function)
+    return BoundKernel(function, takes, _omitted(operator, takes), registration)
+
+
+def _omitted(operator: Operator, takes: tuple[int, ...]) -> tuple[tuple[int, Any], ...]:
+    """Return the arguments that a kernel serves only where they have their defaults."""
+    if len(takes) == len(operator.defaults):
+        return ()
     consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
     consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}
-    return BoundKernel(function, takes, _omitted(operator, takes, consumed), registration)
-
-
-def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> tuple[tuple[int, Any], ...]:
-    """Return the arguments that a kernel serves only where they have their defaults."""
     return tuple(
         (position, default)
         for position, default in enumerate(operator.defaults)
@@ -173,7 +190,7 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
     """Return the cached call of a kernel that gets tensors; it serves as a composite of its device and layout does."""
     operator, form = context.operator, context.form
     function, takes = choice.function, choice.takes
-
+    takes_all = choice.leading == len(operator.arguments)
     changes_first = choice.registration.kernel.form == "inplace"
 
     def chosen(*args: Any) -> Any:
@@ -182,7 +199,7 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
         if changes_first and form == "functional":
             args = (operator.registry.overload("clone").execute((args[0], None)), *args[1:])
         try:
-            found = function(*(args[position] for position in takes))
+            found = function(*args) if takes_all else function(*[args[position] for position in takes])
         except ValueError as error:
             check_limits(cached, args, error)
             raise
@@ -209,18 +226,23 @@ def taken_positions(operator: Operator, registration: Registration) -> tuple[int
     KernelContractError
         When the kernel has parameters that the schema does not know, or lacks one without a default.
     """
-    problem = wrong_parameters(operator, registration.kernel)
+    names = taken_names(registration.kernel, operator.definition.signature)
+    problem = _wrong_names(operator, names)
     if problem:
         raise KernelContractError(
             f"the kernel of {operator.name} by {registration} {problem}\n  schema: {operator.definition.signature}"
         )
-    names = taken_names(registration.kernel, operator.definition.signature)
-    return tuple(operator.positions[name] for name in names)
+    return tuple([operator.positions[name] for name in names])
 
 
 def wrong_parameters(operator: Operator, kernel: Kernel) -> str:
     """Return why a kernel cannot get the arguments of an operator, or an empty text."""
-    names = taken_names(kernel, operator.definition.signature)
+    return _wrong_names(operator, taken_names(kernel, operator.definition.signature))
+
+
+def _wrong_names(operator: Operator, names: tuple[str, ...]) -> str:
+    if operator.positions.keys() == set(names) and len(names) == len(operator.arguments):
+        return ""
     unknown = [name for name in names if name not in operator.positions]
     if unknown:
         return f"has parameters that the schema lacks: {', '.join(unknown)}"
@@ -278,8 +300,8 @@ def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...])
 def _set_results(cached: CachedCall, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
     returns = operator.definition.signature.returns
     tensors = [r.type.is_tensor for r in returns]
-    cached.specs = tuple(backend.spec(d) if d is not None and t else None
-                        for d, t in zip(dtypes.results, tensors, strict=True))  # fmt: skip
+    cached.specs = tuple([backend.spec(d) if d is not None and t else None
+                        for d, t in zip(dtypes.results, tensors, strict=True)])  # fmt: skip
     if cached.specs and cached.specs[0] is not None:
         cached.spec = cached.specs[0]
     cached.handle_type = backend.handle_type

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tt.core.dispatch.call.kernel_errors import method_failed
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
-from tt.core.errors import DeviceError, DeviceMismatchError
+from tt.core.errors import DeviceMismatchError, NoDataError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.tensor import Tensor, wrap
@@ -58,7 +58,7 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
             target.spec(tensor.dtype),
         )
     if tensor.device.type == "meta":
-        raise DeviceError("a meta tensor has no data to copy\n  try: tt.empty_like(x, device=...)")
+        raise NoDataError
     target.require_available()
     place = target.place(device)
     if source.device_type == "cpu":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.types.dtype import dtype as Dtype
@@ -34,7 +33,6 @@ class CallKey(NamedTuple):
     bits: int
 
 
-@dataclass(slots=True)
 class Candidate:
     """A kernel, layer or composite that was considered for a call.
 
@@ -50,13 +48,20 @@ class Candidate:
         The reason why it was taken or passed over.
     """
 
-    kind: str
-    source: str
-    taken: bool
-    reason: str
+    __slots__ = ("_origin", "kind", "reason", "taken")
+
+    def __init__(self, kind: str, origin: Any, taken: bool, reason: str) -> None:
+        self.kind, self._origin, self.taken, self.reason = kind, origin, taken, reason
+
+    @property
+    def source(self) -> str:
+        """Its origin in words, which only explanations and messages need."""
+        return str(self._origin)
+
+    def __repr__(self) -> str:
+        return f"Candidate(kind={self.kind!r}, source={self.source!r}, taken={self.taken!r}, reason={self.reason!r})"
 
 
-@dataclass(slots=True)
 class Resolution:
     """The record of resolving one (operator, form, keys, dtypes) combination.
 
@@ -64,8 +69,8 @@ class Resolution:
     ----------
     operator, form : str
         The called operator and its form.
-    call : str
-        The combination in words.
+    described : callable
+        Returns the combination in words.
     compute : dtype or None
         The dtype in which the kernel computes.
     results : tuple of (dtype or None)
@@ -78,17 +83,27 @@ class Resolution:
         The resolution that holds instead while the callable returns True: a layer has nothing to do.
     """
 
-    operator: str
-    form: str
-    call: str = ""
-    device: str = ""
-    layout: str = ""
-    compute: Dtype | None = None
-    results: tuple[Dtype | None, ...] = ()
-    casts: str = ""
-    candidates: list[Candidate] = field(default_factory=list)
-    below: Resolution | None = None
-    when_idle: tuple[Callable[[], bool], Resolution] | None = field(default=None, repr=False)
+    __slots__ = (
+        "below", "candidates", "casts", "compute", "described", "device", "form", "layout", "operator", "results",
+        "when_idle",
+    )  # fmt: skip
+
+    def __init__(self, operator: str, form: str, described: Callable[[], str]) -> None:
+        self.operator, self.form, self.described = operator, form, described
+        self.device = self.layout = self.casts = ""
+        self.compute: Dtype | None = None
+        self.results: tuple[Dtype | None, ...] = ()
+        self.candidates: list[Candidate] = []
+        self.below: Resolution | None = None
+        self.when_idle: tuple[Callable[[], bool], Resolution] | None = None
+
+    def __repr__(self) -> str:
+        return f"Resolution({self.operator!r}, {self.form!r}, {self.call!r}, candidates={self.candidates!r})"
+
+    @property
+    def call(self) -> str:
+        """The combination in words."""
+        return self.described()
 
     @property
     def taken(self) -> Candidate | None:
@@ -96,12 +111,11 @@ class Resolution:
         return next((c for c in self.candidates if c.taken), None)
 
     def note(self, kind: str, source: Any, taken: bool, reason: str) -> None:
-        """Add a candidate."""
-        self.candidates.append(Candidate(kind, str(source), taken, reason))
+        """Add a candidate; its source may be anything that can be written as text."""
+        self.candidates.append(Candidate(kind, source, taken, reason))
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveContext:
+class ResolveContext(NamedTuple):
     """One resolution while it is made.
 
     Attributes

@@ -7,18 +7,18 @@ Everything that is looked at is noted in a `Resolution`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.cached_call import CachedCall, PassThrough
 from tt.core.dispatch.call.codes import KERNEL, LAYER, MUTATE, PYTHON, REROUTE
 from tt.core.dispatch.mutate.out import run_out
-from tt.core.dispatch.registry.sources import code_location
+from tt.core.dispatch.registry.sources import CodeLocation
 from tt.core.dispatch.resolve.composite import composite_call, make_cached_call
 from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, dtypes_on, resolve_dtypes
 from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
 from tt.core.dispatch.resolve.kernels import kernel_call, out_call
 from tt.core.dispatch.resolve.mixed_devices import run_mixed
-from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS, no_kernel
 from tt.core.dispatch.resolve.resolution import CallKey, Resolution, ResolveContext
 from tt.core.errors import CastError, NoKernelError, TargetDtypeError
 from tt.core.schema.classes import dtype_names
@@ -61,8 +61,7 @@ def resolve(
     NoKernelError
         When nothing serves the combination.
     """
-    call = f"{KEYS.describe(keys)}: {describe_level_2(operator, form, bits)}"
-    resolution = Resolution(operator.name, form, call)
+    resolution = Resolution(operator.name, form, partial(_described, operator, form, keys, bits))
     context = ResolveContext(CallKey(operator, form, keys, bits), args, resolution)
     if keys & KEYS.mask("layer"):
         return _resolve_layer(context)
@@ -75,6 +74,11 @@ def resolve(
         )
         return make_cached_call(context, REROUTE, function=_run_mixed)
     return _resolve_device(context, devices[0], without_kernels)
+
+
+def _described(operator: Operator, form: str, keys: int, bits: int) -> str:
+    """Return a combination in words, which only explanations and messages need."""
+    return f"{KEYS.describe(keys)}: {describe_level_2(operator, form, bits)}"
 
 
 def _resolve_out(context: ResolveContext, devices: Sequence[str]) -> CachedCall:
@@ -117,7 +121,7 @@ def _resolve_layer(context: ResolveContext) -> CachedCall:
     rule = top.rule(operator, form) if layouts == ["strided"] else top.rule_for(operator, form, layouts)
     who = f"layer {top.name}"
     if rule is not None:
-        resolution.note(who, code_location(rule), True, "the layer has a rule for the operator")
+        resolution.note(who, CodeLocation(rule), True, "the layer has a rule for the operator")
         if top.bit == PYTHON_BIT:
             return make_cached_call(context, PYTHON, function=rule)
         if top.terminal:
@@ -216,6 +220,8 @@ def _resolve_device(context: ResolveContext, device: str, without_kernels: bool)
         if cached is not None:
             return cached
     else:
+        from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS  # which few programs meet
+
         resolution.note("kernel", f"of {device}", False, NOT_ALL_ARGUMENTS)
     composite = registry.composite(operator.name)
     if backend.prefer_fallback:
@@ -242,6 +248,8 @@ def _resolve_device(context: ResolveContext, device: str, without_kernels: bool)
         cached = _fallback_call(context, backend)
         if cached is not None:
             return cached
+    from tt.core.dispatch.resolve.no_kernel_errors import no_kernel
+
     raise no_kernel(operator, resolution, args, backend, layouts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.accelerators import current_accelerator
 from tt.core.dispatch.registry.registry import REGISTRY, ops
@@ -14,7 +14,7 @@ from tt.core.types.device import to_device
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["PINNING_MEMBERS"]
+__all__ = ["is_pinned", "pin_memory", "record_stream"]
 
 
 def _pinning_backend(device: Any) -> Any:
@@ -97,10 +97,3 @@ def record_stream(self: Tensor, stream: Any) -> None:
             f"record_stream(): a stream of {stream.device} does not work on a tensor on {self.device}"
         )
     self._spec.backend.record_stream(self._handle, stream.native)
-
-
-PINNING_MEMBERS: Final[dict[str, Any]] = {
-    "is_pinned": is_pinned,
-    "pin_memory": pin_memory,
-    "record_stream": record_stream,
-}

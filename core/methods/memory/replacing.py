@@ -5,7 +5,6 @@ Most are older than the operators that do the same; programs and libraries still
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, slots_of
 from tt.core.types.size import Size
+from tt.core.types.user_warnings import warn_user
 
 __all__ = ["REPLACING_MEMBERS"]
 
@@ -147,7 +147,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
 
     Deprecated, as in PyTorch: `reshape` does the same.
     """
-    warnings.warn("resize() of a tensor is deprecated: use reshape()", UserWarning, stacklevel=2)
+    warn_user("resize() of a tensor is deprecated: use reshape()")
     wanted = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     return _reshaped(self, "resize", wanted)
 
@@ -157,7 +157,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
 
     Deprecated, as in PyTorch: `reshape_as` does the same.
     """
-    warnings.warn("resize_as() of a tensor is deprecated: use reshape_as()", UserWarning, stacklevel=2)
+    warn_user("resize_as() of a tensor is deprecated: use reshape_as()")
     return _reshaped(self, "resize_as", tuple(tensor.shape))
 
 
@@ -267,9 +267,9 @@ def _set_data(self: Tensor, value: Any) -> None:
 
 
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """Return what a parameter or buffer becomes when `Module.load_state_dict` swaps it with a loaded tensor.
+    """Return the replacement of a parameter or buffer that `Module.load_state_dict` swaps with a loaded tensor.
 
-    Subclasses of Tensor override it to convert what is loaded.
+    Subclasses of Tensor override it to convert loaded tensors.
 
     Parameters
     ----------

@@ -10,8 +10,7 @@ of others (a sparse one) travels as these.
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,11 +24,12 @@ from tt.core.tensor.sharing import share_storage
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["SHARING_MEMBERS", "reduce_shared"]
+__all__ = ["is_shared", "reduce_shared", "share_memory_"]
 
 
 def _in_host_memory(tensor: Tensor) -> bool:
@@ -104,9 +104,6 @@ def is_shared(self: Tensor) -> bool:
     return self.device.type != "meta"
 
 
-SHARING_MEMBERS: Final[dict[str, Any]] = {"share_memory_": share_memory_, "is_shared": is_shared}
-
-
 # --- messages ------------------------------------------------------------------------------------------------------
 
 
@@ -135,10 +132,8 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
             "border of a process\n  try: tensor.detach()"
         )
     if getattr(tensor, "_backward_hooks", None):
-        warnings.warn(
-            f"the backward hooks of a tensor of shape {list(tensor.shape)} do not travel to another process",
-            UserWarning,
-            stacklevel=2,
+        warn_user(
+            f"the backward hooks of a tensor of shape {list(tensor.shape)} do not travel to another process"
         )
     if (
         not is_wrapper(tensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from tt.core.dispatch.registry.preference import ranks_of
+from tt.core.dispatch.registry.preference import eligibilities_of, ranks_of
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.dtypes import resolve_dtypes
 from tt.core.dispatch.resolve.fallback import policy_of
@@ -271,7 +271,7 @@ def _computed_by(definition: OpDefinition, kernels: list[Registration]) -> tuple
     """Return what computes in kernels, in the order in which a call tries them."""
     if definition.kind == "view":
         return ("view",)
-    ranks = ranks_of([r.eligibility() for r in kernels], [r.source for r in kernels])
+    ranks = ranks_of(eligibilities_of(kernels), [r.source for r in kernels])
     order = sorted(ranks, key=lambda i: (ranks[i], -kernels[i].kernel.priority, not kernels[i].kernel.native))
     return tuple(dict.fromkeys(computed_by(kernels[i].kernel) for i in order))
 

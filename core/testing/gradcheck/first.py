@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tt.core.errors import ArgumentError, GradcheckError
+from tt.core.errors import ArgumentError, GradcheckError, ValueRangeError
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.comparisons import compare, compare_fast, compare_forward
 from tt.core.testing.gradcheck.problem import GradcheckProblem
 from tt.core.testing.gradcheck.properties import (
     check_batched,
+    check_batched_forward,
     check_deterministic,
     check_dtypes,
     check_inputs,
@@ -33,6 +34,7 @@ def gradcheck(
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
     check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
     fast_mode: bool = False,
@@ -59,7 +61,9 @@ def gradcheck(
     check_grad_dtypes : bool
         Check that gradients have the dtypes of their inputs.
     check_batched_grad : bool
-        Check that a pass with several vectors at once agrees with a pass for each.
+        Check that a backward pass with several vectors at once agrees with a pass for each.
+    check_batched_forward_grad : bool
+        The same of forward passes and tangents; needs check_forward_ad.
     check_forward_ad, check_backward_ad : bool
         Which modes to check: forward, backward, or both.
     fast_mode : bool
@@ -87,12 +91,18 @@ def gradcheck(
     """
     if not check_backward_ad and not check_forward_ad:
         raise ArgumentError("gradcheck", "without check_forward_ad and check_backward_ad nothing is checked")
+    if check_batched_grad and not check_backward_ad:
+        raise ValueRangeError("gradcheck(): check_batched_grad=True needs check_backward_ad=True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise ValueRangeError("gradcheck(): check_batched_forward_grad=True needs check_forward_ad=True")
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     problem = GradcheckProblem(func, arguments, eps, bool(masked))
     check_inputs(problem, eps)
     try:
         if check_forward_ad:
             compare_forward(problem, rtol, atol)
+            if check_batched_forward_grad:
+                check_batched_forward(problem)
         if not check_backward_ad:
             return True
         outputs, leaves = problem.record()

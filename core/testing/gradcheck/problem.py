@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import tt
 from tt.core.testing.gradcheck.arrays import (
     Array,
     components,
@@ -89,6 +90,17 @@ class GradcheckProblem:
             if v is not None and y.requires_grad
         ]
         return dict(zip(leaves, backward(leaves.values(), chosen), strict=True))
+
+    def pushed(self, place: int, direction: Any) -> list[tuple[Any, Any]]:
+        """Return each output with its tangent, None if it has none, for a tangent of one input."""
+        forward = tt.autograd.forward_ad
+        with forward.dual_level():
+            args = [
+                self.where[i].tensor(self.points[i]) if i in self.points else plain(x)
+                for i, x in enumerate(self.inputs)
+            ]
+            args[place] = forward.make_dual(args[place], direction)
+            return [tuple(forward.unpack_dual(y)) for y in tensors(self.func(*args)) if floating(y)]
 
     # --- Jacobians: rows are components of an input, columns components of an output ---------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,11 @@ import tt
 from tt.core.errors import GradcheckError, ValueRangeError
 from tt.core.testing.gradcheck.arrays import close, from_array, random_array, to_array
 from tt.core.testing.gradcheck.problem import GradcheckProblem
+from tt.core.types.user_warnings import warn_user
 
 __all__ = [
     "check_batched",
+    "check_batched_forward",
     "check_deterministic",
     "check_dtypes",
     "check_inputs",
@@ -31,12 +32,10 @@ def check_inputs(problem: GradcheckProblem, eps: float) -> None:
         )
     for place in problem.places:
         if problem.inputs[place].dtype.name not in ("float64", "complex128"):
-            warnings.warn(
+            warn_user(
                 f"Input #{place} requires gradient and is not a double precision floating point or complex. This "
                 "check will likely fail if all the inputs are not of double precision floating point or complex. "
                 f"(eps={eps})",
-                UserWarning,
-                stacklevel=4,
             )
 
 
@@ -64,6 +63,32 @@ def check_batched(problem: GradcheckProblem, outputs: list[Any], leaves: dict[in
                     raise GradcheckError(
                         f"a backward pass with several vectors at once gives another gradient of output {k} with "
                         f"respect to input {place} than a pass for each:\n{many}\ninstead of\n{one}\nin place {number}"
+                    )
+
+
+def check_batched_forward(problem: GradcheckProblem) -> None:
+    """One forward pass with several tangents must give what one pass for each of them gives."""
+    rng = np.random.default_rng(0)
+    for place in problem.places:
+        point = problem.points[place]
+        vectors = random_array(rng, (2, *point.shape), np.iscomplexobj(point))
+        stacked = tt.stack([problem.where[place].tensor(vector) for vector in vectors])
+
+        def tangents(direction: Any, place: int = place) -> tuple[Any, ...]:
+            found = []
+            for primal, tangent in problem.pushed(place, direction):
+                # As a sum: a tangent that does not depend on the direction has no dimension for the vectors.
+                zero = tt.zeros_like(primal) + 0 * direction.real.sum()
+                found.append(zero if tangent is None else tangent + zero)
+            return tuple(found)
+
+        together = tt.func.vmap(tangents)(stacked)
+        for number in range(2):
+            for k, (many, one) in enumerate(zip(together, tangents(stacked[number]), strict=True)):
+                if not close(to_array(many[number]), to_array(one), 1e-8, 1e-10):
+                    raise GradcheckError(
+                        f"a forward pass with several tangents at once gives another tangent of output {k} for "
+                        f"input {place} than a pass for each:\n{many}\ninstead of\n{one}\nin place {number}"
                     )
 
 

@@ -393,12 +393,13 @@ def normal_float_float(make: Inputs) -> Iterator[Sample]:
     yield Sample((1.0, -1.0, (2,)), place(make), "error: negative deviation", OPTION)
 
 
-def channels(make: Inputs, *shapes: tuple[int, ...]) -> Iterator[Sample]:
-    """Yield samples of operators that drop whole channels."""
+def channels(make: Inputs, *shapes: tuple[int, ...], below: str = "a vector") -> Iterator[Sample]:
+    """Yield samples of operators that drop whole channels; `below` has too few dimensions."""
     for shape in shapes:
         yield Sample((make.tensor(*shape), 0.5, True), name=f"shape {shape}")
     yield Sample((make.tensor(*shapes[0]), 0.5, False), name="not training")
-    yield Sample((make.tensor(3), 0.5, True), name="error: a vector", error=RuntimeError)
+    small = make.tensor(3) if below == "a vector" else make.tensor()
+    yield Sample((small, 0.5, True), name=f"error: {below}", error=RuntimeError)
     yield Sample((make.tensor(*shapes[0]), 1.5), name="error: no probability", error=OPTION)
 
 
@@ -414,7 +415,7 @@ def dropout2d(make: Inputs) -> Iterator[Sample]:
 
 @family("dropout3d")
 def dropout3d(make: Inputs) -> Iterator[Sample]:
-    yield from channels(make, (2, 3, 4, 2, 2), (3, 4, 2, 2))
+    yield from channels(make, (2, 3, 4, 2, 2), (3, 4, 2, 2), below="a number")
 
 
 @family("dropout")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
+from tt.core.testing.samples.base import OPTION, OUT_OF_RANGE, FamilyTable, Inputs, Sample
 from tt.core.types.dtype import int32
 
 family = FamilyTable()
@@ -178,12 +178,15 @@ def lu_unpack(make: Inputs) -> Iterator[Sample]:
         yield Sample((*args, False, True), name=f"shape {shape}, pivots")
         yield Sample((*args, True, False), name=f"shape {shape}, data")
     yield Sample((make.tensor(2, 2), make.of([1, 2])), name="error: dtype of the pivots", error=RuntimeError)
+    for wrong in ([0, 2], [1, 3]):
+        args = (make.tensor(2, 2), make.of(wrong, int32))
+        yield Sample(args, name=f"error: pivots {wrong}", error=OUT_OF_RANGE)
 
 
 @family("lu_solve")
 def lu_solve(make: Inputs) -> Iterator[Sample]:
     for adjoint in (False, True):
-        for left, right in ((True, (3, 2)), (False, (2, 3)), (True, (2, 3, 1))):
+        for left, right in ((True, (3, 2)), (False, (2, 3)), (True, (2, 3, 1)), (True, (3, 0))):
             args = (make.of(regular(make, 3, 3)), make.of([3, 2, 3], int32), make.tensor(*right))
             yield Sample(
                 args, {"left": left, "adjoint": adjoint}, f"left {left}, adjoint {adjoint}, B {right}"

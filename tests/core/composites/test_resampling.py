@@ -130,3 +130,14 @@ def test_a_size_that_is_kept_gives_a_copy_of_the_elements(mode: str) -> None:
     x = tt.tensor([[[-0.0, float("inf"), 1.0, float("nan")]]])
     found = F.interpolate(x, 4, mode=mode)
     assert found.data_ptr() != x.data_ptr() and found.numpy().tobytes() == x.numpy().tobytes()
+
+
+def test_sizes_and_factors_may_be_numbers_of_numpy_and_tensors():
+    x = tt.ones(1, 1, 2, 2)
+    for size in ((np.int64(3), 3), [tt.tensor(3), 3], np.int64(3)):
+        assert tt.nn.functional.interpolate(x, size=size).shape == (1, 1, 3, 3)
+    for factor in (np.float32(2), np.float64(2), (np.float32(2), 2)):
+        assert tt.nn.functional.interpolate(x, scale_factor=factor).shape == (1, 1, 4, 4)
+    for wrong in (3.5, (3.0, 3), "a"):
+        with pytest.raises(TypeError, match="size must be one int or several"):
+            tt.nn.functional.interpolate(x, size=wrong)

@@ -111,6 +111,82 @@ def test_activate_all_registers_every_plugin_and_raises_nothing(packages):
     assert states(host) == {"one": "active", "broken": "failed"}
 
 
+DEFINING = (
+    GOOD
+    + """
+    from tt.core.schema.load import loads
+
+    @hookimpl
+    def tt_define(registry):
+        calls.append("define")
+        ops = "- func: one::f(Tensor x) -> Tensor\\n  kind: other\\n"
+        registry.add_definitions(loads("schema_version: 1\\nops:\\n" + ops))
+"""
+)
+
+
+def test_operators_are_defined_without_registering_the_plugin(packages):
+    packages.add("one", DEFINING.format(name="one", declares="namespaces=('one',)"))
+    packages.add_good("two", "namespaces=('two',)")
+    host = packages.host()
+    host.activate_definitions()
+    host.activate_definitions()
+    assert states(host) == {"one": "loaded", "two": "active"}
+    assert packages.module("one").calls == ["manifest", "define"]
+    assert host._registry.definition("one::f") is not None
+    assert host.activate("namespace", "one")
+    assert packages.module("one").calls == [
+        "manifest",
+        "define",
+        ("register", Provider("tt-one", "1.0", "one")),
+    ]
+    assert states(host) == {"one": "active", "two": "active"}
+
+
+def test_operators_are_defined_before_the_plugin_registers(packages):
+    packages.add("one", DEFINING.format(name="one", declares="namespaces=('one',)"))
+    host = packages.host()
+    host.activate("namespace", "one")
+    assert packages.module("one").calls == [
+        "manifest",
+        "define",
+        ("register", Provider("tt-one", "1.0", "one")),
+    ]
+
+
+@pytest.mark.parametrize("failing", ["tt_define", "tt_register"])
+def test_a_plugin_that_fails_in_one_of_its_hooks_defines_no_operator(packages, failing):
+    code = DEFINING.format(name="one", declares="namespaces=('one',)")
+    hook = f"def {failing}(registry):"
+    packages.add("one", code.replace(hook, f"{hook}\n        registry.no_such_method()", 1))
+    host = packages.host()
+    if failing == "tt_register":
+        host.activate_definitions()
+        assert host._registry.definition("one::f") is not None
+        with pytest.raises(PluginFailedError, match="no_such_method"):
+            host.activate("namespace", "one")
+    host.activate_definitions()
+    assert states(host) == {"one": "failed"}
+    assert host._registry.definition("one::f") is None
+
+
+def test_a_plugin_that_lacks_another_one_defines_no_operator(packages):
+    packages.add("one", DEFINING.format(name="one", declares="namespaces=('one',), requires=('absent',)"))
+    host = packages.host()
+    host.activate_definitions()
+    assert states(host) == {"one": "failed"}
+    assert host._registry.definition("one::f") is None
+
+
+def test_definitions_for_a_contested_name_wait_until_it_is_decided(packages):
+    declares = "namespaces=('one',)"
+    packages.add("one", DEFINING.format(name="one", declares=declares))
+    packages.add("other", GOOD.format(name="other", declares=declares))
+    host = packages.host()
+    host.activate_definitions()
+    assert host._registry.definition("one::f") is None
+
+
 def test_threads_that_load_and_activate_together_do_it_once(packages):
     packages.add_good("one", "devices=('onedev',)")
     host = packages.host()

@@ -101,7 +101,7 @@ ONE, TWO, THREE = tt.ones(2), tt.ones(2, 3), tt.ones(2, 3, 3)
     ("repeat", "ShapeError", [lambda: TWO.repeat(2), lambda: TWO.repeat(2, -1)]),
     ("sum_to_size", "ShapeError", [lambda: TWO.sum_to_size(4)]),
     ("fill_diagonal", "ShapeError", [lambda: tt.ones(2).fill_diagonal_(1), lambda: tt.ones(2, 3, 3).fill_diagonal_(1)]),
-    ("zero", "InplaceError", [lambda: tt.ones(1).expand(3).zero_(), lambda: tt.ones(2, requires_grad=True).zero_()]),
+    ("zero", "InplaceError", [lambda: tt.ones(2, requires_grad=True).zero_()]),
     ("H", "ShapeError", [lambda: ONE.H, lambda: THREE.H]),
     ("mT", "ShapeError", [lambda: ONE.mT]),
     ("mH", "ShapeError", [lambda: ONE.mH]),

@@ -1,7 +1,7 @@
 import pytest
 
 from tt.core.errors import UnknownNameError
-from tt.core.schema.classes import DTYPE_CLASSES, DTYPE_NAMES, dtype_names
+from tt.core.schema.classes import DTYPE_CLASSES, DTYPE_NAMES, dtype_names, dtype_set
 
 
 def test_the_classes_partition_the_dtypes_by_kind():
@@ -25,3 +25,8 @@ def test_a_word_that_is_neither_class_nor_dtype_is_refused():
         UnknownNameError, match="unknown dtype or class of dtypes 'floting'; did you mean 'floating'"
     ):
         dtype_names(("bool", "floting"))
+
+
+@pytest.mark.parametrize("dtypes", ["floating", "int64", ("floating", "bool"), ["linalg"], *DTYPE_CLASSES])
+def test_a_set_has_the_names(dtypes):
+    assert dtype_set(dtypes) == set(dtype_names(dtypes)) and isinstance(dtype_set(dtypes), frozenset)

@@ -19,8 +19,9 @@ def test_the_snapshot_says_what_the_yaml_says():
     parsed = load([source_path()])
     assert list(definitions()) == list(parsed)
     for name, definition in parsed.items():
-        assert definitions()[name] == definition
-        assert definitions()[name].location[1] == definition.location[1]
+        line = definition.location[1]
+        # The parsed one names the file in full.
+        assert definitions()[name] == definition._replace(location=("ops.yaml", line))
 
 
 def generated(text):
@@ -34,7 +35,8 @@ def test_any_signature_survives_the_snapshot():
     made = Definitions(values["OPS"], values["TYPES"], values["ALIASES"])
     parsed = loads(TEXT)
     assert [str(d.signature) for d in made.values()] == [str(d.signature) for d in parsed.values()]
-    assert made["f.two"] == parsed["f.two"]
+    line = parsed["f.two"].location[1]
+    assert made["f.two"] == parsed["f.two"]._replace(location=("ops.yaml", line))
     assert values["OVERLOADS"] == {"f": ("f", "f.two")}
     assert values["DIGEST"] == "digest"
     assert values["METHODS"] == ("f", "f_", "g", "g_")

@@ -138,6 +138,41 @@ def test_forward_mode_and_many_vectors_are_checked_on_demand() -> None:
     assert gradcheck(lambda x: x.sin(), point(2), check_forward_ad=True, check_backward_ad=False)
 
 
+class WrongTangents(WrongTangent):
+    """Squares; the tangent is wrong where several are taken at once."""
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return gradient * x * 2
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        several = type(tangent._handle).__name__ == "Batched"
+        return tangent * x * (3 if several else 2)
+
+
+def test_forward_passes_with_several_tangents_are_checked_on_demand() -> None:
+    options: dict[str, Any] = {"check_forward_ad": True, "check_batched_forward_grad": True}
+    z = point(2, complex=True)
+    constant = tt.ones(2, dtype=tt.float64)
+    assert gradcheck(lambda x, z: (x.sin() * z, z.abs(), x.sum(), constant), (point(2), z), **options)
+    assert gradcheck(WrongTangents.apply, point(2), check_forward_ad=True)
+    with pytest.raises(GradcheckError, match="several tangents at once"):
+        gradcheck(WrongTangents.apply, point(2), **options)
+    assert not gradcheck(WrongTangents.apply, point(2), raise_exception=False, **options)
+
+
+def test_several_vectors_need_the_mode_that_takes_them() -> None:
+    with pytest.raises(ValueError, match="needs check_forward_ad=True"):
+        gradcheck(lambda x: x, point(2), check_batched_forward_grad=True)
+    with pytest.raises(ValueError, match="needs check_backward_ad=True"):
+        gradcheck(
+            lambda x: x, point(2), check_batched_grad=True, check_forward_ad=True, check_backward_ad=False
+        )
+
+
 def test_a_check_of_nothing_is_refused() -> None:
     with pytest.raises(TypeError, match="nothing is checked"):
         gradcheck(lambda x: x, point(2), check_backward_ad=False)

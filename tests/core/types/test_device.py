@@ -146,3 +146,9 @@ def test_devices_agree_with_pytorch():
             str(theirs),
             repr(theirs),
         )
+
+
+def test_an_unknown_device_is_the_error_that_pytorch_raises():
+    for kind in (RuntimeError, ValueError):
+        with pytest.raises(kind, match="unknown device 'foo'"):
+            tt.device("foo")

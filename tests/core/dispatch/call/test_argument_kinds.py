@@ -119,10 +119,10 @@ def test_what_the_binder_refuses_is_refused_after_calls_that_went_the_quick_way(
     assert len(RECEIVED) == found
 
 
-def test_a_call_that_was_met_before_goes_the_quick_way(operator):
-    assert operator.fast_path((X, Y), {}) is FALL_THROUGH  # not resolved yet
-    operator(X, Y)
-    assert operator.fast_path((X, Y), {}) is not FALL_THROUGH
+def test_calls_without_conversions_go_the_quick_way_from_the_first_on(operator):
+    for _ in range(2):
+        assert operator.fast_path((X, Y), {}) is not FALL_THROUGH
+    assert operator.binder is None
     assert operator.fast_path((X, Y), {"count": 2}) is not FALL_THROUGH
     assert operator.fast_path((X, Y), {"unknown": 2}) is FALL_THROUGH
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import tt
 from tt.core.dispatch.call import binding
 from tt.core.dispatch.call.binding import make_binder
 from tt.core.errors import ArgumentError
@@ -10,7 +11,7 @@ from tt.core.schema.grammar import parse
 
 def binder(text):
     signature = parse(text)
-    return make_binder(signature, tuple(a.default for a in signature.arguments), signature.name, (text,))
+    return make_binder(signature, tuple(a.default for a in signature.arguments), signature.name, lambda: text)
 
 
 def test_operators_with_the_same_parameters_keep_their_own_defaults_and_names():
@@ -33,7 +34,16 @@ def test_the_code_of_parameters_is_compiled_once(monkeypatch):
         return compile(source, *rest)
 
     monkeypatch.setattr(binding, "compile", noted, raising=False)
+    x = tt.ones(2)
     for name in ("three", "four"):
-        binder(f"{name}(Tensor compiled_once, float by=1.0) -> Tensor")
-    binder("five(Tensor compiled_once, float by) -> Tensor")
+        binder(f"{name}(Tensor compiled_once, float by=1.0) -> Tensor")((x,), None)
+    binder("five(Tensor compiled_once, float by) -> Tensor")((x, 1.0), None)
     assert len(compiled) == 2 and all("compiled_once" in source for source in compiled)
+
+
+def test_none_stands_for_a_default_of_no_numbers():
+    x = tt.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert x.amax(None).item() == 4 and x.amin(dim=None, keepdim=True).tolist() == [[1.0]]
+    assert x.roll(1, None).tolist() == [[4.0, 1.0], [2.0, 3.0]]
+    with pytest.raises(TypeError, match="must be tuple of ints, not NoneType"):
+        x.flip(None)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.library import Mode
+from tt.core.dispatch.call.operator import Operator
+from tt.core.errors import ArgumentError
+from tt.core.library import REGISTRY, Mode
 
 
 def test_calls_of_several_dtypes_take_turns() -> None:
@@ -181,3 +183,19 @@ def test_a_bool_is_a_number_where_a_float_is_asked_for_and_none_where_an_int_is(
             call()
     with pytest.raises(TypeError, match="must be float"):
         tt.nn.functional.pad(tt.ones(2), (1, 1), value=np.True_)
+
+
+def test_calls_with_the_leading_tensors_alone_need_no_binder() -> None:
+    unary, binary = (
+        Operator(REGISTRY.operator(name).definition, REGISTRY).overload() for name in ("exp", "add")
+    )
+    x, y = tt.zeros(2), tt.ones(2)
+    for _ in range(2):
+        assert unary(x).tolist() == [1, 1] and binary(x, y).tolist() == [1, 1]
+        with Mode():
+            assert unary(x).tolist() == [1, 1] and binary(x, y).tolist() == [1, 1]
+        assert unary.binder is None and binary.binder is None
+    with pytest.raises(ArgumentError, match="'other'"):
+        binary(x, object())
+    assert binary(x, y, alpha=1).tolist() == [1, 1] and binary.binder is not None
+    assert binary(x, y).tolist() == [1, 1]

@@ -321,3 +321,11 @@ def test_detached_views_of_other_places_are_written() -> None:
     x[:, 1].detach().mul_(3)
     x.expand(2, 3).detach().add_(1)
     assert x.tolist() == [[2.0, 4.0, 2.0]] * 2
+
+
+@pytest.mark.parametrize("name", ["zero_", "fill_"])
+def test_one_value_for_all_may_be_written_where_elements_are_one(name):
+    x = tt.ones(2, 1)
+    wide = x.expand(2, 3)
+    assert getattr(wide, name)(*([0] if name == "fill_" else [])) is wide
+    assert not x.any()

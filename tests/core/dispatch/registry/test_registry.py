@@ -93,3 +93,10 @@ def test_an_unknown_device_gets_those_of_the_program_as_candidates() -> None:
     ):
         tt.explain("neg", ["candidat:float32"])
     handle.remove()
+
+
+def test_a_table_says_what_computes_in_kernels_that_do_not_say_so() -> None:
+    table = KernelTable("cpu", by="libslow")
+    table.kernel("exp", np.exp)
+    table.kernel("log", np.log, by="libfast")
+    assert [kernel.by for kernel in table.kernels] == ["libslow", "libfast"]

@@ -60,3 +60,11 @@ def test_explain_tells_both_beforehand(probe: Any) -> None:
     permitted = tt.explain("mul", ["probe:float32", "cpu:float32()"])
     assert permitted.served
     assert "runs on probe" in permitted.text()
+
+
+def test_a_meta_tensor_cannot_be_copied_to_memory():
+    for kind in (NotImplementedError, RuntimeError, tt.errors.NoDataError):
+        with pytest.raises(kind, match="a meta tensor has no data to copy"):
+            tt.ones(2, device="meta").to("cpu")
+    with pytest.raises(NotImplementedError):
+        tt.ones(2, device="meta").nonzero()

@@ -379,6 +379,7 @@ KERNELS = (
               "ldexp": "NumPy's own promotion gives the same", "clamp": "no sample has bounds of another dtype",
               "threshold_backward": "NumPy's own promotion gives the same",
               "special_zeta": "NumPy's own promotion gives the same",
+              **dict.fromkeys(("_prelu_kernel", "_prelu_backward"), "no sample mixes dtypes, which PyTorch refuses"),
               "addcdiv": "its kernels serve tensors of one dtype, the composite all others",
           }),
     # --- memory ---

@@ -1,0 +1,68 @@
+"""Views of whole tensors: warnings of forms that PyTorch has deprecated, at the line that uses them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tt
+
+X = tt.arange(6).reshape(1, 2, 3)
+REVERSED = {"a vector": (tt.arange(3), "1 dimension;"), "a batch of matrices": (X, "3 dimensions;")}
+OF_A_NUMBER: dict[str, Callable[[tt.Tensor], tt.Tensor]] = {
+    ".T": lambda x: x.T,
+    ".mT": lambda x: x.mT,
+    ".H": lambda x: x.H,
+    ".mH": lambda x: x.mH,
+    "adjoint()": lambda x: x.adjoint(),
+}
+
+
+@pytest.mark.parametrize("case", REVERSED)
+def test_reversing_the_dimensions_of_more_or_less_than_a_matrix_warns(case: str) -> None:
+    x, dimensions = REVERSED[case]
+    with pytest.warns(UserWarning, match=rf"\.T is for matrices, and the tensor has {dimensions}") as caught:
+        found = x.T
+    np.testing.assert_array_equal(found.numpy(), x.numpy().T)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("form", OF_A_NUMBER)
+def test_transposing_a_number_warns(form: str) -> None:
+    with pytest.warns(UserWarning) as caught:
+        assert OF_A_NUMBER[form](tt.tensor(2 + 1j)).item() == (2 + 1j if form in (".T", ".mT") else 2 - 1j)
+    assert [str(warning.message).partition(" is for")[0] for warning in caught] == [form]
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.torch
+def test_torch_warns_of_the_same_tensors() -> None:
+    torch = pytest.importorskip("torch")
+
+    def warned(lib, shape: tuple[int, ...], form: str) -> bool:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            OF_A_NUMBER[form](lib.ones(shape))
+        return bool(caught)
+
+    switch = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        for shape in ((), (2, 3), (1, 2, 3), (3,)):
+            for form in OF_A_NUMBER:
+                if (form == ".H" and len(shape) == 3) or (len(shape) == 1 and form != ".T"):
+                    continue  # refused by both
+                assert warned(tt, shape, form) == warned(torch, shape, form), (shape, form)
+    finally:
+        torch.set_warn_always(switch)
+
+
+def test_a_grid_without_its_order_warns() -> None:
+    with pytest.warns(UserWarning, match="indexing is 'ij' unless it is given") as caught:
+        rows, columns = tt.meshgrid(tt.arange(2), tt.arange(3))
+    assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert columns.tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert [warning.filename for warning in caught] == [__file__]

@@ -1,0 +1,91 @@
+"""Calls in the form of PyTorch's first versions, and numbers that are copied."""
+
+from __future__ import annotations
+
+import pytest
+
+import tt
+
+X, Y, Z = tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]), tt.tensor([5.0, 6.0])
+M = tt.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+CASES = {
+    "add": (lambda t, x, y, z, m: t.add(x, 2, y), lambda t, x, y, z, m: x + 2 * y),
+    "add_": (lambda t, x, y, z, m: x.clone().add_(-0.5, y), lambda t, x, y, z, m: x - 0.5 * y),
+    "add of a tensor": (lambda t, x, y, z, m: x.add(t.tensor(2.0), y), lambda t, x, y, z, m: x + 2 * y),
+    "sub": (lambda t, x, y, z, m: x.sub(3, y), lambda t, x, y, z, m: x - 3 * y),
+    "sub_": (lambda t, x, y, z, m: x.clone().sub_(3, y), lambda t, x, y, z, m: x - 3 * y),
+    "addcmul_": (lambda t, x, y, z, m: x.clone().addcmul_(0.1, y, z), lambda t, x, y, z, m: x + 0.1 * y * z),
+    "addcmul": (lambda t, x, y, z, m: t.addcmul(x, 2, y, z), lambda t, x, y, z, m: x + 2 * y * z),
+    "addcdiv_": (lambda t, x, y, z, m: x.clone().addcdiv_(-1, y, z), lambda t, x, y, z, m: x - y / z),
+    "addmm": (lambda t, x, y, z, m: t.addmm(2, m, 3, m, m), lambda t, x, y, z, m: 2 * m + 3 * (m @ m)),
+    "addmm, beta": (lambda t, x, y, z, m: t.addmm(2, m, m, m), lambda t, x, y, z, m: 2 * m + m @ m),
+    "addmm_": (lambda t, x, y, z, m: m.clone().addmm_(0, m, m), lambda t, x, y, z, m: m @ m),
+    "addmm, method": (lambda t, x, y, z, m: m.addmm(2, 3, m, m), lambda t, x, y, z, m: 2 * m + 3 * (m @ m)),
+    "addmv": (lambda t, x, y, z, m: t.addmv(2, x, 3, m, y), lambda t, x, y, z, m: 2 * x + 3 * (m @ y)),
+    "addr": (lambda t, x, y, z, m: m.addr(2, 3, x, y), lambda t, x, y, z, m: 2 * m + 3 * t.outer(x, y)),
+    "baddbmm": (
+        lambda t, x, y, z, m: t.baddbmm(2, m[None], 3, m[None], m[None]),
+        lambda t, x, y, z, m: (2 * m + 3 * (m @ m))[None],
+    ),
+    "addbmm": (
+        lambda t, x, y, z, m: t.addbmm(2, m, 3, m[None], m[None]),
+        lambda t, x, y, z, m: 2 * m + 3 * (m @ m),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_factors_may_come_before_the_tensors(case):
+    older, today = CASES[case]
+    with pytest.warns(UserWarning, match="factors before the tensors are deprecated"):
+        found = older(tt, X, Y, Z, M)
+    tt.testing.assert_close(found, today(tt, X, Y, Z, M))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", CASES)
+def test_pytorch_takes_them(case):
+    import torch
+
+    there = [torch.tensor(value.tolist()) for value in (X, Y, Z, M)]
+    with pytest.warns(UserWarning):
+        assert torch.allclose(CASES[case][0](torch, *there), CASES[case][1](torch, *there))
+        tt.testing.assert_close(
+            CASES[case][0](tt, X, Y, Z, M).tolist(), CASES[case][0](torch, *there).tolist()
+        )
+
+
+def test_an_older_form_has_gradients_and_takes_out():
+    x, out = tt.ones(2, requires_grad=True), tt.empty(2)
+    with pytest.warns(UserWarning):
+        x.add(3, x * 2).sum().backward()
+        assert tt.add(X, 2, Y, out=out) is out
+    assert x.grad.tolist() == [7.0, 7.0] and out.tolist() == [7.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: X.add_(Y, Y, Y),
+        lambda: X.add(2, 3, 4),
+        lambda: X.mul(2, Y),
+        lambda: X.addcmul(2, Y),
+        lambda: tt.add(X, 2, Y, beta=1),
+    ],
+)
+def test_other_calls_are_refused_as_before(wrong):
+    with pytest.raises(TypeError):
+        wrong()
+
+
+def test_numbers_are_copied_into_every_element():
+    assert tt.zeros(2).copy_(2).tolist() == [2.0, 2.0] and tt.zeros(2).copy_(True).tolist() == [1.0, 1.0]
+    assert tt.zeros(2, dtype=tt.int64).copy_(1.5).tolist() == [1, 1]
+    x = tt.ones(2, requires_grad=True)
+    changed = (x * 1).copy_(5)
+    changed.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+    for wrong in ([1], "a", None):
+        with pytest.raises(TypeError):
+            tt.zeros(2).copy_(wrong)
