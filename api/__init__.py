@@ -159,12 +159,16 @@ _LAZY = {
         ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"), "tt._windows"
     ),
     **dict.fromkeys(
-        ("alpha_dropout_", "ccol_indices_copy", "col_indices_copy", "convolution", "crow_indices_copy", "dropout_",
-         "embedding_renorm_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "frobenius_norm",
-         "from_file", "hsmm", "indices_copy", "native_norm", "norm_except_dim", "nuclear_norm", "resize_as_sparse_",
-         "row_indices_copy", "saddmm", "set_anomaly_enabled", "spmm", "values_copy"),
+        ("ccol_indices_copy", "col_indices_copy", "convolution", "crow_indices_copy", "embedding_renorm_", "from_file",
+         "hsmm", "indices_copy", "resize_as_sparse_", "row_indices_copy", "saddmm", "set_anomaly_enabled", "spmm",
+         "values_copy"),
         "tt._older_functions",
     ),
+    **dict.fromkeys(
+        ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_"),
+        "tt._late.dropouts",
+    ),
+    **dict.fromkeys(("frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"), "tt._late.norms"),
     **dict.fromkeys(
         ("cond", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int",
          "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "while_loop"),
@@ -203,14 +207,20 @@ _LAZY = {
         "tt._late.choosing",
     ),
     **dict.fromkeys(
-        ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
+        ("_chunk_cat", "_int_mm", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
          "_unsafe_masked_index_put_accumulate"),
         "tt._late.internal_forms",
+    ),
+    **dict.fromkeys(
+        ("_assert", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
+         "_check_type", "_check_value", "_shape_as_tensor"),
+        "tt._late.checks",
     ),
     "fork": "tt.jit",
     "wait": "tt.jit",
 }  # fmt: skip
 _MODULES = (
+    "_utils",
     "accelerator",
     "amp",
     "array_api",

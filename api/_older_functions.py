@@ -12,23 +12,14 @@ import tt
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
 
 __all__ = [
-    "alpha_dropout_",
     "ccol_indices_copy",
     "col_indices_copy",
     "convolution",
     "crow_indices_copy",
-    "dropout_",
     "embedding_renorm_",
-    "feature_alpha_dropout_",
-    "feature_dropout",
-    "feature_dropout_",
-    "frobenius_norm",
     "from_file",
     "hsmm",
     "indices_copy",
-    "native_norm",
-    "norm_except_dim",
-    "nuclear_norm",
     "resize_as_sparse_",
     "row_indices_copy",
     "saddmm",
@@ -38,94 +29,12 @@ __all__ = [
 ]
 
 
-# --- dropout -----------------------------------------------------------------------------------------------------
-
-
-def dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
-    """Set elements to zero with probability p and scale the others, in place.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.dropout_(tt.ones(3), 0.5, False)
-    tensor([1., 1., 1.])
-    """
-    return tt.nn.functional.dropout(input, p, train, inplace=True)
-
-
-def alpha_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
-    """Drop elements with probability p so that mean and variance stay, in place.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.alpha_dropout_(tt.ones(3), 0.5, False)
-    tensor([1., 1., 1.])
-    """
-    return tt.nn.functional.alpha_dropout(input, p, train, inplace=True)
-
-
-def feature_alpha_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
-    """Drop whole channels with probability p so that mean and variance stay, in place.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.feature_alpha_dropout_(tt.ones(1, 2, 1), 0.5, False).shape
-    tt.Size([1, 2, 1])
-    """
-    return tt.nn.functional.feature_alpha_dropout(input, p, train, inplace=True)
-
-
-def feature_dropout(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
-    """Set whole channels, the second dimension, to zero with probability p, and scale the others.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.feature_dropout(tt.ones(1, 2, 1), 0.5, False).shape
-    tt.Size([1, 2, 1])
-    """
-    return tt.mul(input, _channels(input, p)) if _drops(input, p, train) else input
-
-
-def feature_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
-    """Set whole channels to zero with probability p and scale the others, in place.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.feature_dropout_(tt.ones(1, 2, 1), 1.0, True).sum()
-    tensor(0.)
-    """
-    return input.mul_(_channels(input, p)) if _drops(input, p, train) else input
-
-
 def _checked(name: str, value: Any, argument: str = "input") -> None:
     if not tt.is_tensor(value):
         raise ArgumentError(name, f"argument '{argument}' must be Tensor, not {type(value).__name__}")
 
 
-def _drops(input: tt.Tensor, p: float, train: bool) -> bool:
-    _checked("feature_dropout", input)
-    if not 0.0 <= p <= 1.0:
-        raise ValueRangeError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if input.ndim < 2:
-        raise ShapeError(
-            f"feature dropout requires at least 2 dimensions in the input, which has the shape {list(input.shape)}"
-        )
-    return bool(train) and p > 0.0 and input.numel() > 0
-
-
-def _channels(input: tt.Tensor, p: float) -> tt.Tensor:
-    """Return a factor for each channel: 0, or 1 / (1 - p)."""
-    noise = tt.empty((*input.shape[:2], *(1,) * (input.ndim - 2)), dtype=input.dtype, device=input.device)
-    if p == 1.0:
-        return noise.zero_()
-    return noise.bernoulli_(1.0 - p).div_(1.0 - p)
-
-
-# --- products, norms, lookups ------------------------------------------------------------------------------------
+# --- products, lookups -------------------------------------------------------------------------------------------
 
 
 def convolution(
@@ -161,25 +70,6 @@ def convolution(
         made = getattr(functional, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
     result: tt.Tensor = made
     return result
-
-
-def norm_except_dim(v: tt.Tensor, pow: int = 2, dim: int = 0) -> tt.Tensor:
-    """Return the norm over all dimensions except one, which are kept; -1 means over all.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.norm_except_dim(tt.ones(2, 4))
-    tensor([[2.],
-            [2.]])
-    """
-    _checked("norm_except_dim", v, "v")
-    if dim == -1:
-        return tt.linalg.vector_norm(v, pow)
-    if not -v.ndim <= dim < v.ndim:
-        raise DimensionError("norm_except_dim", dim, v.ndim)
-    axis = dim % v.ndim
-    return tt.linalg.vector_norm(v, pow, [d for d in range(v.ndim) if d != axis] or None, keepdim=v.ndim > 1)
 
 
 def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, norm_type: float) -> tt.Tensor:
@@ -355,127 +245,6 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     >>> tt.set_anomaly_enabled(False)
     """
     tt.autograd.set_detect_anomaly(mode, check_nan)
-
-
-# --- norms -------------------------------------------------------------------------------------------------------
-
-
-def frobenius_norm(
-    input: tt.Tensor, dim: int | Sequence[int], keepdim: bool = False, *, out: tt.Tensor | None = None
-) -> tt.Tensor:
-    """Return the roots of the sums of squares over at most two dimensions.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of a floating point or complex dtype.
-    dim : int or sequence of int
-        The dimensions; none of them: all.
-    keepdim : bool
-        Whether they stay, with size 1.
-    out : Tensor, optional
-        Where the result goes.
-
-    Raises
-    ------
-    ShapeError
-        For more than two dimensions.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.frobenius_norm(tt.tensor([[3.0, 4.0], [6.0, 8.0]]), 1)
-    tensor([ 5., 10.])
-    """
-    dims = [dim] if isinstance(dim, int) else list(dim)
-    if len(dims) > 2:
-        raise ShapeError(
-            f"frobenius_norm(): takes at most 2 dimensions, got {len(dims)}\n  try: tt.linalg.vector_norm"
-        )
-    return tt.linalg.vector_norm(input, 2, dims or None, keepdim, out=out)
-
-
-def nuclear_norm(
-    input: tt.Tensor,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    out: tt.Tensor | None = None,
-) -> tt.Tensor:
-    """Return the sums of the singular values of matrices.
-
-    Parameters
-    ----------
-    input : Tensor
-        Matrices of a floating point or complex dtype, of shape (..., m, n).
-    dim : sequence of two int, optional
-        The dimensions of the matrices, by default the last two; `nuclear_norm(input, True)` is keepdim.
-    keepdim : bool
-        Whether they stay, with size 1.
-    out : Tensor, optional
-        Where the result goes.
-
-    Raises
-    ------
-    ShapeError
-        If the input is not a matrix.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.nuclear_norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]))
-    tensor(7.)
-    """
-    if isinstance(dim, bool):
-        dim, keepdim = None, dim
-    return tt.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
-
-
-def native_norm(
-    input: tt.Tensor,
-    p: float | None = 2,
-    dim: Sequence[int] = (),
-    keepdim: bool = False,
-    dtype: Any = None,
-) -> tt.Tensor:
-    """Return the norm of all elements of a sparse tensor.
-
-    Parameters
-    ----------
-    input : Tensor
-        Of the layout sparse_coo.
-    p : float, optional
-        The order of the norm; None: 2.
-    dim : sequence of int
-        Empty, or all dimensions.
-    keepdim, dtype
-        False and None: the norm is a number of the dtype of the tensor.
-
-    Raises
-    ------
-    LayoutError
-        If the tensor is not sparse.
-    ValueRangeError
-        For some of the dimensions, for `keepdim` and `dtype`.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.native_norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]).to_sparse())
-    tensor(5.)
-    """
-    if input.layout != tt.sparse_coo:
-        raise LayoutError(
-            f"native_norm(): takes tensors of the layout sparse_coo, not {input.layout}\n"
-            "  try: tt.linalg.vector_norm"
-        )
-    if keepdim or dtype is not None:
-        raise ValueRangeError("native_norm(): keepdim=True and dtype are not supported")
-    if len({d % input.ndim for d in dim}) not in (0, input.ndim):
-        raise ValueRangeError(
-            "native_norm(): only full reductions are supported: dim is empty or has all dimensions"
-        )
-    return tt.linalg.vector_norm(input.coalesce().values(), 2 if p is None else p)
 
 
 # --- sizes -------------------------------------------------------------------------------------------------------

@@ -33,12 +33,14 @@ class TensorType(type):
     dtype: Any
     is_cuda: bool
     _device: str
+    _layout: Any = None
+    """The layout of tensors of the type; strided if it is None."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if not tt.is_tensor(instance):
             return False
         same = instance.dtype == cls.dtype and instance.device.type == cls._device
-        return bool(same and instance.layout == tt.strided)
+        return bool(same and instance.layout == (cls._layout or tt.strided))
 
     def __call__(cls, *args: Any, device: Any = None) -> Any:
         chosen = tt.device(cls._device if device is None else device)

@@ -52,6 +52,15 @@ class UntypedStorage(metaclass=_UntypedStorage):
     """
 
     @staticmethod
+    def from_buffer(
+        buffer: Any, *, dtype: Any, byte_order: str | None = None, count: int = -1, offset: int = 0
+    ) -> Any:
+        """Return a storage with a copy of the elements of a dtype in an object with bytes."""
+        from tt._late.typed_storages import elements_of
+
+        return elements_of("UntypedStorage", dtype, buffer, byte_order, count, offset).untyped_storage()
+
+    @staticmethod
     def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> Any:
         """Return a storage over a file that is mapped into memory; see `tt.from_file`."""
         return tt.from_file(filename, shared, nbytes, dtype=tt.uint8).untyped_storage()

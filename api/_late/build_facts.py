@@ -31,7 +31,7 @@ has_spectral: Final = True
 
 
 has_mkl: Final = mkl.is_available()
-"""Whether NumPy's products are those of MKL."""
+"""Whether MKL is installed, which then computes singular values and eigenvalues."""
 
 has_openmp: Final = openmp.is_available()
 """Whether kernels use OpenMP."""

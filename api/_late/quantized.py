@@ -1,4 +1,4 @@
-"""Quantized tensors: what the plugin `quantized` offers under the names of the package tt."""
+"""Quantized tensors: the names of the package tt that the plugin `quantized` provides."""
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-import warnings
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 import tt
-from tt.errors import ArgumentError
-from tt.library import from_numpy_dtype
+from tt.errors import ArgumentError, ValueRangeError
+from tt.library import from_numpy_dtype, warn_user
 
 __all__ = [
     "BFloat16Storage",
@@ -62,11 +62,7 @@ class StorageType(type):
         return same and instance.dtype == cls.dtype and instance.device.type == "cpu"
 
     def __call__(cls, *args: Any, wrap_storage: Any = None) -> Any:
-        warnings.warn(
-            "TypedStorage is deprecated: use tt.UntypedStorage, which has no dtype, or a tensor",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user("TypedStorage is deprecated: use tt.UntypedStorage, which has no dtype, or a tensor")
         if wrap_storage is not None:
             if args:
                 raise ArgumentError(cls.__name__, "takes no further arguments with wrap_storage")
@@ -88,8 +84,60 @@ class StorageType(type):
             raise ArgumentError(cls.__name__, f"takes a size that is not negative, not {size}")
         return tt.TypedStorage(tt.empty(size, dtype=_held(cls.dtype), device="cpu"), cls.dtype)
 
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> Any:
+        """Return a storage with a copy of the elements in an object with bytes.
+
+        Parameters
+        ----------
+        buffer : bytes or another object with a buffer
+            The bytes.
+        byte_order : str
+            "native", "little" or "big"; of elements of one byte it may be left out.
+        count : int
+            How many elements; all that follow the offset by default.
+        offset : int
+            How many bytes are skipped.
+        """
+        return tt.TypedStorage(
+            elements_of(cls.__name__, cls.dtype, buffer, byte_order, count, offset), cls.dtype
+        )
+
     def __repr__(cls) -> str:
         return f"<class 'tt.{cls.__name__}'>"
+
+
+def elements_of(name: str, dtype: Any, buffer: Any, byte_order: str | None, count: int, offset: int) -> Any:
+    """Return a tensor with a copy of the elements in a buffer."""
+    held, data = _held(dtype), memoryview(buffer).cast("B")
+    size = held.itemsize
+    if byte_order is None and size == 1:
+        byte_order = "native"
+    if byte_order not in ("native", "little", "big"):
+        raise ArgumentError(
+            f"{name}.from_buffer", f"argument 'byte_order' is 'native', 'little' or 'big', not {byte_order!r}"
+        )
+    if not 0 <= offset <= len(data):
+        raise ValueRangeError(
+            f"{name}.from_buffer(): offset={offset} is outside of the buffer of {len(data)} bytes"
+        )
+    if count < 0:
+        count, rest = divmod(len(data) - offset, size)
+        if rest:
+            raise ValueRangeError(
+                f"{name}.from_buffer(): {len(data) - offset} bytes are no whole number of elements of {size} bytes"
+            )
+    if offset + count * size > len(data):
+        raise ValueRangeError(
+            f"{name}.from_buffer(): {count} elements of {size} bytes from offset {offset} are more than the buffer's "
+            f"{len(data)} bytes"
+        )
+    content = bytearray(data[offset : offset + count * size])
+    if byte_order not in ("native", sys.byteorder):
+        number = (
+            size // 2 if held.is_complex else size
+        )  # of complex numbers, each part has an order of its own
+        content = bytearray(b"".join(content[i : i + number][::-1] for i in range(0, len(content), number)))
+    return tt.frombuffer(content, dtype=held) if content else tt.empty(0, dtype=held)
 
 
 def _held(dtype: Any) -> Any:

@@ -7,7 +7,6 @@ PyTorch, a request for CUDA on a machine without it warns and is disabled.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, Self
@@ -15,6 +14,7 @@ from typing import Any, Self
 import tt
 from tt.amp import autocast_state as state
 from tt.errors import UnsupportedError
+from tt.library import warn_user
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -79,7 +79,7 @@ def may_enable(function: str, device_type: str, enabled: bool) -> bool:
     if not enabled:
         return False
     if device_type == "cuda" and not tt.cuda.is_available():
-        warnings.warn(f"{function}: CUDA is not available, so it is disabled", UserWarning, stacklevel=3)
+        warn_user(f"{function}: CUDA is not available, so it is disabled")
         return False
     raise UnsupportedError(f"{function}: {REASON}")
 

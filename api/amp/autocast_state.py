@@ -7,11 +7,11 @@ restore them.
 from __future__ import annotations
 
 import threading
-import warnings
 from typing import Any, Final
 
 import tt
 from tt.errors import ArgumentError
+from tt.library import warn_user
 
 __all__ = [
     "autocast_decrement_nesting",
@@ -180,7 +180,7 @@ def autocast_decrement_nesting() -> int:
 
 
 def _older(name: str, newer: str) -> None:
-    warnings.warn(f"{name}() is deprecated: use tt.{newer} instead", DeprecationWarning, stacklevel=3)
+    warn_user(f"{name}() is deprecated: use tt.{newer} instead", DeprecationWarning)
 
 
 def get_autocast_cpu_dtype() -> Any:

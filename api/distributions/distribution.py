@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import tt
 from tt.distributions import constraints
 from tt.distributions.utils import lazy_property
+from tt.library import warn_user
 
 __all__ = ["Distribution"]
 
@@ -80,10 +80,9 @@ class Distribution:
         try:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} does not define `arg_constraints`, so its parameters are not checked; "
                 "set `arg_constraints = {}`, or pass validate_args=False",
-                stacklevel=4,
             )
             return
         for name, constraint in arg_constraints.items():
@@ -210,7 +209,7 @@ class Distribution:
         >>> tt.distributions.Poisson(1.0).sample((3,)).shape
         tt.Size([3])
         """
-        warnings.warn("sample_n(n) is deprecated; use sample((n,))", FutureWarning, stacklevel=2)
+        warn_user("sample_n(n) is deprecated; use sample((n,))", FutureWarning)
         return self.sample((n,))
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:
@@ -316,10 +315,9 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} does not define `support`, so samples are not checked; "
                 "define it, or pass validate_args=False",
-                stacklevel=3,
             )
             return
         if not _satisfied(support, value):
@@ -339,7 +337,7 @@ class Distribution:
     def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
         shown = (
-            f"{name}: {value.item() if value.numel() == 1 else value.shape}"
+            f"{name}: {value if value.numel() == 1 else value.shape}"
             for name, value in ((name, self.__dict__[name]) for name in names)
         )
         return f"{type(self).__name__}({', '.join(shown)})"

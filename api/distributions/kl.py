@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import tt
 from tt.distributions.distribution import Distribution
+from tt.library import warn_user
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -69,11 +69,10 @@ def _formula_for(type_p: Any, type_q: Any) -> Formula | None:
     chosen, other = (_FORMULAS[mro_p[i], mro_q[j]] for i, j in (by_p, by_q))
     if chosen is not other:
         names = [f"({mro_p[i].__name__}, {mro_q[j].__name__})" for i, j in (by_p, by_q)]
-        warnings.warn(
+        warn_user(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}): {names[0]} is used, and {names[1]} fits "
             f"as well; register_kl({type_p.__name__}, {type_q.__name__}) decides it",
             RuntimeWarning,
-            stacklevel=4,
         )
     return chosen
 

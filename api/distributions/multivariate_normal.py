@@ -122,6 +122,11 @@ class MultivariateNormal(Distribution):
         return found.expand(self._batch_shape)
 
 
+# Distributions outside of tt import these two by PyTorch's names.
+_batch_mahalanobis = batch_mahalanobis
+_batch_mv = batch_mv
+
+
 def only_matrix(covariance: Any, precision: Any, factor: Any) -> tuple[str, tt.Tensor]:
     """Return the name and the value of the one matrix of three that is given."""
     named = {"covariance_matrix": covariance, "scale_tril": factor, "precision_matrix": precision}

@@ -171,3 +171,12 @@ def vec_to_tril_matrix(vec: tt.Tensor, diag: int = 0) -> tt.Tensor:
     place = rows * size + columns
     flat = vec.new_zeros((*vec.shape[:-1], size * size))
     return flat.index_copy(-1, place, vec).reshape((*vec.shape[:-1], size, size))
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> tt.Tensor:
+    return tt.randn(tuple(shape), dtype=dtype, device=device)
+
+
+def _sum_rightmost(value: tt.Tensor, dim: int) -> tt.Tensor:
+    """Return the sum over the last `dim` dimensions; distributions outside of tt import it."""
+    return value if dim == 0 else value.reshape((*value.shape[:-dim], -1)).sum(-1)

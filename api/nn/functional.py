@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 from tt.library import ops
-from tt.nn.grouped_products import ScalingType, SwizzleType, grouped_mm, scaled_grouped_mm, scaled_mm
 
 if TYPE_CHECKING:
     from tt import Tensor
@@ -27,12 +27,13 @@ _find, _operators = namespace(
 )
 
 
-_PRODUCTS = {
-    each.__name__: each for each in (ScalingType, SwizzleType, grouped_mm, scaled_grouped_mm, scaled_mm)
-}
+_PRODUCTS = ("ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "scaled_mm")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PRODUCTS:
+        found = globals()[name] = getattr(import_module("tt.nn.grouped_products"), name)
+        return found
     return _find(name)
 
 

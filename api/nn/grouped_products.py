@@ -140,7 +140,7 @@ def _pairs(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]]) -> list[t
 
 
 def _joined(mat_a: Tensor, mat_b: Tensor, spans: list[tuple[int, int]], parts: list[Tensor]) -> Tensor:
-    """Return the products of the groups as one tensor; what is behind the last group is zero."""
+    """Return the products of the groups as one tensor; rows after the last group are zero."""
     like = parts[0] if parts else mat_a
     if mat_a.ndim == mat_b.ndim == 2:
         return ops.stack(parts) if parts else ops.new_zeros(like, (0, mat_a.shape[0], mat_b.shape[1]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import tt
+from tt.library import warn_user
 
 __all__ = [
     "calculate_gain",
@@ -118,10 +118,9 @@ def trunc_normal_(
     True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn_user(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_: "
             "the distribution of values may be incorrect",
-            stacklevel=2,
         )
 
     def cumulated(x: float) -> float:
@@ -241,7 +240,7 @@ def xavier_normal_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generator
 def _is_empty(tensor: tt.Tensor) -> bool:
     if 0 not in tensor.shape:
         return False
-    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    warn_user("Initializing zero-element tensors is a no-op")
     return True
 
 
@@ -356,11 +355,7 @@ def _deprecated(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def old(*args: P.args, **kwargs: P.kwargs) -> R:
-        warnings.warn(
-            f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn_user(f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.", FutureWarning)
         return function(*args, **kwargs)
 
     old.__doc__ = f"Call `{name}`; deprecated."

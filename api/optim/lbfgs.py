@@ -198,7 +198,8 @@ class LBFGS(Optimizer):
                     self._restore(start)
                     return found, gradient
 
-                found, more = strong_wolfe(at, length, direction, loss, grad, slope, tolerance)
+                left = group["max_eval"] - evaluations
+                found, more = strong_wolfe(at, length, direction, loss, grad, slope, tolerance, left)
                 loss, grad, length = found.value, found.grad, found.at
                 self._move(length, direction)
                 converged = grad.abs().max().item() <= group["tolerance_grad"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -11,6 +10,7 @@ from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import tt
+from tt.library import warn_user
 from tt.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -195,11 +195,11 @@ class Optimizer:
                 values["step"] = tt.tensor(float(values["step"]), dtype=tt.float32)
 
     def __repr__(self) -> str:
-        lines = []
+        groups = []
         for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
-            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
-        return "\n".join([f"{type(self).__name__} (", *lines, ")"])
+            lines = [f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params"]
+            groups.append(f"Parameter Group {number}\n{''.join(lines)}")
+        return f"{type(self).__name__} (\n" + "\n".join(groups) + ")"
 
     # --- hooks ---------------------------------------------------------------------------------------------------
 
@@ -388,9 +388,8 @@ class Optimizer:
                     f"parameter group didn't specify a value of required optimization parameter {name}"
                 )
         if len({id(param) for param in params}) != len(params):
-            warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
-                stacklevel=3,
+            warn_user(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error"
             )
         known = {id(param) for other in self.param_groups for param in other["params"]}
         if any(id(param) in known for param in params):

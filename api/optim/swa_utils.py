@@ -43,13 +43,28 @@ def _expect_decay(decay: float) -> None:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def _towards(averaged: Sequence[Any], current: Sequence[Any], weight: float) -> None:
-    """Move tensors in place towards others, by a part of the way."""
+def _towards(
+    averaged: Sequence[Any], current: Sequence[Any], weight: float, kept: float | None = None
+) -> None:
+    """Move tensors in place towards others, by a part of the way; of integers, the other part may be given."""
     for mine, other in zip(averaged, current, strict=True):
         if mine.is_floating_point() or mine.is_complex():
             mine.lerp_(other.to(mine.dtype), weight)
-        else:
+        elif kept is None:
             mine.copy_(mine + (other - mine) * weight)
+        else:
+            # The result is truncated, so its last bit counts: this is the sum that PyTorch truncates.
+            mine.copy_(mine * kept + other * weight)
+
+
+def _by_kind(averaged: Sequence[Any], current: Sequence[Any]) -> Iterable[tuple[list[Any], list[Any]]]:
+    """Return the two lists in parts of one device and dtype, as operators on lists take them."""
+    parts: dict[Any, tuple[list[Any], list[Any]]] = {}
+    for mine, theirs in zip(averaged, current, strict=True):
+        ours, others = parts.setdefault((mine.device, mine.dtype), ([], []))
+        ours.append(mine)
+        others.append(theirs)
+    return parts.values()
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
@@ -64,7 +79,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
     def ema_update(ema_param_list: Sequence[Any], current_param_list: Sequence[Any], _: Any) -> None:
         with tt.no_grad():
-            _towards(ema_param_list, current_param_list, 1 - decay)
+            _towards(ema_param_list, current_param_list, 1 - decay, decay)
 
     return ema_update
 
@@ -123,7 +138,7 @@ class AveragedModel(Module):
     avg_fn : callable, optional
         Returns the new average of a tensor from the average, the tensor, and the number of models averaged before.
     multi_avg_fn : callable, optional
-        Updates a list of averages in place, from the same arguments.
+        Updates a list of averages of one device and dtype in place, from the same arguments.
     use_buffers : bool
         Average buffers, too, instead of copying those of the model.
 
@@ -185,7 +200,9 @@ class AveragedModel(Module):
             for mine, theirs in zip(averaged, current, strict=True):
                 mine.copy_(self.avg_fn(mine, theirs, self.n_averaged.to(mine.device)))
         else:
-            (self.multi_avg_fn or get_swa_multi_avg_fn())(averaged, current, self.n_averaged)
+            average = self.multi_avg_fn or get_swa_multi_avg_fn()
+            for ours, others in _by_kind(averaged, current):
+                average(ours, others, self.n_averaged.to(ours[0].device))
         if not self.use_buffers:
             for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(theirs.detach().to(mine.device))

@@ -7,15 +7,14 @@ import mmap as mmap_module
 import os
 import pickle
 import sys
-import warnings
 from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
 
 import tt
-from tt.errors import CorruptFileError, UnsafeGlobalError, UnsupportedError
-from tt.library import tensor_in_storage
+from tt.errors import CorruptFileError, EmptyFileError, UnsafeGlobalError, UnsupportedError
+from tt.library import tensor_in_storage, warn_user
 from tt.serialization.archive_reader import ArchiveReader
 from tt.serialization.locations import UserCodeError, restorer
 from tt.serialization.names import DTYPE_NAMES, STORAGE_TYPES, TENSOR_TYPES, to_tt
@@ -90,7 +89,7 @@ def load(
             "load(): with weights_only=True nothing but tt's own unpickler runs, so pickle_module cannot be given"
         )
     if weights_only and set(pickle_load_args) - {"encoding"}:
-        warnings.warn("load(): pickle_load_args only work with weights_only=False", UserWarning, stacklevel=2)
+        warn_user("load(): pickle_load_args only work with weights_only=False")
     options = _Session(map_location, pickle_module or pickle, weights_only, bool(mmap), pickle_load_args)
     if isinstance(f, str | os.PathLike):
         path = os.fsdecode(os.fspath(f))
@@ -157,7 +156,7 @@ class _Session:
 
             return load_tar(file, path, self)
         if not start:
-            raise CorruptFileError(path, "the file is empty")
+            raise EmptyFileError(path)
         from tt.serialization.legacy import is_legacy, load_legacy
 
         if is_legacy(start):

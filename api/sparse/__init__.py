@@ -66,4 +66,9 @@ def __getattr__(name: str) -> Any:
     # Layouts are looked up by name, so that a blocked or broken plugin raises with its reason.
     if name in _LAYOUTS:
         return _to_layout(name)
+    if name.endswith("Tensor"):
+        from tt.sparse.typed import TYPES
+
+        if name in TYPES:
+            return TYPES[name]
     raise AttributeError(f"module 'tt.sparse' has no attribute {name!r}")

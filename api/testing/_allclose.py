@@ -6,6 +6,7 @@ import warnings
 from typing import Any, Final
 
 import tt
+from tt.library import warn_user
 
 __all__ = ["assert_allclose"]
 
@@ -32,7 +33,7 @@ def assert_allclose(
     ...     warnings.simplefilter("ignore")
     ...     tt.testing.assert_allclose(tt.tensor([1.0, 2.0]), [1, 2])
     """
-    warnings.warn("assert_allclose() is deprecated: use assert_close()", FutureWarning, stacklevel=2)
+    warn_user("assert_allclose() is deprecated: use assert_close()", FutureWarning)
     first = actual if tt.is_tensor(actual) else tt.tensor(actual)
     second = expected if tt.is_tensor(expected) else tt.tensor(expected, dtype=first.dtype)
     if rtol is None and atol is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
 from types import TracebackType
 from typing import Any, ClassVar
 
 import tt
+from tt.library import warn_user
 
 __all__ = ["BackwardHook", "RemovableHandle"]
 
@@ -212,10 +212,9 @@ class BackwardHook:
         return tuple(found[i] for i in indices)
 
     def _without_inputs(self, grad_outputs: tuple[Any, ...]) -> None:
-        warnings.warn(
+        warn_user(
             "no input of the module requires a gradient: its full backward hook runs as soon as the gradients of its "
             "outputs are there, with None for each input",
-            stacklevel=2,
         )
         grad_inputs = (None,) * self.n_inputs
         for hook in self.user_hooks:

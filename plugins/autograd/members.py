@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening
+from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening, warn_user
 from tt.plugins.autograd.backward.functional import backward as run_backward
 from tt.plugins.autograd.backward.functional import start_pass
 from tt.plugins.autograd.backward.multi_hooks import watch_passes
@@ -128,7 +128,14 @@ def _get_grad(self: Any) -> Tensor | None:
     if record.leaf:
         found: Tensor | None = record.node.gradient
         return found
-    return None if record.retained is None else record.retained.gradient
+    if record.retained is not None:
+        found = record.retained.gradient
+        return found
+    warn_user(
+        "the .grad of a tensor that is not a leaf is read, and backward passes leave it None\n"
+        "  try: retain_grad() before the backward pass, or the .grad of the leaf that was meant",
+    )
+    return None
 
 
 def _set_grad(self: Any, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -26,14 +27,17 @@ def tt_manifest() -> Manifest:
 
 
 @hookimpl
-def tt_register(registry: PluginRegistry) -> None:
-    """Hand over the operators, the backends and their kernels."""
-    from pathlib import Path
+def tt_define(registry: PluginRegistry) -> None:
+    """Hand over the operators."""
+    registry.add_definitions(os.path.join(os.path.dirname(__file__), "ops.yaml"))
 
+
+@hookimpl
+def tt_register(registry: PluginRegistry) -> None:
+    """Hand over the backends and their kernels."""
     from tt.core.library import errors
     from tt.plugins.nested.backend import JaggedBackend
 
-    registry.add_definitions(Path(__file__).parent / "ops.yaml")
     for device in DEVICES:
         registry.add_backend(JaggedBackend(device))
 

@@ -44,7 +44,12 @@ def along(op: str) -> Callable[..., Any]:
     at, name = names.index("dim"), op.partition(".")[0]
 
     def function(*args: Any) -> Any:
-        self, dim = args[0], dim_of(name, args[0], args[at])
+        self, given = args[0], args[at]
+        if isinstance(given, tuple) and len(given) == 1:
+            given = given[0]
+        if not isinstance(given, int):
+            raise refuse(name, "rows take one dimension at a time", "a loop over x.unbind()")
+        dim = dim_of(name, self, given)
         if dim == 0:
             raise refuse(name, "rows do not have the dimension of the batch", "a loop over x.unbind()")
         inner = (*args[1:at], dim - 1, *args[at + 1 :])

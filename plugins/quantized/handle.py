@@ -1,4 +1,4 @@
-"""The handle of a quantized tensor: its integers, and what they stand for."""
+"""The handle of a quantized tensor: its integers and their meaning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class QuantizedHandle:
     dtype : dtype
         qint8, quint8 or qint32.
     quantizer : PerTensor or PerChannel
-        What the integers stand for.
+        The values of the integers.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def ints_of(tensor: Tensor) -> Tensor:
 
 
 def quantizer_of(tensor: Tensor) -> Quantizer:
-    """Return what the integers of a quantized tensor stand for."""
+    """Return the values that the integers of a quantized tensor represent."""
     handle: QuantizedHandle = handle_of(tensor)
     return handle.quantizer
 

@@ -53,7 +53,7 @@ def rounded(x: Tensor, quantizer: Quantizer, dtype: dtype, *, alone: bool = Fals
 def held(levels: Tensor, dtype: dtype) -> Tensor:
     """Return whole numbers of a floating point tensor as integers of a quantized dtype, held within its range.
 
-    What is no number becomes the largest integer of eight bits, and the smallest of 32, as with PyTorch's kernels.
+    NaN becomes the largest integer of eight bits, and the smallest of 32, as with PyTorch's kernels.
     """
     low, high = LIMITS[dtype.name]
     if dtype.name == "qint32":

@@ -29,7 +29,7 @@ __all__ = ["SparseBackend", "dtype_of_array"]
 def dtype_of_array(array: Any) -> dtype:
     """Return the dtype of a native array: arrays of all devices have a NumPy dtype, or one of tt."""
     found = array.dtype
-    return found if isinstance(found, dtype) else from_numpy_dtype(np.dtype(found))
+    return found if isinstance(found, dtype) else from_numpy_dtype(found)
 
 
 @fork_safe_properties

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -36,10 +37,15 @@ def tt_manifest() -> Manifest:
 
 
 @hookimpl
-def tt_register(registry: PluginRegistry) -> None:
-    """Hand over the operators, the backend and its kernels."""
-    from pathlib import Path
+def tt_define(registry: PluginRegistry) -> None:
+    """Hand over the operators."""
+    for definitions in ("ops.yaml", "math.yaml"):
+        registry.add_definitions(os.path.join(os.path.dirname(__file__), definitions))
 
+
+@hookimpl
+def tt_register(registry: PluginRegistry) -> None:
+    """Hand over the backend and its kernels."""
     from tt.core.library import errors
     from tt.plugins.sparse import meta
     from tt.plugins.sparse.backend import SparseBackend
@@ -50,8 +56,6 @@ def tt_register(registry: PluginRegistry) -> None:
     from tt.plugins.sparse.formulas import formulas, parts
     from tt.plugins.sparse.structure.tables import structure_tables
 
-    for definitions in ("ops.yaml", "math.yaml"):
-        registry.add_definitions(Path(__file__).parent / definitions)
     for device in (*DEVICES, "cuda"):
         for layout in LAYOUTS:
             registry.add_backend(SparseBackend(device, layout))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from tt.errors import ValueRangeError
+from tt.library import warn_user
 
 __all__ = [
     "activate_flash_attention_impl",
@@ -98,9 +98,7 @@ def current_flash_attention_impl() -> str | None:
 def restore_flash_attention_impl() -> None:
     """Take the kernels of the active implementation away; with a warning if there is none."""
     if not _remove():
-        warnings.warn(
-            "restore_flash_attention_impl(): no implementation is active", UserWarning, stacklevel=2
-        )
+        warn_user("restore_flash_attention_impl(): no implementation is active")
 
 
 def _remove() -> bool:

@@ -16,7 +16,7 @@ __all__ = [
 Size = Any  # an int, or a sequence of int and None
 
 
-class _AdaptiveMaxPool(Module):
+class _AdaptiveMaxPoolNd(Module):
     def __init__(self, output_size: Size, return_indices: bool = False) -> None:
         super().__init__()
         self.output_size = output_size
@@ -27,7 +27,7 @@ class _AdaptiveMaxPool(Module):
         return f"output_size={self.output_size}"
 
 
-class _AdaptiveAvgPool(Module):
+class _AdaptiveAvgPoolNd(Module):
     def __init__(self, output_size: Size) -> None:
         super().__init__()
         self.output_size = output_size
@@ -37,7 +37,7 @@ class _AdaptiveAvgPool(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The largest element of each of `output_size` parts: (N, C, L) or (C, L) to (..., output_size).
 
     Examples
@@ -52,7 +52,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The largest element of each of `output_size` parts: (N, C, H, W) or (C, H, W) to (..., *output_size).
 
     An entry of None in `output_size` keeps that size.
@@ -69,7 +69,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The largest element of each of `output_size` parts: (N, C, D, H, W) or (C, D, H, W) to (..., *output_size).
 
     An entry of None in `output_size` keeps that size.
@@ -86,7 +86,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The mean of each of `output_size` parts: (N, C, L) or (C, L) to (..., output_size).
 
     Examples
@@ -101,7 +101,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The mean of each of `output_size` parts: (N, C, H, W) or (C, H, W) to (..., *output_size).
 
     An entry of None in `output_size` keeps that size.
@@ -118,7 +118,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The mean of each of `output_size` parts: (N, C, D, H, W) or (C, D, H, W) to (..., *output_size).
 
     An entry of None in `output_size` keeps that size.

@@ -14,11 +14,11 @@ from tt.nn.parameter import Parameter
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyNorm",
-    "NormBase", "SyncBatchNorm",
+    "SyncBatchNorm",
 ]  # fmt: skip
 
 
-class NormBase(Module):
+class _NormBase(Module):
     """The base of batch and instance normalisation: a weight, a bias and running statistics, each (num_features,)."""
 
     _version = 2
@@ -99,7 +99,7 @@ class NormBase(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
-class _BatchNorm(NormBase):
+class _BatchNorm(_NormBase):
     def forward(self, input: tt.Tensor) -> tt.Tensor:
         """Return the normalised input; in training, its statistics enter the running ones."""
         self._check_input_dim(input)
@@ -282,7 +282,7 @@ class SyncBatchNorm(_BatchNorm):
 # --- their lazy forms ------------------------------------------------------------------------------------------
 
 
-class LazyNorm(LazyModuleMixin, NormBase):
+class LazyNorm(LazyModuleMixin, _NormBase):
     """A normalisation that takes the number of channels from its first input."""
 
     weight: parameter.UninitializedParameter | None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import tt
 import tt.nn.functional as F
+from tt.library import warn_user
 from tt.nn.modules.linear import Linear
-from tt.nn.modules.loss_base import Loss, WeightedLoss
+from tt.nn.modules.loss_base import _Loss, _WeightedLoss
 from tt.nn.modules.module import Module
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class NLLLoss(WeightedLoss):
+class NLLLoss(_WeightedLoss):
     """-input[target]: of logarithms (N, C, ...) or (C,) those at the right classes (N, ...) or ().
 
     Targets of `ignore_index` do not count; `weight` (C,) multiplies the loss of each class.
@@ -66,11 +66,11 @@ class NLLLoss2d(NLLLoss):
         reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        warnings.warn("`NLLLoss2d` is deprecated: `NLLLoss` does the same", FutureWarning, stacklevel=2)
+        warn_user("`NLLLoss2d` is deprecated: `NLLLoss` does the same", FutureWarning)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
-class CrossEntropyLoss(WeightedLoss):
+class CrossEntropyLoss(_WeightedLoss):
     """`NLLLoss` of the logarithm of the softmax: logits (N, C, ...) or (C,), and classes or probabilities.
 
     `label_smoothing` mixes the target with the same probability for all classes.
@@ -107,7 +107,7 @@ class CrossEntropyLoss(WeightedLoss):
         )
 
 
-class MultiMarginLoss(WeightedLoss):
+class MultiMarginLoss(_WeightedLoss):
     """max(0, margin - input[target] + input[i]) ** p, summed over the other classes i and divided by C.
 
     Shapes: (N, C) or (C,), and (N,) or (); `p` is 1 or 2.
@@ -143,7 +143,7 @@ class MultiMarginLoss(WeightedLoss):
         )
 
 
-class MultiLabelMarginLoss(Loss):
+class MultiLabelMarginLoss(_Loss):
     """max(0, 1 - input[t] + input[i]), summed over targets t and other classes i and divided by C.
 
     Shapes: (N, C) or (C,), both; a target's classes end with the first -1.
@@ -160,7 +160,7 @@ class MultiLabelMarginLoss(Loss):
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
-class MultiLabelSoftMarginLoss(WeightedLoss):
+class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The binary cross-entropy of the sigmoid of each class, averaged over the classes: (N, C), both.
 
     Examples
@@ -175,7 +175,7 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class CTCLoss(Loss):
+class CTCLoss(_Loss):
     """The negative logarithm of the probability of a sequence over all alignments to a longer one.
 
     Shapes: `log_probs` (T, N, C) or (T, C), `targets` (N, S) or all in a row, lengths (N,) or ().  Source: Graves et

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self
 
+from tt.library import warn_user
 from tt.nn.modules.module import Module, _addindent
 from tt.nn.modules.registration import typename
 
@@ -40,11 +40,7 @@ class Container(Module):
 
     def __init__(self, **kwargs: Module | None) -> None:
         super().__init__()
-        warnings.warn(
-            "`nn.Container` is deprecated: a subclass of `nn.Module` does the same",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn_user("`nn.Container` is deprecated: a subclass of `nn.Module` does the same", FutureWarning)
         for name, module in kwargs.items():
             self.add_module(name, module)
 

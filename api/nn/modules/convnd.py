@@ -13,41 +13,39 @@ from tt.nn.modules.module import Module
 from tt.nn.modules.sizes import reversed_twice, tuple_of
 from tt.nn.parameter import Parameter
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvNd", "Size"]
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "Size"]
 
 Size = int | Sequence[int]
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class ConvNd(Module):
+class _ConvNd(Module):
     """The base of all convolutions: their arguments, a weight and a bias.
 
     `weight` is (out_channels, in_channels / groups, *kernel_size), for transposed convolutions (in_channels,
     out_channels / groups, *kernel_size); `bias` is (out_channels,).  Both are drawn uniformly within
-    1 / sqrt(in_channels / groups * product of kernel_size).
+    1 / sqrt(in_channels / groups * product of kernel_size).  Sizes are tuples, one number for each dimension.
     """
 
     weight: Parameter
     bias: Parameter | None
     padding: Any
-    _dims: ClassVar[int]
-    _transposed: ClassVar[bool] = False
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: Size,
-        stride: Size = 1,
-        padding: str | Size = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
         device: Any = None,
         dtype: Any = None,
-        *,
-        output_padding: Size = 0,
     ) -> None:
         super().__init__()
         if groups <= 0:
@@ -62,19 +60,19 @@ class ConvNd(Module):
             )
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = tuple_of(kernel_size, self._dims)
-        self.stride = tuple_of(stride, self._dims)
-        self.padding = padding if isinstance(padding, str) else tuple_of(padding, self._dims)
-        self.dilation = tuple_of(dilation, self._dims)
-        self.transposed = self._transposed
-        self.output_padding = tuple_of(output_padding, self._dims)
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._edges()
         first, second = in_channels, out_channels
-        if not self.transposed:
+        if not transposed:
             first, second = second, first
-        shape = (first, second // groups, *self.kernel_size)
+        shape = (first, second // groups, *kernel_size)
         self.weight = Parameter(tt.empty(shape, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(tt.empty(out_channels, device=device, dtype=dtype))
@@ -91,7 +89,7 @@ class ConvNd(Module):
         if self.padding == "same" and any(step != 1 for step in self.stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
         if self.padding == "valid":
-            return [0] * (2 * self._dims)
+            return [0] * (2 * len(self.kernel_size))
         sizes = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
         return [part for size in reversed(sizes) for part in (size // 2, size - size // 2)]
 
@@ -109,12 +107,11 @@ class ConvNd(Module):
         text = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         )
-        zero, one = (0,) * self._dims, (1,) * self._dims
-        if self.padding != zero:
+        if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
-        if self.dilation != one:
+        if self.dilation != (1,) * len(self.dilation):
             text += f", dilation={self.dilation}"
-        if self.output_padding != zero:
+        if self.output_padding != (0,) * len(self.output_padding):
             text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"
@@ -129,7 +126,9 @@ class ConvNd(Module):
         self.__dict__.setdefault("padding_mode", "zeros")
 
 
-class _Conv(ConvNd):
+class _Conv(_ConvNd):
+    _dims: ClassVar[int]
+
     def __init__(
         self,
         in_channels: int,
@@ -144,13 +143,16 @@ class _Conv(ConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        dims = self._dims
         super().__init__(
             in_channels,
             out_channels,
-            kernel_size,
-            stride,
-            padding,
-            dilation,
+            tuple_of(kernel_size, dims),
+            tuple_of(stride, dims),
+            padding if isinstance(padding, str) else tuple_of(padding, dims),
+            tuple_of(dilation, dims),
+            False,
+            (0,) * dims,
             groups,
             bias,
             padding_mode,
@@ -194,8 +196,11 @@ class Conv1d(_Conv):
 
     def forward(self, input: tt.Tensor) -> tt.Tensor:
         """Return the convolution of the input with the weight."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: tt.Tensor, weight: tt.Tensor, bias: tt.Tensor | None) -> tt.Tensor:
         input, padding = self._padded(input)
-        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return F.conv1d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(_Conv):
@@ -227,8 +232,11 @@ class Conv2d(_Conv):
 
     def forward(self, input: tt.Tensor) -> tt.Tensor:
         """Return the convolution of the input with the weight."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: tt.Tensor, weight: tt.Tensor, bias: tt.Tensor | None) -> tt.Tensor:
         input, padding = self._padded(input)
-        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return F.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv3d(_Conv):
@@ -260,5 +268,8 @@ class Conv3d(_Conv):
 
     def forward(self, input: tt.Tensor) -> tt.Tensor:
         """Return the convolution of the input with the weight."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: tt.Tensor, weight: tt.Tensor, bias: tt.Tensor | None) -> tt.Tensor:
         input, padding = self._padded(input)
-        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return F.conv3d(input, weight, bias, self.stride, padding, self.dilation, self.groups)

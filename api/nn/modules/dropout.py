@@ -60,15 +60,17 @@ class Dropout1d(_DropoutNd):
 
 
 class Dropout2d(_DropoutNd):
-    """Zero whole channels with probability p in training: (N, C, H, W) or (C, H, W); the shape stays.
+    """Zero whole channels with probability p in training: (N, C, H, W); the shape stays.
+
+    With three dimensions it warns and takes them for (N, C, L), as `Dropout1d` does.
 
     Source: Tompson et al., Efficient Object Localization Using Convolutional Networks, 2014.
 
     Examples
     --------
     >>> import tt
-    >>> tt.nn.Dropout2d(0.5).eval()(tt.ones(1, 1, 2))
-    tensor([[[1., 1.]]])
+    >>> tt.nn.Dropout2d(0.5).eval()(tt.ones(1, 1, 1, 2))
+    tensor([[[[1., 1.]]]])
     """
 
     def forward(self, input: tt.Tensor) -> tt.Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import tt
 import tt.nn.functional as F
 from tt.nn.modules.distance import PairwiseDistance
-from tt.nn.modules.loss_base import Loss
+from tt.nn.modules.loss_base import _Loss
 
 __all__ = [
     "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss",
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class HingeEmbeddingLoss(Loss):
+class HingeEmbeddingLoss(_Loss):
     """The input where the target is 1, and max(0, margin - input) where it is -1.
 
     Examples
@@ -40,7 +40,7 @@ class HingeEmbeddingLoss(Loss):
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-class _MarginLoss(Loss):
+class _MarginLoss(_Loss):
     def __init__(
         self,
         margin: float = 0.0,
@@ -82,7 +82,7 @@ class MarginRankingLoss(_MarginLoss):
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
-class TripletMarginLoss(Loss):
+class TripletMarginLoss(_Loss):
     """max(0, distance to the positive - distance to the negative + margin): (N, D) or (D,) each.
 
     With `swap`, the negative's distance is that to the positive, if that is less.  Source: Balntas et al., Learning
@@ -127,7 +127,7 @@ class TripletMarginLoss(Loss):
         )
 
 
-class TripletMarginWithDistanceLoss(Loss):
+class TripletMarginWithDistanceLoss(_Loss):
     """`TripletMarginLoss` with a distance of one's own, a function of two tensors or a module.
 
     Examples

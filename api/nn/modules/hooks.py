@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tt
+from tt.library import warn_user
 from tt.nn.modules.calling import GLOBAL_HOOKS
 from tt.nn.modules.conversion import Conversion
 from tt.utils.hooks import BackwardHook, RemovableHandle
@@ -234,10 +234,9 @@ class Hooks(Conversion):
                     result = output
             if backward is not None:
                 if not isinstance(result, (tt.Tensor, tuple)):
-                    warnings.warn(
+                    warn_user(
                         f"full backward hooks need a tensor or a tuple of them as the module's output, "
                         f"and got a {type(result)}: they will not run",
-                        stacklevel=3,
                     )
                 result = backward.setup_output_hook(result)
             if partial:
@@ -248,10 +247,9 @@ class Hooks(Conversion):
                     try:
                         output = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                     except Exception as error:
-                        warnings.warn(
+                        warn_user(
                             "a module's forward hook with always_call=True raised after forward had raised, "
                             f"and this was silenced: {error}",
-                            stacklevel=3,
                         )
                         continue
                     if output is not None:
@@ -301,11 +299,10 @@ class Hooks(Conversion):
         if node is None:
             return
         if isinstance(result, tuple) or len(node.next_functions) > 1:
-            warnings.warn(
+            warn_user(
                 "a backward hook that is not full sees only the gradients of the module's last operation: "
                 "use register_full_backward_hook",
                 FutureWarning,
-                stacklevel=4,
             )
         for hook in hooks:
             node.register_hook(lambda grad_input, grad_output, hook=hook: hook(self, grad_input, grad_output))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import tt
 import tt.nn.functional as F
-from tt.nn.modules.batchnorm import LazyNorm, NormBase
+from tt.library import warn_user
+from tt.nn.modules.batchnorm import LazyNorm, _NormBase
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _InstanceNorm(NormBase):
+class _InstanceNorm(_NormBase):
     """Normalisation of (C, ...) or (N, C, ...), without batch and with it."""
 
     momentum: float
@@ -46,11 +46,9 @@ class _InstanceNorm(NormBase):
                     f"expected input's size at dim={place} to match num_features ({self.num_features}), "
                     f"but got: {size}."
                 )
-            warnings.warn(
+            warn_user(
                 f"input's size at dim={place} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False",
-                UserWarning,
-                stacklevel=2,
             )
         unbatched = input.dim() == self._unbatched
         result = F.instance_norm(

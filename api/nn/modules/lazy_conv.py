@@ -6,7 +6,7 @@ from typing import Any
 
 import tt
 from tt.nn import parameter
-from tt.nn.modules.convnd import Conv1d, Conv2d, Conv3d, ConvNd, Size
+from tt.nn.modules.convnd import Conv1d, Conv2d, Conv3d, Size, _ConvNd
 from tt.nn.modules.lazy import LazyModuleMixin
 from tt.nn.modules.transposed_conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _LazyConv(LazyModuleMixin, ConvNd):
+class _LazyConv(LazyModuleMixin, _ConvNd):
     """A convolution that takes the number of channels from its first input."""
 
     weight: parameter.UninitializedParameter
@@ -48,7 +48,7 @@ class _LazyConv(LazyModuleMixin, ConvNd):
         self.reset_parameters()
 
     def _channels_of(self, input: tt.Tensor) -> int:
-        dims = self._dims
+        dims = len(self.kernel_size)
         if input.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(
                 f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {type(self).__name__}, but got "

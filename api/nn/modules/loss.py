@@ -19,6 +19,8 @@ from tt.nn.modules.embedding_loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
+from tt.nn.modules.loss_base import _Loss as _Loss
+from tt.nn.modules.loss_base import _WeightedLoss as _WeightedLoss
 from tt.nn.modules.regression_loss import (
     BCELoss,
     BCEWithLogitsLoss,

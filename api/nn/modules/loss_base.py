@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-
 import tt
+from tt.library import warn_user
 from tt.nn.modules.module import Module
 
-__all__ = ["Loss", "WeightedLoss"]
+__all__: list[str] = []
 
 
-class Loss(Module):
+class _Loss(Module):
     """A loss that is averaged, summed or returned for each element.
 
     Parameters
@@ -32,7 +31,7 @@ class Loss(Module):
         )
 
 
-class WeightedLoss(Loss):
+class _WeightedLoss(_Loss):
     """A loss with a weight, which is a buffer."""
 
     weight: tt.Tensor | None
@@ -48,11 +47,10 @@ class WeightedLoss(Loss):
         self.register_buffer("weight", weight)
 
 
-def _legacy(size_average: bool | None, reduce: bool | None) -> str:
+def _legacy(size_average: bool | None, reduce: bool | None, warn: bool = True) -> str:
     reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-        UserWarning,
-        stacklevel=4,
-    )
+    if warn:
+        warn_user(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead."
+        )
     return reduction

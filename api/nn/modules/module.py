@@ -19,6 +19,7 @@ from tt.nn.modules.registration import (
     register_module_parameter_registration_hook,
 )
 from tt.nn.modules.state_dict import StateDict
+from tt.nn.modules.state_dict import _IncompatibleKeys as _IncompatibleKeys
 
 __all__ = [
     "Module",

@@ -40,7 +40,7 @@ class _Pad(Module):
 # --- a constant ------------------------------------------------------------------------------------------------
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     value: Any
     _mode = "constant"
 
@@ -57,7 +57,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPadNd):
     """Pad the last dimension with a value: (C, W) or (N, C, W).
 
     Examples
@@ -70,7 +70,7 @@ class ConstantPad1d(_ConstantPad):
     _dims = 1
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """Pad the last two dimensions with a value: (C, H, W) or (N, C, H, W).
 
     Examples
@@ -83,7 +83,7 @@ class ConstantPad2d(_ConstantPad):
     _dims = 2
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """Pad the last three dimensions with a value: (C, D, H, W) or (N, C, D, H, W).
 
     Examples
@@ -96,7 +96,7 @@ class ConstantPad3d(_ConstantPad):
     _dims = 3
 
 
-class _ZeroPad(_ConstantPad):
+class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__(padding, 0.0)
 
@@ -105,7 +105,7 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Pad the last dimension with zeros: (C, W) or (N, C, W).
 
     Examples
@@ -118,7 +118,7 @@ class ZeroPad1d(_ZeroPad):
     _dims = 1
 
 
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """Pad the last two dimensions with zeros: (C, H, W) or (N, C, H, W).
 
     Examples
@@ -131,7 +131,7 @@ class ZeroPad2d(_ZeroPad):
     _dims = 2
 
 
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Pad the last three dimensions with zeros: (C, D, H, W) or (N, C, D, H, W).
 
     Examples
@@ -147,7 +147,11 @@ class ZeroPad3d(_ZeroPad):
 # --- the input itself ------------------------------------------------------------------------------------------
 
 
-class ReflectionPad1d(_Pad):
+class _ReflectionPadNd(_Pad):
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """Pad the last dimension with its elements in reverse, without the edge: (C, W) or (N, C, W).
 
     Examples
@@ -157,10 +161,10 @@ class ReflectionPad1d(_Pad):
     tensor([[2., 1., 0., 1., 2., 1., 0.]])
     """
 
-    _dims, _mode = 1, "reflect"
+    _dims = 1
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPadNd):
     """Pad the last two dimensions with their elements in reverse, without the edge: (C, H, W) or (N, C, H, W).
 
     Examples
@@ -170,10 +174,10 @@ class ReflectionPad2d(_Pad):
     tensor([[[1., 0., 1., 2., 1.]]])
     """
 
-    _dims, _mode = 2, "reflect"
+    _dims = 2
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPadNd):
     """Pad the last three dimensions with their elements in reverse: (C, D, H, W) or (N, C, D, H, W).
 
     Examples
@@ -183,10 +187,14 @@ class ReflectionPad3d(_Pad):
     tt.Size([1, 4, 4, 4])
     """
 
-    _dims, _mode = 3, "reflect"
+    _dims = 3
 
 
-class ReplicationPad1d(_Pad):
+class _ReplicationPadNd(_Pad):
+    _mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """Pad the last dimension with the elements at its edges: (C, W) or (N, C, W).
 
     Examples
@@ -196,10 +204,10 @@ class ReplicationPad1d(_Pad):
     tensor([[0., 0., 0., 1., 2., 2., 2.]])
     """
 
-    _dims, _mode = 1, "replicate"
+    _dims = 1
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPadNd):
     """Pad the last two dimensions with the elements at their edges: (C, H, W) or (N, C, H, W).
 
     Examples
@@ -209,10 +217,10 @@ class ReplicationPad2d(_Pad):
     tensor([[[0., 0., 1., 1.]]])
     """
 
-    _dims, _mode = 2, "replicate"
+    _dims = 2
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPadNd):
     """Pad the last three dimensions with the elements at their edges: (C, D, H, W) or (N, C, D, H, W).
 
     Examples
@@ -222,10 +230,10 @@ class ReplicationPad3d(_Pad):
     tensor(27.)
     """
 
-    _dims, _mode = 3, "replicate"
+    _dims = 3
 
 
-class _CircularPad(_Pad):
+class _CircularPadNd(_Pad):
     _mode = "circular"
 
     def forward(self, input: tt.Tensor) -> tt.Tensor:
@@ -237,7 +245,7 @@ class _CircularPad(_Pad):
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPad):
+class CircularPad1d(_CircularPadNd):
     """Pad the last dimension with the elements at its other end: (C, W) or (N, C, W).
 
     Examples
@@ -250,7 +258,7 @@ class CircularPad1d(_CircularPad):
     _dims = 1
 
 
-class CircularPad2d(_CircularPad):
+class CircularPad2d(_CircularPadNd):
     """Pad the last two dimensions with the elements at their other ends: (C, H, W) or (N, C, H, W).
 
     Examples
@@ -263,7 +271,7 @@ class CircularPad2d(_CircularPad):
     _dims = 2
 
 
-class CircularPad3d(_CircularPad):
+class CircularPad3d(_CircularPadNd):
     """Pad the last three dimensions with the elements at their other ends: (C, D, H, W) or (N, C, D, H, W).
 
     Examples

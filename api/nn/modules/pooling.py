@@ -15,6 +15,12 @@ from tt.nn.modules.adaptive_pooling import (
     AdaptiveMaxPool2d,
     AdaptiveMaxPool3d,
 )
+from tt.nn.modules.adaptive_pooling import (
+    _AdaptiveAvgPoolNd as _AdaptiveAvgPoolNd,
+)
+from tt.nn.modules.adaptive_pooling import (
+    _AdaptiveMaxPoolNd as _AdaptiveMaxPoolNd,
+)
 from tt.nn.modules.fractional_pooling import FractionalMaxPool2d, FractionalMaxPool3d
 from tt.nn.modules.module import Module
 from tt.nn.modules.sizes import tuple_of
@@ -31,7 +37,7 @@ Size = int | Sequence[int]
 # --- the largest -----------------------------------------------------------------------------------------------
 
 
-class _MaxPool(Module):
+class _MaxPoolNd(Module):
     def __init__(
         self,
         kernel_size: Size,
@@ -65,7 +71,7 @@ class _MaxPool(Module):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest element of each window: (N, C, L) or (C, L) to (..., L_out).
 
     With `return_indices`, its place in the input comes second, as `MaxUnpool1d` takes it.
@@ -82,7 +88,7 @@ class MaxPool1d(_MaxPool):
         return F.max_pool1d(input, *self._arguments())
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest element of each window: (N, C, H, W) or (C, H, W) to (..., H_out, W_out).
 
     With `return_indices`, its place in the image comes second, as `MaxUnpool2d` takes it.
@@ -99,7 +105,7 @@ class MaxPool2d(_MaxPool):
         return F.max_pool2d(input, *self._arguments())
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest element of each window: (N, C, D, H, W) or (C, D, H, W) to (..., D_out, H_out, W_out).
 
     With `return_indices`, its place in the volume comes second, as `MaxUnpool3d` takes it.
@@ -119,7 +125,7 @@ class MaxPool3d(_MaxPool):
 # --- back to the places ----------------------------------------------------------------------------------------
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     _dims: int
 
     def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0) -> None:
@@ -133,7 +139,7 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Zeros with the elements at the places that `MaxPool1d` returned: (N, C, L) or (C, L) to (..., L_out).
 
     Examples
@@ -153,7 +159,7 @@ class MaxUnpool1d(_MaxUnpool):
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Zeros with the elements at the places that `MaxPool2d` returned: (N, C, H, W) or (C, H, W).
 
     Examples
@@ -174,7 +180,7 @@ class MaxUnpool2d(_MaxUnpool):
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Zeros with the elements at the places that `MaxPool3d` returned: (N, C, D, H, W) or (C, D, H, W).
 
     Examples
@@ -197,43 +203,7 @@ class MaxUnpool3d(_MaxUnpool):
 # --- the mean --------------------------------------------------------------------------------------------------
 
 
-class AvgPool1d(Module):
-    """The mean of each window: (N, C, L) or (C, L) to (..., L_out).
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.nn.AvgPool1d(2)(tt.arange(4.0)[None])
-    tensor([[0.5000, 2.5000]])
-    """
-
-    def __init__(
-        self,
-        kernel_size: Size,
-        stride: Size | None = None,
-        padding: Size = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = tuple_of(kernel_size, 1)
-        self.stride = tuple_of(stride if stride is not None else kernel_size, 1)
-        self.padding = tuple_of(padding, 1)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input: tt.Tensor) -> tt.Tensor:
-        """Return the mean of each window."""
-        return F.avg_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
-        )
-
-    def extra_repr(self) -> str:
-        """Return the arguments."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class _AvgPool(Module):
+class _AvgPoolNd(Module):
     def __init__(
         self,
         kernel_size: Size,
@@ -269,7 +239,40 @@ class _AvgPool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(_AvgPool):
+class AvgPool1d(_AvgPoolNd):
+    """The mean of each window: (N, C, L) or (C, L) to (..., L_out).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.AvgPool1d(2)(tt.arange(4.0)[None])
+    tensor([[0.5000, 2.5000]])
+    """
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__(
+            tuple_of(kernel_size, 1),
+            tuple_of(stride if stride is not None else kernel_size, 1),
+            tuple_of(padding, 1),
+            ceil_mode,
+            count_include_pad,
+        )
+
+    def forward(self, input: tt.Tensor) -> tt.Tensor:
+        """Return the mean of each window."""
+        return F.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
+
+
+class AvgPool2d(_AvgPoolNd):
     """The mean of each window: (N, C, H, W) or (C, H, W) to (..., H_out, W_out).
 
     Examples
@@ -284,7 +287,7 @@ class AvgPool2d(_AvgPool):
         return F.avg_pool2d(input, *self._arguments())
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPoolNd):
     """The mean of each window: (N, C, D, H, W) or (C, D, H, W) to (..., D_out, H_out, W_out).
 
     Examples
@@ -302,7 +305,7 @@ class AvgPool3d(_AvgPool):
 # --- a norm ----------------------------------------------------------------------------------------------------
 
 
-class _LPPool(Module):
+class _LPPoolNd(Module):
     def __init__(
         self, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
     ) -> None:
@@ -323,7 +326,7 @@ class _LPPool(Module):
         )
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """The p-norm of each window: (N, C, L) or (C, L) to (..., L_out).
 
     Examples
@@ -338,7 +341,7 @@ class LPPool1d(_LPPool):
         return F.lp_pool1d(input, *self._arguments())
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """The p-norm of each window: (N, C, H, W) or (C, H, W) to (..., H_out, W_out).
 
     Examples
@@ -353,7 +356,7 @@ class LPPool2d(_LPPool):
         return F.lp_pool2d(input, *self._arguments())
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """The p-norm of each window: (N, C, D, H, W) or (C, D, H, W) to (..., D_out, H_out, W_out).
 
     Examples

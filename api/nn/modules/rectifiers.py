@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import tt
 import tt.nn.functional as F
+from tt.library import warn_user
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
 
@@ -250,11 +250,7 @@ class Hardtanh(Module):
         super().__init__()
         for old, new, given in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
             if given is not None:
-                warnings.warn(
-                    f"keyword argument `{old}` is deprecated and rename to `{new}`",
-                    FutureWarning,
-                    stacklevel=2,
-                )
+                warn_user(f"keyword argument `{old}` is deprecated and rename to `{new}`", FutureWarning)
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace

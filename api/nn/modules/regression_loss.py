@@ -6,7 +6,7 @@ from typing import Any
 
 import tt
 import tt.nn.functional as F
-from tt.nn.modules.loss_base import Loss, WeightedLoss
+from tt.nn.modules.loss_base import _Loss, _WeightedLoss
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "GaussianNLLLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "PoissonNLLLoss",
@@ -14,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class L1Loss(Loss):
+class L1Loss(_Loss):
     """abs(input - target), two tensors of one shape.
 
     Examples
@@ -29,7 +29,7 @@ class L1Loss(Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
-class MSELoss(Loss):
+class MSELoss(_Loss):
     """(input - target) squared, two tensors of one shape.
 
     Examples
@@ -44,7 +44,7 @@ class MSELoss(Loss):
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
-class SmoothL1Loss(Loss):
+class SmoothL1Loss(_Loss):
     """d * d / (2 * beta) where the distance d is below beta, and d - beta / 2 beyond.
 
     Source: Girshick, Fast R-CNN, 2015.
@@ -71,7 +71,7 @@ class SmoothL1Loss(Loss):
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
-class HuberLoss(Loss):
+class HuberLoss(_Loss):
     """d * d / 2 where the distance d is below delta, and delta * (d - delta / 2) beyond.
 
     Examples
@@ -97,7 +97,7 @@ class HuberLoss(Loss):
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-class SoftMarginLoss(Loss):
+class SoftMarginLoss(_Loss):
     """log(1 + exp(-target * input)), with targets of 1 and -1.
 
     Examples
@@ -112,7 +112,7 @@ class SoftMarginLoss(Loss):
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
-class PoissonNLLLoss(Loss):
+class PoissonNLLLoss(_Loss):
     """The negative logarithm of a Poisson distribution's probability of the target, without its constant.
 
     The input is the mean, or with `log_input` its logarithm; `full` adds Stirling's approximation of the constant.
@@ -150,7 +150,7 @@ class PoissonNLLLoss(Loss):
         )
 
 
-class GaussianNLLLoss(Loss):
+class GaussianNLLLoss(_Loss):
     """The negative logarithm of a normal distribution's density at the target, without its constant.
 
     The input is the mean, `var` the variance, of one shape or with a last dimension of 1; `full` adds the constant.
@@ -178,7 +178,7 @@ class GaussianNLLLoss(Loss):
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
-class KLDivLoss(Loss):
+class KLDivLoss(_Loss):
     """target * (log(target) - input), with an input of logarithms; "batchmean" divides the sum by the batch.
 
     With `log_target`, the targets are logarithms, too.
@@ -205,7 +205,7 @@ class KLDivLoss(Loss):
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
-class BCELoss(WeightedLoss):
+class BCELoss(_WeightedLoss):
     """-(target * log(input) + (1 - target) * log(1 - input)), with probabilities as input.
 
     Examples
@@ -220,7 +220,7 @@ class BCELoss(WeightedLoss):
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(Loss):
+class BCEWithLogitsLoss(_Loss):
     """`BCELoss` of the sigmoid of the input; `pos_weight` multiplies the part of the positive targets.
 
     Examples

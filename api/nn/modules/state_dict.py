@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import tt
+from tt.library import warn_user
 from tt.nn.modules.conversion import _swaps
 from tt.nn.modules.hooks import Hooks, _added
 from tt.nn.parameter import Parameter, is_lazy
 from tt.utils.hooks import RemovableHandle
 
-__all__ = ["IncompatibleKeys", "StateDict"]
+__all__ = ["StateDict"]
 
 _EXTRA_STATE = "_extra_state"
 
@@ -22,7 +23,7 @@ class _Keys(NamedTuple):
     unexpected_keys: list[str]
 
 
-class IncompatibleKeys(_Keys):
+class _IncompatibleKeys(_Keys):
     """The keys that `load_state_dict` found missing, and those that it did not expect."""
 
     __slots__ = ()
@@ -138,13 +139,7 @@ class StateDict(Hooks):
         ['weight', 'bias']
         """
         if args:
-            import warnings
-
-            warnings.warn(
-                "state_dict() takes destination, prefix and keep_vars as keywords",
-                FutureWarning,
-                stacklevel=2,
-            )
+            warn_user("state_dict() takes destination, prefix and keep_vars as keywords", FutureWarning)
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             destination = given.get("destination", destination)
             prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
@@ -243,12 +238,9 @@ class StateDict(Hooks):
                     f"the shape in current model is {param.shape}."
                 )
         if param.is_meta and not given.is_meta and not assign:
-            import warnings
-
-            warnings.warn(
+            warn_user(
                 f"{key}: copying values to a parameter on the meta device changes nothing\n"
                 "  try: load_state_dict(..., assign=True), or to_empty() first",
-                stacklevel=4,
             )
         try:
             with tt.no_grad():
@@ -301,7 +293,7 @@ class StateDict(Hooks):
 
         Returns
         -------
-        IncompatibleKeys
+        _IncompatibleKeys
             The names that are missing, and those that are too many.
 
         Raises
@@ -320,7 +312,7 @@ class StateDict(Hooks):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        found = IncompatibleKeys([], [])
+        found = _IncompatibleKeys([], [])
         errors: list[str] = []
         metadata = getattr(state_dict, "_metadata", None)
         working: Any = OrderedDict(state_dict)
@@ -370,12 +362,12 @@ class StateDict(Hooks):
 
     def _fits(self, state_dict: Mapping[str, Any]) -> bool:
         """Return whether names and shapes are those of this module, so that loading cannot fail half-way."""
-        own: Any = self.state_dict(keep_vars=True)
+        own = self._loadable("")
         if own.keys() != state_dict.keys():
             return False
         for name, value in own.items():
             given = state_dict[name]
-            if isinstance(value, tt.Tensor) and (
+            if value is not None and (
                 not isinstance(given, tt.Tensor)
                 or is_lazy(value)
                 or is_lazy(given)
@@ -383,6 +375,21 @@ class StateDict(Hooks):
             ):
                 return False
         return True
+
+    def _loadable(self, prefix: str) -> dict[str, tt.Tensor | None]:
+        """Return parameters and buffers by name, and None for extra states, without hooks and what is overridden."""
+        found: dict[str, tt.Tensor | None] = {
+            f"{prefix}{n}": p for n, p in self._parameters.items() if p is not None
+        }
+        for name, buffer in self._buffers.items():
+            if buffer is not None and name not in self._non_persistent_buffers_set:
+                found[f"{prefix}{name}"] = buffer
+        if type(self).get_extra_state is not StateDict.get_extra_state:
+            found[f"{prefix}{_EXTRA_STATE}"] = None
+        for name, child in self._modules.items():
+            if child is not None:
+                found.update(child._loadable(f"{prefix}{name}."))
+        return found
 
 
 class _Snapshot:

@@ -11,6 +11,7 @@ from tt.nn.modules.container import ModuleList
 from tt.nn.modules.module import Module
 from tt.nn.modules.normalization import LayerNorm
 from tt.nn.modules.transformer_layers import Activation, TransformerDecoderLayer, TransformerEncoderLayer
+from tt.nn.modules.transformer_layers import _get_activation_fn as _get_activation_fn
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
@@ -50,7 +51,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -105,7 +106,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -265,8 +266,8 @@ class Transformer(Module):
                 init.xavier_uniform_(parameter)
 
 
-def _copies(module: Module, count: int) -> ModuleList:
-    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+def _get_clones(module: Module, N: int) -> ModuleList:  # noqa: N803
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 def _later(size: int, device: Any = None, dtype: Any = None) -> tt.Tensor:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import tt
 import tt.nn.functional as F
-from tt.nn.modules.convnd import ConvNd, Size
+from tt.nn.modules.convnd import Size, _ConvNd
+from tt.nn.modules.sizes import tuple_of
 
 __all__ = ["ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
-class _ConvTranspose(ConvNd):
+class _ConvTransposeNd(_ConvNd):
     padding: tuple[int, ...]
-    _transposed = True
+    _dims: ClassVar[int]
 
     def __init__(
         self,
@@ -33,10 +34,22 @@ class _ConvTranspose(ConvNd):
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        dims = self._dims
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
-            dtype, output_padding=output_padding,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            tuple_of(kernel_size, dims),
+            tuple_of(stride, dims),
+            tuple_of(padding, dims),
+            tuple_of(dilation, dims),
+            True,
+            tuple_of(output_padding, dims),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _output_padding(self, input: tt.Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
         """Return the padding at the end of each dimension that gives a result of the size that was requested."""
@@ -71,7 +84,7 @@ class _ConvTranspose(ConvNd):
         return tuple(size - low for size, low in zip(sizes, least, strict=True))
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of `Conv1d`: (N, C, L) or (C, L) to (..., out_channels, L_out).
 
     Parameters
@@ -98,7 +111,7 @@ class ConvTranspose1d(_ConvTranspose):
         )
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """The transpose of `Conv2d`: (N, C, H, W) or (C, H, W) to (..., out_channels, H_out, W_out).
 
     Parameters
@@ -125,7 +138,7 @@ class ConvTranspose2d(_ConvTranspose):
         )
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of `Conv3d`: (N, C, D, H, W) or (C, D, H, W) to (..., out_channels, D_out, H_out, W_out).
 
     Parameters

@@ -18,7 +18,7 @@ __all__ = ["DataParallel", "data_parallel"]
 class DataParallel(Module):
     """Divides batches among devices, each with a copy of a module, and joins the results.
 
-    Each call copies the module to the devices, calls the copies in threads, and gathers what they return; gradients
+    Each call copies the module to the devices, calls the copies in threads, and gathers their results; gradients
     add up in the module.  One process for each device, with `DistributedDataParallel`, is usually faster.  Without a
     GPU, or with one, it is the module by another name.
 

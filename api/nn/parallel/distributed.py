@@ -310,7 +310,7 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a rank does that has no batches left."""
+        """Return the hook of a rank that has no batches left."""
         self._divide_by_initial_world_size = bool(kwargs.get("divide_by_initial_world_size", True))
         return _DDPJoinHook(self)
 
@@ -361,7 +361,7 @@ class DistributedDataParallel(Module, Joinable):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Join the default group."""
         super().__setstate__(state)
-        self.__init__(  # type: ignore[misc]  # as if made anew, over the module that was read
+        self.__init__(  # type: ignore[misc]  # initialised again, over the module that was read
             self.module,
             broadcast_buffers=self.broadcast_buffers,
             find_unused_parameters=self.find_unused_parameters,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import types
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import tt
+from tt.library import warn_user
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -19,10 +19,7 @@ def _gradients(parameters: Any) -> list[tt.Tensor]:
     generated = isinstance(parameters, types.GeneratorType)
     parameters = list(parameters)
     if generated and not parameters:
-        warnings.warn(
-            "the generator of parameters is empty: no gradient is clipped\n  (is it used up already?)",
-            stacklevel=3,
-        )
+        warn_user("the generator of parameters is empty: no gradient is clipped\n  (is it used up already?)")
     return [p.grad for p in parameters if p.grad is not None]
 
 
@@ -166,9 +163,7 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> tt.Tensor:
     """Call `clip_grad_norm_`; deprecated."""
-    warnings.warn(
-        "nn.utils.clip_grad_norm is deprecated: use nn.utils.clip_grad_norm_", FutureWarning, stacklevel=2
-    )
+    warn_user("nn.utils.clip_grad_norm is deprecated: use nn.utils.clip_grad_norm_", FutureWarning)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

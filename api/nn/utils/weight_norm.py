@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeVar
 
 import tt
+from tt.library import warn_user
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
 from tt.nn.utils._norms import norm_except_dim, scaled
@@ -85,10 +85,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     dim : int or None
         The dimension with a length for each of its places; None: one length.
     """
-    warnings.warn(
+    warn_user(
         "`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     WeightNorm.apply(module, name, dim)
     return module

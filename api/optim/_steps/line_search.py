@@ -8,7 +8,6 @@ from typing import Any, Final
 
 SUFFICIENT: Final = 1e-4  # of the decrease that the slope promises
 FLAT: Final = 0.9  # of the slope may be left
-MOST_TRIALS: Final = 25
 
 
 @dataclass
@@ -42,6 +41,7 @@ def strong_wolfe(
     grad: Any,
     slope: float,
     tolerance: float,
+    most: int,
 ) -> tuple[Trial, int]:
     """Return a point that fulfils the strong Wolfe conditions, and the number of evaluations.
 
@@ -59,6 +59,8 @@ def strong_wolfe(
         Loss, gradient and slope at the start.
     tolerance : float
         The width of the bracket below which the search ends.
+    most : int
+        How many points may be tried after the first; the lowest one is returned if none fulfils the conditions.
     """
     start = Trial(0, value, grad, slope)
     trials = 0
@@ -78,7 +80,7 @@ def strong_wolfe(
     # A bracket.
     before, point, steps = start, trial(length), 0
     bracket: list[Trial] = []
-    while steps < MOST_TRIALS:
+    while steps < most:
         if too_high(point) or (steps > 1 and point.value >= before.value):
             bracket = [before, point]
             break
@@ -97,7 +99,7 @@ def strong_wolfe(
     width_of_direction = direction.abs().max().item()
     stuck = False
     low, high = sorted(bracket, key=lambda at: at.value)
-    while steps < MOST_TRIALS and abs(high.at - low.at) * width_of_direction >= tolerance:
+    while steps < most and abs(high.at - low.at) * width_of_direction >= tolerance:
         at = lowest_of_cubic(low, high)
         left, right = sorted((low.at, high.at))
         margin = 0.1 * (right - left)

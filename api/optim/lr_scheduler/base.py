@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import tt
+from tt.library import warn_user
 from tt.optim.optimizer import Optimizer
 
 __all__ = ["LRScheduler"]
@@ -136,11 +136,7 @@ class LRScheduler:
 
     def _warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_user("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
 
     def step(self, epoch: int | None = None) -> None:
         """Set the learning rates of the next epoch.
@@ -154,25 +150,21 @@ class LRScheduler:
             self._warn_about_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn_user(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _warn_about_order(self) -> None:
         """Warn if the optimizer has not taken a step."""
         replaced = self.optimizer.__dict__.get("step")
         if replaced is not self.optimizer.__dict__.get("_step_at_scheduler"):
-            warnings.warn(
+            warn_user(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
                 "Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`.",
-                UserWarning,
-                stacklevel=3,
             )
         elif replaced is None and not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
+            warn_user(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in the opposite order: "
                 "`optimizer.step()` before `lr_scheduler.step()`, or the first value of the schedule is skipped.",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _update_lr(self, epoch: int | None = None) -> None:

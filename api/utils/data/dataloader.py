@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from multiprocessing.context import BaseContext
 from typing import Any, Final, Generic, TypeVar
 
 from tt.errors import ArgumentError, ValueRangeError
+from tt.library import warn_user
 from tt.utils.data.collate import default_collate, default_convert
 from tt.utils.data.dataset import IterableDataset
 from tt.utils.data.fetch import MAP, STREAM
@@ -257,12 +257,11 @@ class DataLoader(Generic[Element]):
         """Warn if there are more workers than processors."""
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if self.num_workers and (processors is None or self.num_workers > processors):
-            warnings.warn(
+            warn_user(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
                 f"of worker in current system is {processors}, which is smaller than what this DataLoader is going to "
                 "create. Please be aware that excessive worker creation might get DataLoader running slow or even "
                 "freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
-                stacklevel=3,
             )
 
 

@@ -7,7 +7,6 @@ the indices of a whole batch at once.
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import accumulate
@@ -15,6 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import tt
 from tt.errors import AssertedError, ValueRangeError
+from tt.library import warn_user
 
 __all__ = [
     "ChainDataset",
@@ -375,7 +375,5 @@ def _lengths_of_fractions(fractions: Sequence[float], total: int) -> list[int]:
         found[i % len(found)] += 1
     for i, length in enumerate(found):
         if length == 0:
-            warnings.warn(
-                f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3
-            )
+            warn_user(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     return found

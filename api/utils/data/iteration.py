@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import warnings
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.errors import AssertedError, WorkerExitError, WorkerTimeoutError
+from tt.library import warn_user
 from tt.utils.data.fetch import STREAM, make_fetcher
 from tt.utils.data.pin_memory import pin_memory
 from tt.utils.data.sampler import random_seed
@@ -34,16 +34,14 @@ class _Iterator:
         self._index_sampler = loader._index_sampler
         self._pin_memory = loader.pin_memory and tt.accelerator.is_available()
         if loader.pin_memory and loader.pin_memory_device:
-            warnings.warn(
+            warn_user(
                 "pin_memory_device is deprecated, the current accelerator will be used as the device, "
                 f"ignore pin_memory_device={loader.pin_memory_device!r}.",
-                stacklevel=4,
             )
         if loader.pin_memory and not self._pin_memory:
-            warnings.warn(
+            warn_user(
                 "'pin_memory' argument is set as true but no accelerator is found, "
                 "then device pinned memory won't be used.",
-                stacklevel=4,
             )
         # Both are drawn in this order with any number of workers: the order of the elements does not depend on it.
         self._sampler_iter = iter(self._index_sampler)
@@ -74,11 +72,10 @@ class _Iterator:
     def _warn_of_length(self) -> None:
         if self._length is None or self._num_yielded <= self._length:
             return
-        warnings.warn(
+        warn_user(
             f"Length of IterableDataset {self._dataset} was reported to be {self._length} (when accessing "
             f"len(dataloader)), but {self._num_yielded} samples have been fetched. With several workers, each "
             "copy of the dataset has to choose its part: see get_worker_info.",
-            stacklevel=3,
         )
 
 

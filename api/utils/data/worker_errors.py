@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 import traceback
 
-__all__ = ["ExceptionWrapper"]
+__all__ = ["ExceptionWrapper", "Verbatim"]
 
 
-class _Verbatim(str):
+class Verbatim(str):
     """A text that is shown as it is where an exception shows the repr of its argument, as KeyError does."""
 
     __slots__ = ()
@@ -73,7 +73,7 @@ class ExceptionWrapper:
         kind = _unpickled(self.kind)
         if isinstance(kind, type) and issubclass(kind, BaseException):
             try:
-                new = kind(_Verbatim(message) if issubclass(kind, KeyError) else message)
+                new = kind(Verbatim(message) if issubclass(kind, KeyError) else message)
             except Exception:
                 new = None
             # Some constructors take a text as something else, and say nothing of it.

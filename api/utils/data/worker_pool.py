@@ -8,12 +8,12 @@ import pickle
 import select
 import signal
 import time
-import warnings
 from collections.abc import Iterator
 from multiprocessing import connection as mp_connection
 from typing import Any, Final
 
 from tt.errors import WorkerExitError
+from tt.library import warn_user
 from tt.multiprocessing.segments import Receiver
 from tt.utils.data.worker import WorkerArguments, run_worker
 
@@ -205,10 +205,9 @@ def _start(process: Any) -> None:
     try:
         process.start()
     except (TypeError, AttributeError, pickle.PicklingError):
-        warnings.warn(
+        warn_user(
             "Got pickle error when attempting to start a worker Process. This might be because the worker Process "
             "arguments are not picklable: the dataset, collate_fn and worker_init_fn must be, unless processes are "
             "started by multiprocessing_context='fork'.",
-            stacklevel=2,
         )
         raise

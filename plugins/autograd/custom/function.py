@@ -21,7 +21,7 @@ from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.saved import SavedTensors, version_of
 from tt.plugins.autograd.record.views import edge, root_of
 
-__all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable", "run"]
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable", "run"]
 
 TRANSFORM = KEYS.bit("layer", "transform")
 
@@ -238,6 +238,10 @@ class Function:
 
             return run_function(cls, args)
         return run(cls, args)[0]
+
+
+class InplaceFunction(Function):
+    """A `Function`, by a name from the time when its instances held whether they work in place."""
 
 
 def _with_defaults(

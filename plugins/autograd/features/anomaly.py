@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import traceback
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tt.core.library import Block, errors, ops
+from tt.core.library import Block, errors, ops, warn_user
 from tt.plugins.autograd.record.graph import STATE, Node
 
 __all__ = [
@@ -61,7 +60,7 @@ def report(node: Node) -> None:
         seen = seen.metadata.get(PARENT)
         if seen is not None:
             text += f"\nwhich came from the backward of {seen.name()}, recorded by:\n"
-    warnings.warn(text, stacklevel=2)
+    warn_user(text)
 
 
 class running:  # noqa: N801 - reads as a statement: with running(node)
@@ -122,10 +121,7 @@ class detect_anomaly(Block):  # noqa: N801 - PyTorch's name
 
     def __init__(self, check_nan: bool = True) -> None:
         self._wanted = 2 if check_nan else 1
-        warnings.warn(
-            "anomaly detection is on, which makes everything slower; use it to look for mistakes only",
-            stacklevel=2,
-        )
+        warn_user("anomaly detection is on, which makes everything slower; use it to look for mistakes only")
 
     def _look(self) -> int:
         return int(STATE.anomaly)

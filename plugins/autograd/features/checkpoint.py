@@ -286,7 +286,8 @@ def checkpoint(
     *args, **kwargs
         Its arguments.
     use_reentrant : bool, optional
-        False or None; the other way of PyTorch, a backward pass inside another, is not offered.
+        Whether keyword arguments of the function, `context_fn` and `debug` are refused, as by PyTorch's older way, a
+        backward pass inside another. Gradients are always computed by the newer one, which gives the same.
     context_fn : callable
         Returns two context managers: for the first run, and for the second.  Those of
         `create_selective_checkpoint_contexts` keep the results of some operators.
@@ -305,7 +306,7 @@ def checkpoint(
         In the backward pass, when the second run differs from the first; at once, when the first context suppresses
         an exception of the function.
     ValueError
-        For `debug` together with `context_fn`, and an unknown `determinism_check`.
+        For `debug` together with `context_fn`, an unknown `determinism_check`, and what `use_reentrant` refuses.
 
     Examples
     --------
@@ -317,10 +318,9 @@ def checkpoint(
     >>> x.grad
     tensor([-0.4029, -0.4029])
     """
-    if use_reentrant:
-        raise errors.UnsupportedError(
-            "checkpoint", "use_reentrant=True is not supported: omit it, or pass use_reentrant=False"
-        )
+    if use_reentrant and (kwargs or debug or context_fn is not noop_context_fn):
+        refused = next(iter(kwargs), "debug" if debug else "context_fn")
+        raise errors.ValueRangeError(f"checkpoint(): {refused} needs use_reentrant=False")
     if determinism_check not in ("default", "none"):
         raise errors.ValueRangeError(f"determinism_check is 'default' or 'none', not {determinism_check!r}")
     if not STATE.enabled():

@@ -126,7 +126,7 @@ def _must_run(function: Any) -> bool:
 
 
 class _First(TTDispatchMode):
-    """Keeps what the policy saves."""
+    """Keeps the values that the policy saves."""
 
     def __init__(self, policy: Callable[..., Any], storage: _Storage) -> None:
         self._policy, self._storage = policy, storage

@@ -19,7 +19,7 @@ def zero(g: Any) -> Any:
     return ops.zeros_like(g)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """The derivative of one operator.
 

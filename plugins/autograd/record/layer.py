@@ -7,12 +7,9 @@ from typing import Any
 
 from tt.core.library import CachedCall, Layer, OpDefinition, Operator, Provider, TensorBase, errors, ops
 from tt.core.library import LayerFunction as RuleType
-from tt.plugins.autograd.custom.context import ContextRule
-from tt.plugins.autograd.features.checks import check_formulas, missing_formulas
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace
-from tt.plugins.autograd.record.mutating import change_arguments
 from tt.plugins.autograd.record.plans import make_rule
 from tt.plugins.autograd.record.views import edge, root_of
 
@@ -155,7 +152,11 @@ class AutogradLayer(Layer):
             return run_out if "nondifferentiable" in definition.tags else refuse_out
         if operator.mutates:
             # Through its composite, if it has one: its parts are recorded.
-            return None if _has_composite(operator) else change_arguments
+            if _has_composite(operator):
+                return None
+            from tt.plugins.autograd.record.mutating import change_arguments  # here and below: seldom needed
+
+            return change_arguments
         if formula is None:
             if (
                 form == "functional"
@@ -170,6 +171,8 @@ class AutogradLayer(Layer):
                 )
             return None
         if formula.backward is not None:
+            from tt.plugins.autograd.custom.context import ContextRule
+
             return ContextRule(operator, formula, form)
         return make_rule(operator, formula, form)
 
@@ -183,6 +186,8 @@ class AutogradLayer(Layer):
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
         """Return the mistakes in the formulas and the missing ones, as (operator, problem)."""
+        from tt.plugins.autograd.features.checks import check_formulas, missing_formulas
+
         definitions = list(definitions)
         wrong = [
             (op, problem) for op, _, problem in (text.partition(": ") for text in check_formulas(definitions))

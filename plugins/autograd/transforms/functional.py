@@ -22,7 +22,7 @@ from tt.plugins.autograd.transforms.randomness import Randomness, check_randomne
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable
 
-__all__ = ["grad", "grad_and_value", "leave", "vmap"]
+__all__ = ["detached", "grad", "grad_and_value", "leave", "vmap"]
 
 
 # --- vmap ------------------------------------------------------------------------------------------------------
@@ -148,6 +148,10 @@ def leave(result: Any, dim: Any, level: Level) -> Any:
         return inside
     if hidden is None:
         inside, hidden = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape)), 0
+    if not -inside.ndim <= dim < inside.ndim:
+        raise errors.IndexValueError(
+            f"vmap: out_dims has {dim} for a result of {inside.ndim} dimensions, that of the examples included"
+        )
     return move_dim(inside, hidden, dim)
 
 
@@ -213,9 +217,15 @@ def grad_and_value(
         found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
         gradients = found[0] if isinstance(argnums, int) else tuple(found)
         bare = output if outer else output.detach()
-        return gradients, (bare, aux) if has_aux else bare
+        return gradients, (bare, aux if outer else detached(aux)) if has_aux else bare
 
     return differentiated
+
+
+def detached(aux: Any) -> Any:
+    """Return what a function returns besides its result, with tensors that have no history of the transform."""
+    values, shape = flatten(aux)
+    return unflatten(shape, [ops.detach(v) if isinstance(v, TensorBase) else v for v in values])
 
 
 def _variable(value: Any) -> Variable:

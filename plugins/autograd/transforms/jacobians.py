@@ -8,7 +8,7 @@ from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.record.modes import recording
-from tt.plugins.autograd.transforms.functional import vmap
+from tt.plugins.autograd.transforms.functional import detached, vmap
 from tt.plugins.autograd.transforms.levels import (
     differentiating,
     dual,
@@ -80,7 +80,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         return unflatten(shape, _products(outputs, variables, given, create))
 
     seen = unflatten(output_shape, [o if nested else ops.detach(o) for o in outputs])
-    return (seen, multiply, aux) if has_aux else (seen, multiply)
+    if not has_aux:
+        return seen, multiply
+    return seen, multiply, aux if nested else detached(aux)
 
 
 def _products(

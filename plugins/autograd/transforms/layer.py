@@ -1,11 +1,14 @@
-"""The transform layer: hands a call with wrapped tensors to a batching rule, or runs it once for each example."""
+"""The transform layer: hands a call with wrapped tensors to a batching rule, or runs it once for each example.
+
+The layer is registered with autograd's; what only calls with wrapped tensors need is imported by the first of them.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.library import (
     CachedCall,
@@ -19,18 +22,10 @@ from tt.core.library import (
     with_targets_of,
 )
 from tt.plugins.autograd.record.layer import AutogradLayer
-from tt.plugins.autograd.transforms.batching.base import (
-    BatchingRule,
-    NoRuleError,
-    inplace_of,
-    inplace_pointwise,
-    pointwise,
-    reduction,
-)
-from tt.plugins.autograd.transforms.batching.foreign import in_the_open
-from tt.plugins.autograd.transforms.batching.table import rule_of
-from tt.plugins.autograd.transforms.dual import run_dual
 from tt.plugins.autograd.transforms.levels import Dual, DualLevel, Level, batched, innermost, unwrap
+
+if TYPE_CHECKING:
+    from tt.plugins.autograd.transforms.batching.base import BatchingRule
 
 __all__ = ["TransformLayer"]
 
@@ -65,6 +60,8 @@ class TransformLayer(Layer):
         source : Source, optional
             Who brought it.
         """
+        from tt.plugins.autograd.transforms.batching.foreign import in_the_open
+
         new = {op: in_the_open(function) for op, function in table.rules.items()}
         for op, made in new.items():
             self._rules.setdefault(op, []).insert(0, made)
@@ -77,6 +74,8 @@ class TransformLayer(Layer):
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return the levels' rule for an operator; None: all use its composite."""
+        from tt.plugins.autograd.transforms.batching.base import NoRuleError
+
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
         formula = self.autograd.formula(operator.name)
@@ -89,7 +88,14 @@ class TransformLayer(Layer):
             return None
         definition = operator.definition
 
+        listing = form == "functional" and not operator.mutates
+
         def run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+            result = compute(entry, args)
+            # Lists of tensors are tuples for a caller.
+            return tuple(result) if listing and type(result) is list else result
+
+        def compute(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
             if isinstance(level, DualLevel):
                 if whole or not composed:
@@ -135,6 +141,8 @@ def _with_tangents(level: DualLevel, entry: CachedCall, formula: Any, args: tupl
         raise errors.GradientError(
             f"{operator.name}() changes its arguments, and has no formula from which their tangents could come"
         )
+    from tt.plugins.autograd.transforms.dual import run_dual
+
     return run_dual(level, operator, entry.form, formula, args)
 
 
@@ -157,6 +165,14 @@ def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
+    from tt.plugins.autograd.transforms.batching.base import (
+        inplace_of,
+        inplace_pointwise,
+        pointwise,
+        reduction,
+    )
+    from tt.plugins.autograd.transforms.batching.table import rule_of
+
     definition = operator.definition
     found = rule_of(operator.name)
     if form == "inplace":
@@ -180,10 +196,12 @@ def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
 
 def _as_seen(entry: CachedCall, result: Any) -> Any:
     """Return a result in the dtype that the function expects: what has no dims for it may have some inside."""
+    wanted = entry.resolution.results
+    if not wanted:  # an operator that promotes nothing, resolved for more layers than the levels
+        return result
     if not isinstance(result, TensorBase):
-        pairs = zip(result, entry.resolution.results, strict=True)
-        return type(result)._make(_cast(r, wanted) for r, wanted in pairs)
-    return _cast(result, entry.resolution.results[0])
+        return type(result)._make(_cast(r, dtype) for r, dtype in zip(result, wanted, strict=True))
+    return _cast(result, wanted[0])
 
 
 def _cast(result: Any, wanted: Any) -> Any:

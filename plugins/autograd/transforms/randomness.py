@@ -36,7 +36,7 @@ class Randomness(Mode):
     def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
         """Run a call; a random one by the level's setting."""
         operator = caller.operator
-        if "random" not in operator.definition.tags:
+        if "random" not in operator.definition.tags or _draws_nothing(operator, args):
             return caller.dispatch(args)
         if self.randomness == "error":
             raise errors.UnsupportedError(
@@ -77,3 +77,11 @@ class Randomness(Mode):
 
 def _flat(args: Sequence[Any]) -> list[Any]:
     return [value for value in args if isinstance(value, TensorBase)]
+
+
+def _draws_nothing(operator: Any, args: tuple[Any, ...]) -> bool:
+    """Return whether a random operator passes its input on: dropout in evaluation, or of nothing."""
+    given = {name: args[place] for name, place in operator.positions.items()}
+    if given.get("training", given.get("train")) is False:
+        return True
+    return "dropout" in operator.name and given.get("p") == 0

@@ -77,9 +77,9 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
 def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns."""
     if kind.rows and handle.coalesced and finds_rows(handle):
-        rows, columns = handle.indices  # columns are shared unseen: whatever reads them looks at them
-        starts = NATIVE.starts_of(rows, handle.shape[0])
-        return kind(starts, columns, handle.values, handle.shape)
+        indices = handle.indices  # columns are shared unseen: whatever reads them looks at them
+        starts = NATIVE.starts_of(indices[0], handle.shape[0])
+        return kind(starts, indices[1], handle.values, handle.shape)
     check_indices(handle)
     if kind.rows:
         if not handle.coalesced and NATIVE is None and counts_soon(handle):

@@ -10,7 +10,7 @@ import numpy as np
 
 from tt.plugins.sparse.cpu.batches import flatten, same_count
 from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
-from tt.plugins.sparse.cpu.native import NATIVE, moves
+from tt.plugins.sparse.cpu.native import NATIVE, moves, takes_dense
 from tt.plugins.sparse.cpu.sorting import SCIPY_DTYPES, Array, in_scipy, major_of, positions, sums
 from tt.plugins.sparse.layouts import CompressedHandle, CooHandle
 
@@ -71,6 +71,9 @@ def _rows_of(dense: Array, sparse_dim: int) -> Array:
 
 def dense_to_compressed(array: Array, kind: type[CompressedHandle], dense_dim: int) -> Any:
     """Return the elements of a (batch of) matrices that are not zero, by compressed rows or columns."""
+    if kind.rows and dense_dim == 0 and takes_dense(array):
+        starts, plain, values = NATIVE.from_dense(array)
+        return kind(starts, plain, values, array.shape)
     end = array.ndim - dense_dim
     batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
     stack = array.reshape(prod(batch), rows, columns, *dense)

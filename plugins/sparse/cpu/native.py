@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.core.library import REGISTRY
 
-__all__ = ["NATIVE", "finds_rows", "moves", "rows_of", "serves", "sort_keys", "starts_of"]
+__all__ = ["NATIVE", "finds_rows", "moves", "rows_of", "serves", "sort_keys", "starts_of", "takes_dense"]
 
 NATIVE: Final = REGISTRY.backend("cpu").extension("sparse")  # type: ignore[attr-defined]  # the CPU's own method
 """The extension, or None."""
@@ -20,14 +20,25 @@ def serves(*arrays: Any) -> bool:
     return NATIVE is not None and dtype.char in "fd" and all(a.dtype == dtype for a in arrays)
 
 
+def in_order(array: Any) -> bool:
+    """Return whether elements lie one after the other, each where C may read it."""
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.aligned)
+
+
 def moves(handle: Any) -> bool:
     """Return whether the compiled conversions take a single matrix: they move elements of 4 and 8 bytes."""
     return bool(
         NATIVE is not None
         and handle.values.ndim == 1
         and handle.values.itemsize in (4, 8)
-        and all(part.flags.c_contiguous for part in handle.components.values())
+        and all(in_order(part) for part in handle.components.values())
     )
+
+
+def takes_dense(array: Any) -> bool:
+    """Return whether the compiled conversion takes a dense array: a matrix of real numbers of 4 or 8 bytes."""
+    return bool(NATIVE is not None and array.ndim == 2 and array.dtype.char in "fdilq" and in_order(array))
 
 
 def finds_rows(handle: Any) -> bool:
@@ -36,7 +47,7 @@ def finds_rows(handle: Any) -> bool:
     return bool(
         NATIVE is not None
         and indices.dtype == np.int64
-        and indices.flags.c_contiguous
+        and in_order(indices)
         and len(handle.values) == indices.shape[1]
     )
 
@@ -44,7 +55,7 @@ def finds_rows(handle: Any) -> bool:
 def starts_of(rows: Any, count: int) -> Any:
     """Return where each of `count` rows begins, given the int64 row of each element."""
     if NATIVE is not None:
-        return NATIVE.starts_of(np.ascontiguousarray(rows), count)
+        return NATIVE.starts_of(np.require(rows, requirements=["C", "A"]), count)
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=count), out=starts[1:])
     return starts
@@ -52,7 +63,7 @@ def starts_of(rows: Any, count: int) -> Any:
 
 def rows_of(starts: Any) -> Any:
     """Return the row of each element, given where rows begin."""
-    if NATIVE is not None and starts.dtype == np.int64 and starts.flags.c_contiguous:
+    if NATIVE is not None and starts.dtype == np.int64 and in_order(starts):
         return NATIVE.rows_of(starts)
     counts = np.diff(starts)
     return np.repeat(np.arange(len(counts), dtype=starts.dtype), counts)

@@ -75,3 +75,42 @@ def test_every_memory_is_a_storage_base_and_the_base_makes_none():
 def test_negative_sizes_are_refused():
     with pytest.raises((TypeError, RuntimeError), match="negative"):
         tt.FloatStorage(-1)
+
+
+BYTES = bytes(range(1, 17))
+BUFFERS = {
+    "bytes": ("ByteStorage", {}),
+    "native": ("FloatStorage", {"byte_order": "native"}),
+    "big": ("IntStorage", {"byte_order": "big", "count": 1, "offset": 4}),
+    "little": ("ShortStorage", {"byte_order": "little", "offset": 2}),
+    "complex": ("ComplexFloatStorage", {"byte_order": "big"}),
+    "nothing": ("ByteStorage", {"count": 0}),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", BUFFERS)
+def test_buffers_are_read_as_by_torch(case):
+    import torch
+
+    name, options = BUFFERS[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = getattr(torch, name).from_buffer(BYTES, **options).tolist()
+    assert getattr(tt, name).from_buffer(BYTES, **options).tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_buffers_are_copied_and_checked():
+    content = bytearray(BYTES)
+    found = tt.ByteStorage.from_buffer(content)
+    content[0] = 99
+    assert found.tolist() == list(BYTES)
+    memory = tt.UntypedStorage.from_buffer(BYTES, dtype=tt.int16, byte_order="native")
+    assert memory.tolist() == list(BYTES)
+    for options in ({"offset": 17}, {"offset": -1}, {"count": 17}):
+        with pytest.raises(ValueError, match="from_buffer"):
+            tt.ByteStorage.from_buffer(BYTES, **options)
+    with pytest.raises(ValueError, match="no whole number of elements of 2 bytes"):
+        tt.ShortStorage.from_buffer(BYTES, byte_order="little", offset=1)
+    with pytest.raises(TypeError, match="'byte_order' is 'native', 'little' or 'big'"):
+        tt.IntStorage.from_buffer(BYTES)

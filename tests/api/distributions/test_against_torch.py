@@ -31,6 +31,12 @@ def double_precision():
     torch.set_default_dtype(before)
 
 
+@pytest.fixture(autouse=True)
+def checks(monkeypatch):
+    """PyTorch's compiler, which some of its functions load, turns the checks of arguments off for the process."""
+    monkeypatch.setattr(torch.distributions.Distribution, "_validate_args", True)
+
+
 def with_cases(test: Any) -> Any:
     """Run a test for all cases, in the base tier for one in eight."""
     return pytest.mark.sampled(8)(pytest.mark.parametrize("case", CASES, ids=repr)(test))

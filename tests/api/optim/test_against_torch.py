@@ -222,6 +222,30 @@ def test_state_dicts_of_lbfgs_are_exchanged(options):
     second.check()
 
 
+@pytest.mark.parametrize(
+    "most", [{"max_eval": 4, "max_iter": 9}, {"max_iter": 5}, {"max_iter": 1, "max_eval": 1}]
+)
+def test_line_searches_try_no_more_points_than_lbfgs_may_evaluate(most):
+    def fitted(lib):
+        weights = [[0.3, -0.8, 0.5, 1.1], [0.2, 0.4, -0.6, 0.1], [0.9, -0.2, 0.7, -0.5]]
+        params = [lib.tensor(row, dtype=lib.float64, requires_grad=True) for row in weights]
+        x = lib.linspace(-2, 2, 20, dtype=lib.float64).unsqueeze(1)
+        optimizer = lib.optim.LBFGS(params, line_search_fn="strong_wolfe", **most)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (((x * params[0] + params[1]).tanh() @ params[2] - (2 * x[:, 0]).sin()) ** 2).mean()
+            loss.backward()
+            return loss
+
+        losses = [optimizer.step(closure).item() for _ in range(4)]
+        return losses, optimizer.state_dict()["state"][0]["func_evals"]
+
+    (ours, evaluations), (theirs, expected) = fitted(tt), fitted(torch)
+    assert evaluations == expected
+    np.testing.assert_allclose(ours, theirs, rtol=1e-8)
+
+
 @pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 def test_state_dicts_of_sparse_adam_are_exchanged():
     def trained(lib, state=None):

@@ -228,3 +228,10 @@ def test_importing_tt_imports_no_optimizers_and_these_load_no_plugin():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "fine\n"
     )
+
+
+def test_groups_are_printed_with_a_line_between_them():
+    groups = [{"params": [tt.nn.Parameter(tt.ones(1))], "lr": rate} for rate in (0.5, 0.25)]
+    lines = str(SGD(groups)).split("\n")
+    assert lines[0] == "SGD (" and lines[-1] == ")" and lines[1] == "Parameter Group 0"
+    assert lines[lines.index("Parameter Group 1") - 1] == "" and lines.count("") == 1

@@ -72,6 +72,35 @@ def test_averages_may_be_exponential_and_buffers_averaged(options, use_buffers):
     assert float(averaged.module.seen[0]) == pytest.approx(seen if use_buffers else 3)
 
 
+def test_averages_of_integers_are_truncated_sums():
+    averaged = AveragedModel(Model(), multi_avg_fn=get_ema_multi_avg_fn(0.9), use_buffers=True)
+    model, expected = Model(), None
+    for n in range(18):
+        update(model, n)
+        averaged.update_parameters(model)
+        count = np.float32(n + 1)
+        expected = int(
+            count if expected is None else expected * np.float32(0.9) + count * np.float32(1 - 0.9)
+        )
+    assert int(averaged.module.count) == expected == 8
+
+
+def test_a_function_gets_lists_of_one_dtype():
+    seen = []
+
+    def average(mine, theirs, number):
+        seen.append([str(tensor.dtype) for tensor in (*mine, *theirs)])
+        for one, other in zip(mine, theirs, strict=True):
+            one.copy_(other)
+
+    model = Model()
+    averaged = AveragedModel(model, multi_avg_fn=average, use_buffers=True)
+    for n in range(2):
+        update(model, n)
+        averaged.update_parameters(model)
+    assert seen == [["tt.float32"] * 4, ["tt.int64"] * 2]
+
+
 def test_wrong_averages_are_refused():
     with pytest.raises(ValueError, match="Invalid decay value 2"):
         get_ema_avg_fn(2.0)

@@ -482,3 +482,21 @@ def test_tensors_change_places():
     for wrong in (b * 2, tt.ones(2, device="meta")):
         with pytest.raises(RuntimeError, match="swap_tensors"):
             tt.utils.swap_tensors(a, wrong)
+
+
+class Filtered(nn.Linear):
+    """A module whose state dict is its own affair."""
+
+    def state_dict(self, *args, **kwargs):
+        raise AssertionError("loading asks for no state dict")
+
+
+def test_loading_calls_no_hooks_of_the_state_dict():
+    state = nn.Linear(1, 1).state_dict()
+    assert str(Filtered(1, 1).load_state_dict(state)) == "<All keys matched successfully>"
+    calls: list[int] = []
+    plain = nn.Linear(1, 1)
+    plain.register_state_dict_post_hook(lambda *args: calls.append(1))
+    plain.register_state_dict_pre_hook(lambda *args: calls.append(1))
+    plain.load_state_dict(state)
+    assert calls == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import weakref
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -155,7 +157,6 @@ def test_without_recording_it_is_a_plain_call(args: Any) -> None:
 
 
 def test_contexts_surround_the_two_runs(args: Any) -> None:
-    from contextlib import contextmanager
 
     seen: list[str] = []
 
@@ -170,9 +171,35 @@ def test_contexts_surround_the_two_runs(args: Any) -> None:
     assert seen == ["first", "second"]
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_both_ways_give_the_gradients_of_torch(use_reentrant: bool) -> None:
+    torch = pytest.importorskip("torch")
+    torch_checkpoint = importlib.import_module("torch.utils.checkpoint")
+
+    def gradients(lib: Any, run: Any, run_sequential: Any) -> list[Any]:
+        weight = lib.tensor([[0.5, -1.0], [2.0, 0.25]], requires_grad=True)
+        x = lib.tensor([[1.0, 2.0], [-0.5, 0.75]], requires_grad=True)
+        y, kept = run(lambda a, scale: ((a @ weight).sin() * scale, a), x, 3.0, use_reentrant=use_reentrant)
+        layers = [lambda a: (a @ weight).tanh(), lambda a: a.cos(), lambda a: a * a]
+        z = run_sequential(layers, 2, y + kept, use_reentrant=use_reentrant)
+        (z.sum() + y.pow(2).sum()).backward()
+        return [y.tolist(), z.tolist(), weight.grad.tolist(), x.grad.tolist()]
+
+    expected = gradients(torch, torch_checkpoint.checkpoint, torch_checkpoint.checkpoint_sequential)
+    for mine, theirs in zip(gradients(tt, checkpoint, checkpoint_sequential), expected, strict=True):
+        assert mine == [pytest.approx(row, rel=1e-5) for row in theirs]
+
+
 def test_wrong_arguments_are_refused(args: Any) -> None:
-    with pytest.raises(tt.errors.UnsupportedError, match="use_reentrant"):
-        checkpoint(block, *args, use_reentrant=True)
+    refused: dict[str, Any] = {
+        "scale": {"scale": 2},
+        "debug": {"debug": True},
+        "context_fn": {"context_fn": lambda: (nullcontext(), nullcontext())},
+    }
+    for name, options in refused.items():
+        with pytest.raises(ValueError, match=f"{name} needs use_reentrant=False"):
+            checkpoint(block, *args, use_reentrant=True, **options)
     with pytest.raises(ValueError, match="determinism_check"):
         checkpoint(block, *args, determinism_check="all")
     with pytest.raises(ValueError, match="1 to 2 segments"):
@@ -247,8 +274,6 @@ def test_a_checkpoint_that_fails_can_be_run_again() -> None:
 
 
 def test_a_first_context_that_suppresses_an_exception_is_refused() -> None:
-    from contextlib import nullcontext, suppress
-
     def failing(x: Any) -> Any:
         raise ValueError("not now")
 

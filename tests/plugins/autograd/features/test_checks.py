@@ -35,10 +35,7 @@ def test_mistakes_in_formulas_are_found() -> None:
 
 def test_a_missing_formula_is_reported() -> None:
     definition = REGISTRY.operator("mul").definition
-    import dataclasses
-
-    unknown = dataclasses.replace(
-        definition, signature=type(definition.signature).parse("mull(Tensor self) -> Tensor")
+    unknown = definition._replace(
+        signature=type(definition.signature).parse("mull(Tensor self) -> Tensor"), grad=("self",)
     )
-    unknown = dataclasses.replace(unknown, grad=("self",))
     assert missing_formulas([definition, unknown], lambda op: False) == [("mull", "self")]

@@ -358,3 +358,75 @@ def test_convolutions_and_windows_of_examples_are_those_of_a_loop():
 def test_a_shape_that_only_one_example_would_get_is_refused():
     with pytest.raises(NotImplementedError, match="changes the shape"):
         tt.func.vmap(lambda row: row.resize_(3))(tt.ones(2, 4))
+
+
+def test_an_integer_of_each_example_is_an_index():
+    x, at = tt.arange(6.0).reshape(2, 3), tt.tensor([0, 2])
+    assert tt.func.vmap(lambda row, i: row[i])(x, at).tolist() == [0.0, 5.0]
+    assert tt.func.vmap(lambda i: x[0][i])(at).tolist() == [0.0, 2.0]
+    assert tt.func.vmap(lambda i: x[:, i])(at).tolist() == [[0.0, 3.0], [2.0, 5.0]]
+    picked = tt.func.vmap(tt.func.grad(lambda row, i: tt.log_softmax(row, 0)[i]), (0, 0))(x, at)
+    expected = tt.nn.functional.one_hot(at, 3) - tt.softmax(x, 1)
+    tt.testing.assert_close(picked, expected)
+
+
+def test_lists_of_results_are_tuples():
+    kinds = []
+
+    def look(row):
+        parts = (row.chunk(2), row.split(2), row.unbind(), tt.meshgrid(row, row, indexing="ij"))
+        kinds.extend(map(type, parts))
+        return row.chunk(2)
+
+    found = tt.func.vmap(look)(tt.ones(2, 4))
+    assert set(kinds) == {tuple} and type(found) is tuple and found[0].shape == (2, 2)
+
+
+def test_out_dims_are_dims_of_the_result():
+    with pytest.raises(IndexError, match="out_dims has 3 for a result of 1 dimensions"):
+        tt.func.vmap(lambda x: x, out_dims=3)(tt.ones(2))
+
+
+def test_what_is_returned_besides_has_no_history_of_the_transform():
+    x = tt.ones(2)
+    for aux in (
+        tt.func.grad(lambda x: (x.sum(), {"twice": x * 2}), has_aux=True)(x)[1]["twice"],
+        tt.func.grad_and_value(lambda x: (x.sum(), x * 2), has_aux=True)(x)[1][1],
+        tt.func.vjp(lambda x: (x.sum(), x * 2), x, has_aux=True)[2],
+        tt.func.jacrev(lambda x: (x.sum(), x * 2), has_aux=True)(x)[1],
+    ):
+        assert not aux.requires_grad and aux.tolist() == [2.0, 2.0]
+    inner = tt.func.grad(lambda x: tt.func.grad(lambda y: (y.sum(), (y**2).sum()), has_aux=True)(x)[1])
+    assert inner(x).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        tt.nn.Dropout(0.5).eval(),
+        tt.nn.Dropout(0.5, inplace=True).eval(),
+        tt.nn.Dropout(0.0),
+        tt.nn.AlphaDropout(0.5).eval(),
+        tt.nn.RReLU().eval(),
+        lambda x: tt.nn.functional.dropout(x, 0.5, training=False),
+        lambda x: tt.nn.functional.dropout1d(x[None], 0.0)[0],
+    ],
+)
+def test_dropout_that_drops_nothing_needs_no_randomness(layer):
+    x = tt.ones(3, 2)
+    assert vmap(layer)(x).tolist() == x.tolist()
+
+
+def test_networks_in_evaluation_need_no_randomness():
+    network = tt.nn.Sequential(tt.nn.Linear(2, 4), tt.nn.Dropout(0.5), tt.nn.Linear(4, 1)).eval()
+    x = tt.randn(3, 2)
+    tt.testing.assert_close(vmap(network)(x), network(x))
+    parameters = dict(network.named_parameters())
+    gradients = vmap(grad(lambda p, v: tt.func.functional_call(network, p, (v,)).sum()), (None, 0))(
+        parameters, x
+    )
+    assert gradients["0.weight"].shape == (3, 4, 2)
+    layer = tt.nn.LSTM(2, 3, 2, dropout=0.5).eval()
+    assert vmap(layer)(tt.ones(2, 4, 1, 2))[0].shape == (2, 4, 1, 3)
+    with pytest.raises(RuntimeError, match="called random operation dropout"):
+        vmap(network.train())(x)

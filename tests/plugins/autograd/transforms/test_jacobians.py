@@ -187,3 +187,39 @@ def test_an_outer_derivative_sees_through(torch: Any) -> None:
         outer(tt, tt.tensor(POINT, requires_grad=True)),
         outer(torch, torch.tensor(POINT, requires_grad=True)),
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tanh",
+        "sigmoid",
+        "relu",
+        "exp",
+        "gelu",
+        "silu",
+        "softplus",
+        "leaky_relu",
+        "elu",
+        "logsigmoid",
+        "hardtanh",
+    ],
+)
+def test_jacobians_of_what_requires_a_gradient_are_those_of_a_plain_tensor(name):
+    function = getattr(tt.nn.functional, name, None) or getattr(tt, name)
+    plain = tt.tensor([[0.5, -1.0], [2.0, -0.25]], dtype=tt.float64)
+    for made in (jacrev(function), jacfwd(function), hessian(lambda x: function(x).sum())):
+        tt.testing.assert_close(made(plain.clone().requires_grad_()).detach(), made(plain))
+        tt.testing.assert_close(made(tt.nn.Parameter(plain.clone())).detach(), made(plain))
+
+
+def test_the_jacobian_with_respect_to_the_parameters_of_a_network():
+    network = tt.nn.Sequential(tt.nn.Linear(2, 3), tt.nn.GroupNorm(1, 3), tt.nn.Tanh(), tt.nn.Linear(3, 1))
+    x = tt.ones(4, 2)
+    parameters = dict(network.named_parameters())
+    plain = {name: value.detach() for name, value in parameters.items()}
+    made = tt.func.jacrev(lambda p: tt.func.functional_call(network, p, (x,)))
+    found, expected = made(parameters), made(plain)
+    assert found["0.weight"].shape == (4, 1, 3, 2)
+    for name in plain:
+        tt.testing.assert_close(found[name].detach(), expected[name])
