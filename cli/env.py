@@ -15,7 +15,7 @@ from tt.core.errors import TTError
 __all__ = ["env"]
 
 LIBRARIES = (
-    "numpy", "scipy", "ml_dtypes", "array-api-compat", "cupy", "cupy-cuda12x", "cupy-cuda13x", "torch", "cython",
+    "numpy", "scipy", "ml_dtypes", "array-api-compat", "cupy", "cupy-cuda12x", "cupy-cuda13x", "torch", "mkl", "cython",
     "pluggy", "PyYAML", "typer", "rich",
 )  # fmt: skip
 THREAD_VARIABLES = (
@@ -112,13 +112,13 @@ def library_versions() -> dict[str, str]:
 
 
 def blas_facts() -> dict[str, str]:
-    """Return NumPy's description of the BLAS that it was built with, and what computes products."""
+    """Return NumPy's description of the BLAS that it was built with, and what computes products and decompositions."""
     import numpy as np
 
     described: Any = np.show_config(mode="dicts")
     blas = (described or {}).get("Build Dependencies", {}).get("blas", {})
     wanted = ("name", "version", "openblas configuration")
-    return {key: str(blas[key]) for key in wanted if blas.get(key)} | product_facts()
+    return {key: str(blas[key]) for key in wanted if blas.get(key)} | product_facts() | lapack_facts()
 
 
 def product_facts() -> dict[str, str]:
@@ -133,8 +133,18 @@ def product_facts() -> dict[str, str]:
             if bfloat_products.unavailable() is None
             else f"in float32, {single}",
         }
-    except TTError as error:  # a variable requests what is not there; a bug report is still needed
+    except TTError as error:  # a variable requests something missing; a bug report is still needed
         return {"products": str(error).splitlines()[0]}
+
+
+def lapack_facts() -> dict[str, str]:
+    """Return what computes singular values and eigenvalues on the CPU."""
+    from tt.backends.cpu import mkl
+
+    try:
+        return {"singular values and eigenvalues": mkl.serving()}
+    except TTError as error:
+        return {"singular values and eigenvalues": str(error).splitlines()[0]}
 
 
 def thread_facts() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The help of commands: what they take, named as it is typed, and calls to copy.
+"""The help of commands: their arguments, named as they are typed, and calls to copy.
 
 The layout is made here, because typer's differs from version to version and shows types of Python (`NAME <str>`).
 """
@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tt.cli import output
+from tt.cli.plain_values import without_adapters
 
 __all__ = ["Command", "Group", "examples", "help_if_alone"]
 
@@ -79,7 +80,7 @@ def argument_record(argument: Any) -> tuple[str, str]:
 
 
 def option_record(option: Any) -> tuple[str, str]:
-    """Return an option with what it takes, and its description with the default."""
+    """Return an option with its argument, and its description with the default."""
     names = ", ".join(sorted([*option.opts, *option.secondary_opts], key=len))
     about = option.help or ""
     if option.is_flag or getattr(option, "count", False):
@@ -95,9 +96,17 @@ def option_record(option: Any) -> tuple[str, str]:
 class Command(Layout, TyperCommand):
     """A command with this layout of its help."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, the option of the help included."""
+        return without_adapters(super().get_params(ctx))
+
 
 class Group(Layout, TyperGroup):
     """A group of commands with this layout of its help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, the option of the help included."""
+        return without_adapters(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first word names; one that is longer or shorter than a command suggests it."""

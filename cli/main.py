@@ -5,20 +5,55 @@ Exit codes: 0 success; 1 the command ran and found a problem; 2 wrong usage.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from tt.cli import cuda, demo, env, new, ops, output, plugins, port, run
+from tt.cli import output
 from tt.cli.help import Command, Group, examples, help_if_alone
+from tt.core.by_name import object_named
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
 __all__ = ["build", "main"]
 
-OWN = ("demo", "env", "ops", "plugins", "new", "port", "run", "cuda")
-"""The commands of tt, what a new user wants first."""
+
+class Entry(NamedTuple):
+    """A command of tt, or a group of them, whose module is imported where it is needed."""
+
+    target: str
+    short_help: str
+    examples: tuple[str, ...] = ()
+    settings: dict[str, Any] | None = None
+
+
+OWN: Final = {
+    "demo": Entry(
+        "tt.cli.demo:demo",
+        "Train a network to read handwritten digits.",
+        ("tt demo", "tt demo --seeds 5 --mask softmax"),
+    ),
+    "env": Entry(
+        "tt.cli.env:env", "Show versions and settings, for a bug report.", ("tt env", "tt env --json")
+    ),
+    "ops": Entry("tt.cli.ops:app", "Operators: list, show, explain, check, coverage, pages."),
+    "plugins": Entry("tt.cli.plugins:app", "Installed plugins: list, show."),
+    "new": Entry("tt.cli.new:app", "Write a package with an operator or a backend."),
+    "port": Entry(
+        "tt.cli.port:port",
+        "Swap the imports of PyTorch programs.",
+        ("tt port model.py", "tt port --write train.py model.py"),
+    ),
+    "run": Entry(
+        "tt.cli.run:run",
+        "Start a program on several ranks, as torchrun does.",
+        settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+    ),
+    "cuda": Entry("tt.cli.cuda:app", "Compile CUDA kernels ahead."),
+}
+"""The commands of tt, those for new users first."""
 
 WRONG_CALL = 2
 FOUND_PROBLEMS = 1
@@ -31,7 +66,8 @@ class Commands(Group):
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of OWN, then those of plugins."""
         names = list(super().list_commands(ctx))
-        return sorted(names, key=lambda name: OWN.index(name) if name in OWN else len(OWN))
+        order = list(OWN)
+        return sorted(names, key=lambda name: order.index(name) if name in OWN else len(order))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error that tt raises on purpose is printed without its traceback."""
@@ -67,8 +103,21 @@ def root(
     help_if_alone(context)
 
 
-def build() -> typer.Typer:
-    """Return the command with all its subcommands, including plugins'."""
+def chosen(words: Sequence[str]) -> Iterable[str]:
+    """Return the commands of tt that a call may need: the one that it names, or all."""
+    first = next((word for word in words if word != "--debug"), "")
+    return (first,) if first in OWN else OWN
+
+
+def build(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the command with its subcommands, including plugins'.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Those of the call, if it is known: then only the command of tt that they name is made, since all of them take
+        40 ms.
+    """
     app = typer.Typer(
         name="tt",
         cls=Commands,
@@ -80,38 +129,20 @@ def build() -> typer.Typer:
     app.callback(
         epilog=examples("tt demo", "tt ops show softmax", "tt ops explain add cpu:float32 cpu:int64")
     )(root)
-    app.add_typer(ops.app, name="ops", short_help="Operators: list, show, explain, check, coverage, pages.")
-    app.add_typer(plugins.app, name="plugins", short_help="Installed plugins: list, show.")
-    app.add_typer(new.app, name="new", short_help="Write a package with an operator or a backend.")
-    app.add_typer(cuda.app, name="cuda", short_help="Compile CUDA kernels ahead.")
-    app.command(
-        "env",
-        cls=Command,
-        short_help="Show versions and settings, for a bug report.",
-        epilog=examples("tt env", "tt env --json"),
-    )(env.env)
-    app.command(
-        "demo",
-        cls=Command,
-        short_help="Train a network to read handwritten digits.",
-        epilog=examples("tt demo", "tt demo --seeds 5 --mask softmax"),
-    )(demo.demo)
-    app.command(
-        "port",
-        cls=Command,
-        short_help="Swap the imports of PyTorch programs.",
-        epilog=examples("tt port model.py", "tt port --write train.py model.py"),
-    )(port.port)
-    app.command(
-        "run",
-        cls=Command,
-        short_help="Start a program on several ranks, as torchrun does.",
-        context_settings={
-            "ignore_unknown_options": True,
-            "allow_interspersed_args": False,
-            "help_option_names": [],
-        },
-    )(run.run)
+    for name in chosen(words):
+        entry = OWN[name]
+        found = object_named(entry.target)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name, short_help=entry.short_help)
+        else:
+            add = app.command(
+                name,
+                cls=Command,
+                short_help=entry.short_help,
+                epilog=examples(*entry.examples),
+                context_settings=entry.settings,
+            )
+            add(found)
     add_plugin_commands(app)
     return app
 
@@ -163,7 +194,7 @@ def refuse(error: TTError) -> Callable[[], None]:
 
 def main() -> None:
     """Run the command `tt`."""
-    build()(prog_name="tt")
+    build(sys.argv[1:])(prog_name="tt")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def wide_table(
 
 
 GAP = 3
-"""What a column takes on a terminal besides its text."""
+"""The width of a column on a terminal in addition to its text."""
 
 
 def plain_table(rows: Sequence[Sequence[Cell]], right: Sequence[bool]) -> Iterator[str]:

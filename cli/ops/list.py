@@ -62,14 +62,17 @@ def list_ops(
     """List the operators, all of them or those that pass every filter."""
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.host import host
-    from tt.core.reports.coverage import parse_place
     from tt.core.schema.model import KINDS, TAGS
 
     if backend or missing or plugin:
         host.activate_all()
     else:
         host.activate_definitions()
-    place = parse_place(backend or "cpu") if backend or missing else None
+    place = None
+    if backend or missing:
+        from tt.core.reports.coverage import parse_place
+
+        place = parse_place(backend or "cpu")
     definitions = list(REGISTRY.definitions())
     if kind:
         definitions = only("kind", kind, definitions, KINDS, lambda d: [d.kind])
@@ -154,9 +157,9 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
 
 def cells(found: dict[str, Any], place: Place | None) -> list[str]:
     """Return a row of the table."""
-    from tt.core.reports.coverage import dtypes_in_words
-
     line = [found["name"], found["kind"], "core" if found["core"] else ""]
     if place is not None:
+        from tt.core.reports.coverage import dtypes_in_words
+
         line += [found["served_by"], ", ".join(found["computed_by"]), dtypes_in_words(found["dtypes"])]
     return [*line, found["doc"].strip().split("\n")[0]]

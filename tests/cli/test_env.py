@@ -88,6 +88,28 @@ def test_what_computes_products_is_shown(asked: str) -> None:
         assert facts["bfloat16 products"] == "in float32, NumPy's BLAS"
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("numpy", "NumPy's LAPACK (MKL: TT_LAPACK=numpy)"),
+        ("magic", "TT_LAPACK=magic: unknown choice; known: mkl, numpy"),
+    ],
+)
+def test_what_computes_singular_values_is_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch, asked: str, shown: str
+) -> None:
+    monkeypatch.setenv("TT_LAPACK", asked)
+    assert json.loads(run("env", "--json").out)["blas"]["singular values and eigenvalues"] == shown
+
+
+def test_a_library_that_computes_products_is_shown() -> None:
+    if not loading.status().active:
+        pytest.skip("native kernels call the library")
+    code = "from tt.cli.env import product_facts; print(product_facts())"
+    assert "SciPy's BLAS" in printed_by(code, os.environ | {"TT_PRODUCTS": "scipy"})
+    assert "cannot be loaded" in printed_by(code, os.environ | {"TT_PRODUCTS": "/no/such.so"})
+
+
 def test_the_instruction_set_of_the_native_kernels_is_shown(run: Run) -> None:
     found = loading.levels()
     shown = json.loads(run("env", "--json").out)["tt"]["instruction set"]

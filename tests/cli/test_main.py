@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import tt
 from tt.cli import options
-from tt.cli.main import build
+from tt.cli.main import OWN, build
 from tt.core.errors import UnknownOpError
 from tt.core.host import host
 from tt.core.reports.coverage import parse_place
@@ -133,6 +134,21 @@ def test_a_mistake_of_the_user_has_no_traceback(run: Run) -> None:
 def test_debug_shows_the_traceback_of_a_mistake(run: Run) -> None:
     with pytest.raises(UnknownOpError):
         run("--debug", "ops", "show", "addd")
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_a_command_that_is_made_alone_is_the_same(name: str) -> None:
+    whole, alone = build(), build(["--debug", name, "--help"])
+    assert list(typer.main.get_command(alone).commands) == [name]  # type: ignore[attr-defined]  # a group
+    runner = CliRunner()
+    shown = [runner.invoke(command, [name, "--help"], prog_name="tt") for command in (whole, alone)]
+    assert shown[0].output.startswith(("Usage: tt", "usage: tt"))
+    assert shown[0].output == shown[1].output and shown[0].exit_code == shown[1].exit_code
+
+
+@pytest.mark.parametrize("words", [["lst"], ["--help", "ops"], ["-h"], ["--version", "ops"], []])
+def test_without_a_command_all_are_made(words: list[str]) -> None:
+    assert set(typer.main.get_command(build(words)).commands) == set(OWN)  # type: ignore[attr-defined]  # a group
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.processes import printed_by
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.library import KernelTable
 from tt.core.schema.snapshot import definitions
@@ -23,6 +24,23 @@ def names(run: Run, *words: str) -> list[str]:
 
 def test_every_operator_is_listed(run: Run) -> None:
     assert set(definitions()) <= set(names(run))
+
+
+def test_operators_of_plugins_are_listed_without_their_kernels() -> None:
+    program = (
+        "import sys, io; sys.argv = ['tt', 'ops', 'list', '--json']\nfrom tt.cli.main import main\n"
+        "sys.stdout, out = io.StringIO(), sys.stdout\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "sys.stdout, text = out, sys.stdout.getvalue()\n"
+        "import json, tt\n"
+        "print({r['name'].split('::')[0] for r in json.loads(text) if '::' in r['name']} == {'sparse', 'nested'})\n"
+        "print([m for m in sys.modules if m.startswith(('tt.plugins', 'tt.backends')) and m.count('.') > 3])\n"
+        "print('tt.plugins.sparse.backend' in sys.modules, 'tt.plugins.nested.backend' in sys.modules)\n"
+        # What was listed can be used: the plugin registers then.
+        "x = tt.ops.sparse.coo(tt.tensor([[1]]), tt.ones(1), [2])\n"
+        "print(x.layout, tt.ops.sparse.to_dense(x).tolist())\n"
+    )
+    assert printed_by(program) == "True\n[]\nFalse False\ntt.sparse_coo [0.0, 1.0]\n"
 
 
 def test_the_table_has_a_line_for_each(run: Run) -> None:
