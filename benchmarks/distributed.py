@@ -5,7 +5,7 @@ their own, which take turns: all ranks of one measure, then those of the next, s
 rounds are compared.  The last case is a step of `DistributedDataParallel` with 10 million parameters.
 
 `--one-rank` compares such a step on one rank with that of the model alone, and `--schemes` measures it with DDP, ZeRO
-and FSDP on 1, 2 and 4 ranks beside what `benchmarks.distributed_model` predicts from the times of `all_reduce`.
+and FSDP on 1, 2 and 4 ranks next to the predictions of `benchmarks.distributed_model` from the times of `all_reduce`.
 `--overlap` compares a step of FSDP with one that waits for each average of gradients before backward goes on, between
 two processes of this machine and over a slower network, which is imitated.
 """
@@ -45,7 +45,7 @@ COMPUTING, COPYING = "computing", "copy of 25 MB"
 WAITING = "FSDP that waits"
 BANDWIDTH = "BENCHMARKS_BANDWIDTH"
 NETWORKS = {"this machine": 0.0, "10 Gbit/s": 1.25e9, "4 Gbit/s": 5e8}
-"""Bytes a second; 0 for what the machine gives."""
+"""Bytes a second; 0 for the machine's own."""
 
 
 def measure_all(
@@ -94,6 +94,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--schemes", action="store_true", help="DDP, ZeRO and FSDP, measured and predicted")
     parser.add_argument("--overlap", action="store_true", help="FSDP, and FSDP that waits for averages")
     options = parser.parse_args(arguments)
+    missing = [name for name in ("tt", *(() if options.one_rank else ("mpi4py",))) if find_spec(name) is None]
+    if missing:
+        parser.error(
+            f"not installed: {', '.join(missing)}\n  try: pip install -e '.[mpi]', and its interpreter"
+        )
     if options.one_rank:
         print(one_rank_text(measure_one_rank(options.rounds)))
         return 0
@@ -234,7 +239,7 @@ def _of_mpi(library: str, rank: int, size: int, folder: Path) -> Any:
     return find, world.Barrier, dist.destroy_process_group
 
 
-# --- what it costs, beside what it should -----------------------------------------------------------------------------
+# --- costs, measured and predicted ------------------------------------------------------------------------------------
 
 
 def measure_one_rank(rounds: int) -> dict[str, float]:
@@ -276,7 +281,7 @@ def measure_schemes(rounds: int, sizes: Sequence[int] = (1, 2, 4)) -> dict[int, 
 
 
 def schemes_text(found: dict[int, dict[str, float]]) -> str:
-    """Return a table of measured times, each with what the model predicts.
+    """Return a table of measured times, each with the model's prediction.
 
     The model gets four measured numbers for each number of ranks: a step without communication and a copy of 25 MB, on
     all of them at once, and `all_reduce` of 1 KB and of 25 MB, which give a collective's latency and the bandwidth.

@@ -91,7 +91,7 @@ def operations(
 
 
 def copied(scheme: str, size: float, ranks: int) -> float:
-    """Return the bytes that a rank of tt copies in its own memory in a step, beside what an engine does.
+    """Return the bytes that a rank of tt copies in its own memory in a step, in addition to the engine's.
 
     DDP copies gradients into buckets and out of them, ZeRO parameters into messages and out of them as well.  FSDP puts
     the pieces that it gathers together, twice, and lays out and divides the gradients; its own part goes into messages
@@ -161,8 +161,9 @@ def seconds_of_step(
 ) -> tuple[float, float, float]:
     """Return the seconds of computing, of communication, and of that part of it which computing does not hide.
 
-    DDP hides what fits beside backward, but for the last bucket.  FSDP hides gathering behind forward and backward, but
-    for the first layer, and the sums of gradients behind backward, but for the last.  (tt does not hide these yet.)
+    DDP hides all that fits next to backward, but for the last bucket.  FSDP hides gathering behind forward and
+    backward, but for the first layer, and the sums of gradients behind backward, but for the last.  (tt does not hide
+    these yet.)
     ZeRO's broadcasts come after the optimizer's step, and wait.
     """
     forward = 2 * training.parameters * training.tokens / cluster.operations_of_gpu
@@ -192,7 +193,7 @@ def smallest_bucket(ranks: int, link: Link, algorithm: str = "ring", share: floa
 
 
 def main() -> int:
-    """Print what the model says for 8 to 4,096 GPUs."""
+    """Print the model's figures for 8 to 4,096 GPUs."""
     cluster = Cluster()
     for title, training in (
         ("1.3 billion parameters", Training(1.3e9, 24, 16_384)),

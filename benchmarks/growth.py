@@ -101,7 +101,7 @@ def step_cost(
     """Return the microseconds of a training step for each operator of its forward pass.
 
     A step clears the gradients, computes a chain of additions, products and hyperbolic tangents with 16 parameters of
-    16 elements, goes back, and changes each parameter.  So little data shows what the operators cost themselves.
+    16 elements, goes back, and changes each parameter.  With so little data, the cost is that of the operators alone.
     """
     clock = time.thread_time if busy else time.perf_counter
     found: dict[str, list[dict[str, float]]] = {}

@@ -1,4 +1,4 @@
-"""What a process pays before its work: `import tt` beyond `import numpy`, the first training step, commands.
+"""The cost of a process before its work: `import tt` beyond `import numpy`, the first training step, commands.
 
 Imports are timed by the clock, and what follows them in processor time, the least of several processes: other
 programs disturb it less, and only upwards.
@@ -107,7 +107,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class ColdStart:
-    """What the first step, further operators and commands cost, in processor time.
+    """The costs of the first step, further operators and commands, in processor time.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ def import_text(result: ImportTime) -> str:
 
 
 def cold_text(result: ColdStart) -> str:
-    """Return what the first step and commands cost."""
+    """Return the costs of the first step and of commands."""
     from benchmarks.report import aligned, number
 
     steps = [["first step, beyond NumPy", "ms", "modules"]]

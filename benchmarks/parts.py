@@ -1,4 +1,4 @@
-"""What is measured besides the suites: growth, cores, processes side by side, memory, imports, instructions.
+"""Measurements other than the suites: growth, cores, processes side by side, memory, imports, instructions.
 
 It depends little on the instruction set, so that it is measured with one.
 """
@@ -55,7 +55,7 @@ def measure_parts(
 
 
 def growth_part(libraries: list[str], threads: int, options: argparse.Namespace) -> tuple[Any, str]:
-    """Measure how costs grow with what is installed, with the graph and with sizes."""
+    """Measure how costs grow with installed plugins, with the graph and with sizes."""
     from benchmarks.growth import growth, growth_text
 
     found = growth(libraries, threads, busy=options.busy, short=options.short)

@@ -98,7 +98,7 @@ def modelled(one: float, work: Work, cores: int, *, operator: float, bandwidth: 
     one : float
         The microseconds with one thread.
     work : Work
-        What the program does.
+        A description of the program.
     cores : int
         How many cores share the arithmetic.
     operator : float

@@ -359,7 +359,7 @@ def import_part(imported: dict[str, Any]) -> str:
 
 
 def cold_part(found: dict[str, Any]) -> str:
-    """Return what the first step and commands cost, with their targets; what misses one is bold."""
+    """Return the costs of the first step and of commands, with their targets; missed ones are bold."""
     *before, last = found["steps"]
     rows = [[f"to the end of: {step['name']}", f"{step['milliseconds']:.0f} ms", "-"] for step in before]
     measured = [(f"to the end of: {last['name']}", last["milliseconds"], "ms", FIRST_STEP)]

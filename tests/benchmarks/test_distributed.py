@@ -27,6 +27,14 @@ def test_the_ranks_of_each_library_measure_a_collective(capsys):
     assert capsys.readouterr().out.splitlines()[2].startswith("| 1 KB | ")
 
 
+def test_what_is_not_installed_is_an_error(monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.distributed.find_spec", lambda name: None if name == "mpi4py" else name)
+    with pytest.raises(SystemExit) as stopped:
+        main(["--cases", "1 KB"])
+    assert stopped.value.code == 2
+    assert "not installed: mpi4py" in capsys.readouterr().err
+
+
 def test_the_table_has_times_and_ratios_and_dashes_for_what_is_not_there():
     found = {
         "1 MB": {"tt": 3e-4, "tt without guard": 2.5e-4, "torch": 6e-4, "mpi4py": 2e-4},
