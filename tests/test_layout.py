@@ -33,7 +33,7 @@ TESTED_ELSEWHERE: Final = {
         "every optimizer and schedule: test_optimizers.py and lr_scheduler/test_schedules.py of tests/api/optim"
     ),
     "api/nn/{parameter,uninitialized}.py": "tests/api/nn/modules/test_lazy.py",
-    "backends/{cudnn,mkl,mkldnn,mps,openmp}.py": "tests/backends/test_flags.py",
+    "backends/{cudnn,mha,mkl,mkldnn,mps,openmp,opt_einsum}.py": "tests/backends/test_flags.py",
     "api/serialization/{allow_list,archive_writer,legacy,locations,options,pickling,rebuilding,storages,tar,"
     "unsafe_globals}.py": "tests/api/serialization, by what files hold",
     "api/masked/*": "tests/api/masked/test_masked.py",
@@ -72,7 +72,7 @@ TESTED_ELSEWHERE: Final = {
         "tensors that travel: tests/api/multiprocessing/test_reductions.py"
     ),
     "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",
-    "plugins/autograd/{members,plugin}.py": "members of tensors: tests/plugins/autograd",
+    "plugins/autograd/plugin.py": "members of tensors: tests/plugins/autograd",
     "plugins/autograd/formulas/*": "tests/plugins/autograd/formulas/test_formulas.py, for every operator",
     "plugins/autograd/record/{codes,grad_state,hooks,layer,mutating,op_node,plans,refcount,rules}.py": (
         "tests/plugins/autograd/record"

@@ -34,6 +34,8 @@ ERRORS = [name for name in errors.__all__ if inspect.isclass(getattr(errors, nam
 def fields_of(name: str) -> list[str]:
     """Return the attributes that a class sets itself."""
     cls = getattr(errors, name)
+    if issubclass(cls, tuple):
+        return list(cls._fields)
     if dataclasses.is_dataclass(cls):
         return [f.name for f in dataclasses.fields(cls)]
     if "__init__" not in vars(cls):

@@ -37,6 +37,7 @@ WITHOUT = {
     "__config__": "two functions that describe the installation, as PyTorch's",
     "__future__": "settings of PyTorch that change nothing here",
     "__main__": "the command",
+    "nn.common_types": "types for annotations, as PyTorch's",
     "return_types": "classes of the results of operators, which their pages describe",
     "signal": "holds signal.windows",
     "distributions.constraint_registry": "its names are exported by distributions",
@@ -50,7 +51,7 @@ IMPLEMENTING = (
     "nn.uninitialized", "nn.utils.clip_grad", "nn.utils.convert_parameters", "nn.utils.fusion", "nn.utils.init",
     "nn.utils.memory_format", "nn.utils.spectral_norm", "nn.utils.weight_norm", "optim.[!ls]*", "optim.lbfgs",
     "optim.lr_scheduler.*", "optim.sgd", "optim.sparse_adam", "optim.swapping", "serialization.*",
-    "sparse.gradcheck", "utils.benchmark.*",
+    "sparse.gradcheck", "sparse.typed", "utils.benchmark.*", "utils.checkpoint_states",
     "utils.data.*", "utils.swap", "distributions.transformed_distribution",
 )  # fmt: skip
 
@@ -81,7 +82,7 @@ def test_every_public_name_of_a_namespace_has_a_page(reference):
     missing = [e.name for e in entries.values() if e.page not in pages and e.kind != "module"]
     assert len(entries) > 1500 and not missing
     modules = [e.name.removeprefix("tt.") for e in entries.values() if e.kind == "module" and not e.page]
-    assert set(modules) <= {*WITHOUT, "backends", "nn.modules", "array_api.fft", "array_api.linalg",
+    assert set(modules) <= {*WITHOUT, "_utils", "backends", "nn.modules", "array_api.fft", "array_api.linalg",
                             "multiprocessing.reducer", "library.errors"}  # fmt: skip
 
 

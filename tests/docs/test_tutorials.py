@@ -100,6 +100,8 @@ def failures_of(text, tmp_path, **options):
     done = subprocess.run(
         [sys.executable, tutorial.__file__, page, "--here", *options.get("options", ())],
         cwd=tmp_path,
+        # A system may have `python3` only.
+        env={**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])},
         capture_output=True,
         text=True,
         check=False,

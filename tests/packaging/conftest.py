@@ -131,7 +131,7 @@ def make_miniature(project: Path) -> Path:
         file = project / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
-    native = [f"backends/cpu/native/{name}.py" for name in ("build", "extensions", "loading")]
+    native = [f"backends/cpu/native/{name}.py" for name in ("build", "extensions", "loading", "stamps")]
     plain = ("pyproject.toml", "hatch_build.py", "LICENSE", "core/compiled.py", "backends/cpu/cores.py")
     for name in (*plain, *native):
         shutil.copyfile(ROOT / name, project / name)
