@@ -68,7 +68,7 @@ TT_INLINE double tt_short_exp(double x)
     p = p * r + 0x1.5554e8p-5;
     p = p * r + 0x1.555556p-3;
     p = p * r + 0.5;
-    return (1.0 + (p * (r * r) + r)) * tt_from_bits((n + 1023) << 52);
+    return (1.0 + (p * (r * r) + r)) * tt_from_bits((int64_t)((uint64_t)(n + 1023) << 52));
 }
 
 /* Of floats in double, where a logarithm and an exponential are exact enough. */

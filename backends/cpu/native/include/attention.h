@@ -81,7 +81,7 @@ TT_INLINE float weight_f32(float x)
     p = p * r + 0x1.c6ae72p-5f;
     p = p * r + 0x1.ebfbe2p-3f;
     p = p * r + 0x1.62e432p-1f;
-    p = (p * r + 1.0f) * tt_from_bits_f(tt_bits_f(rounded) << 23);
+    p = (p * r + 1.0f) * tt_from_bits_f((int32_t)((uint32_t)tt_bits_f(rounded) << 23));
     return x < -87.0f ? 0.0f : p;
 }
 
