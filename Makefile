@@ -39,9 +39,9 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --d
 test: $(STAMP) ## the tests
 	$(PYTEST) $(PYTEST_OPTIONS)
 
-SLICE ?= 1/8
+SLICE ?= 1/16
 
-test-slice: $(STAMP) ## a slice of the tests that take long: make test-slice SLICE=3/8
+test-slice: $(STAMP) ## a slice of the tests that take long: make test-slice SLICE=3/16
 	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive --slice=$(SLICE) $(PYTEST_OPTIONS)
 
 test-all: $(STAMP) ## the tests, and those that take long
@@ -109,8 +109,9 @@ browser: build/site/searchindex.js $(VENV)/.browser ## look at the site in Chrom
 build/site/searchindex.js:
 	@$(MAKE) --no-print-directory docs
 
+# What is compiled here from the same sources is not compiled again; `make wheels` compiles everything.
 wheel: $(STAMP) ## build the wheel and the source distribution into dist/
-	TT_BUILD=$(WHEEL_BUILD) $(BIN)/python -m build --no-isolation --outdir dist .
+	TT_BUILD=$(WHEEL_BUILD) TT_LIBRARIES=$(CURDIR)/.editable/tt $(BIN)/python -m build --no-isolation --outdir dist .
 
 wheels: ## build a compiled wheel for each Python that is installed, and try it where no compiler is
 	PYTHONS="$(PYTHONS)" .ci/wheels

@@ -9,7 +9,8 @@ sources change, and the first process makes an index that notices.
 
 The environment variable TT_BUILD says whether the hot modules and the native kernels, both listed in pyproject.toml,
 are compiled: `auto`, the default, if a C compiler is there; `interpreted` never; `compiled` always, failing if it
-cannot be done; `native` compiles the native kernels alone.
+cannot be done; `native` compiles the native kernels alone.  A wheel takes them from the package that TT_LIBRARIES
+names, the editable one of a checkout, for instance, if all that lies there was compiled from the same sources.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class LayoutHook(BuildHookInterface[Any]):
     ) -> None:  # fmt: skip
         """Compile, and lay the results out."""
         package = root / EDITABLE / PACKAGE
-        finish = self.start(root, hot, choice, scratch, pool)
+        given = None if editable else given_libraries()
+        finish = self.start(root, hot, choice, given, scratch, pool)
         if editable:
             if building:
                 self.compile_native(choice, building, lambda: building.build_in_place(root, package, native, pool=pool),
@@ -120,7 +122,9 @@ class LayoutHook(BuildHookInterface[Any]):
         records, libraries = {}, {}
         if building:
             libraries, records[building.RECORD] = self.compile_native(
-                choice, building, lambda: building.compile_native(native, scratch / "native", pool=pool),
+                choice, building,
+                lambda: (given and building.current(given, native))
+                or building.compile_native(native, scratch / "native", pool=pool),
                 lambda reason: ({}, {"reason": reason, "modules": {}}),
             )  # fmt: skip
             # Reading a megabyte of C in each process of an installation would find no change.
@@ -146,9 +150,9 @@ class LayoutHook(BuildHookInterface[Any]):
             self.scratch.cleanup()
 
     def start(
-        self, root: Path, hot: dict[str, Path], choice: str, scratch: Path, pool: Executor
+        self, root: Path, hot: dict[str, Path], choice: str, given: Path | None, scratch: Path, pool: Executor
     ) -> Callable[[], tuple[dict[str, Path], dict[str, Any]]]:
-        """Start to compile the hot modules as chosen; the returned function waits for them.
+        """Start to compile the hot modules as chosen, unless they are given; the returned function waits for them.
 
         It returns the libraries and the record that `tt.core.compiled` reads.
         """
@@ -156,6 +160,9 @@ class LayoutHook(BuildHookInterface[Any]):
         try:
             if choice in ("interpreted", "native"):
                 raise NotCompiledError(f"built with TT_BUILD={choice}")
+            found = given and current(root, hot, given)
+            if found:
+                return lambda: found
             modules = HotModules(root, hot, scratch, pool)
         except NotCompiledError as reason:
             failed = reason
@@ -200,6 +207,14 @@ def chosen() -> str:
     if choice not in CHOICES:
         raise SystemExit(f"tt: TT_BUILD={choice!r} is none of {', '.join(CHOICES)}")
     return choice
+
+
+def given_libraries() -> Path | None:
+    """Return the package that TT_LIBRARIES names."""
+    given = os.environ.get("TT_LIBRARIES")
+    if given and not Path(given).is_dir():
+        raise SystemExit(f"tt: TT_LIBRARIES={given!r} is no folder")
+    return Path(given) if given else None
 
 
 def hot_modules(root: Path, paths: list[str]) -> dict[str, Path]:
@@ -327,6 +342,17 @@ def withdraw(root: Path, package: Path, hot: dict[str, Path], reason: str) -> No
 
 
 # --- compiling ---
+
+
+def current(root: Path, hot: dict[str, Path], given: Path) -> tuple[dict[str, Path], dict[str, Any]] | None:
+    """Return the libraries of a package and their record, if all of them were compiled from the sources in `root`."""
+    compiled = compiled_module(root)
+    if not compiled.examine(str(given)).active:
+        return None
+    record = json.loads((given / compiled.RECORD).read_text(encoding="utf-8"))
+    if record["modules"] != {name: compiled.digest(str(source)) for name, source in hot.items()}:
+        return None
+    return {name: Path(compiled.source_of(name, str(given))[:-3] + record["suffix"]) for name in hot}, record
 
 
 class HotModules:

@@ -191,6 +191,37 @@ def test_a_wheel_holds_the_libraries_beside_the_sources(compiled_once, tmp_path)
     assert (active, loaded) == ("True", COMPILED)
 
 
+def test_a_wheel_takes_libraries_that_are_current_and_needs_no_compiler(
+    compiled_once, compiled_miniature, tmp_path
+):
+    given = {"TT_LIBRARIES": str(compiled_once / ".editable" / "tt"), "CC": "there-is-no-such-compiler"}
+    wheel, _ = build(compiled_miniature, "wheel", tmp_path / "dist", TT_BUILD="compiled", **given)
+    shutil.unpack_archive(wheel, tmp_path / "site", "zip")
+    active, _reason, *loaded = import_from(tmp_path / "site", REPORT)
+    assert (active, loaded) == ("True", COMPILED)
+
+
+@pytest.mark.parametrize("changed", ["core/tensor/storage.pxd", "backends/cpu/native/include/number.h"])
+def test_libraries_of_other_sources_are_not_taken(compiled_once, compiled_miniature, tmp_path, changed):
+    with (compiled_miniature / changed).open("a") as file:
+        file.write("\n")
+    given = {"TT_LIBRARIES": str(compiled_once / ".editable" / "tt"), "CC": "there-is-no-such-compiler"}
+    wheel, output = build(compiled_miniature, "wheel", tmp_path / "dist", **given)
+    with zipfile.ZipFile(wheel) as archive:
+        taken = {
+            name.rpartition("/")[2].partition(".")[0] for name in archive.namelist() if name.endswith(".so")
+        }
+    if changed.endswith(".h"):
+        assert taken == {"storage", "base"} and "NumPy serves instead of native kernels" in output
+    else:
+        assert taken == {"_threads"} and "the hot modules stay interpreted" in output
+
+
+def test_a_folder_of_libraries_that_is_not_there_is_an_error(miniature, tmp_path):
+    done = run("-m", "hatchling", "build", "-t", "wheel", cwd=miniature, TT_LIBRARIES="nowhere")
+    assert done.returncode == 1 and done.stderr == "tt: TT_LIBRARIES='nowhere' is no folder\n"
+
+
 def test_without_a_compiler_a_pure_wheel_is_built_and_a_line_says_so(miniature, tmp_path):
     wheel, output = build(miniature, "wheel", tmp_path / "dist", CC="there-is-no-such-compiler")
     (notice,) = [line for line in output.splitlines() if "interpreted" in line]

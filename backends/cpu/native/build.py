@@ -37,7 +37,7 @@ from .extensions import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["NotBuiltError", "build_in_place", "compile_native", "full_disk", "main", "withdraw"]
+__all__ = ["NotBuiltError", "build_in_place", "compile_native", "current", "full_disk", "main", "withdraw"]
 
 NEEDED: Final = 32 << 20
 """Bytes: more than the compiler writes for an extension, its temporary files included."""
@@ -187,6 +187,17 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
     command.ensure_finalized()
     command.run()
     return type(source)(command.get_ext_fullpath(name))
+
+
+def current(package: Path, modules: Mapping[str, Path]) -> tuple[dict[str, Path], dict[str, Any]] | None:
+    """Return the libraries of a package and their record, if all of them were compiled from these sources."""
+    record = read_record(package)
+    if not record.get("modules") or record["suffix"] != EXTENSION_SUFFIXES[0]:
+        return None
+    files, modules = Files(), without(modules, record["refused"])
+    libraries = {name: library_of(name, package) for name in modules}
+    same = record["modules"] == {name: digest(name, source, files) for name, source in modules.items()}
+    return (libraries, record) if same and all(path.is_file() for path in libraries.values()) else None
 
 
 # --- in place ---
