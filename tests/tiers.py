@@ -28,7 +28,7 @@ __all__ = [
 
 ROOT: Final = Path(__file__).parents[1]
 
-SLICES: Final = 8
+SLICES: Final = 16
 """Slices of the exhaustive tier: after as many landings everything has run."""
 
 BOTH_FORMS: Final = (
@@ -48,7 +48,7 @@ BOTH_FORMS: Final = (
 """Tests of what runs compiled or interpreted (dispatch, tensors, autograd, custom operators): folders and files."""
 
 
-MOST_CHANGED: Final = 40
+MOST_CHANGED: Final = 20
 """Files of tests at changed paths that are added to a slice.  A landing that concerns more (a move, a new marker) is a
 change of everything: its tests are those of the slices, and `make test-all`."""
 

@@ -36,7 +36,7 @@ def test_names_of_cases_are_unique_and_their_groups_exist() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(12)
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("library", ["numpy", "torch", "autograd"])
 @pytest.mark.parametrize(("suite", "case"), CASES, ids=[case.name for _, case in CASES])

@@ -46,6 +46,7 @@ def test_the_table_has_times_and_ratios_and_dashes_for_what_is_not_there():
     ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.mpi4py
 def test_each_way_to_divide_a_model_is_measured():
     pytest.importorskip("mpi4py")
@@ -71,6 +72,7 @@ def test_ddp_on_one_rank_is_compared_with_the_model_alone(monkeypatch):
     assert one_rank_text({"computing": 0.02, "DDP": 0.0204}).endswith("on one rank: +2.0 %")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.mpi4py
 def test_sharded_training_is_compared_with_one_that_waits_on_each_network(monkeypatch):
     pytest.importorskip("mpi4py")

@@ -48,8 +48,8 @@ def test_a_part_is_left_out_and_the_others_stay_as_they_are():
 
 def test_random_programs_do_nothing_that_is_not_known():
     run = Run(tuple(FUZZERS), seed=20, jobs=1, known=KNOWN)
-    run.draw(seconds=60, programs=300)
-    assert run.kinds.total() == 300 and run.kinds["good"] > 100
+    run.draw(seconds=60, programs=120)
+    assert run.kinds.total() == 120 and run.kinds["good"] > 40
     assert not run.failed, run.report()
 
 

@@ -167,7 +167,8 @@ def test_a_rank_that_destroys_its_groups_ends_the_others():
     assert "rank 0 called destroy_process_group" in str(errors[1])
 
 
-@pytest.mark.parametrize("count", [5, 5000])  # the first travels with the record by which ranks agree
+# The first travels with the record by which ranks agree.
+@pytest.mark.parametrize("count", [5, pytest.param(5000, marks=pytest.mark.exhaustive)])
 def test_a_rank_that_is_late_is_named_as_silent_and_fails_when_it_comes(count):
     def program(rank):
         if rank == 1:

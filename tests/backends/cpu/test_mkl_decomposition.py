@@ -42,6 +42,7 @@ def adjoint(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return a.conj().swapaxes(-1, -2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_factors_are_orthonormal_and_multiply_to_the_matrix(library: Any, shape: Any, dtype: str) -> None:

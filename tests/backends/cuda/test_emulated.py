@@ -68,4 +68,4 @@ def test_every_kernel_of_programs_that_waits_says_so(shim_folder):
 )
 def test_every_operator_on_an_emulated_device(kernels, part, shim_folder):
     variables = {DEVICES: "1", KERNELS: kernels, "TT_TEST_CUDA_SHIM": str(shim_folder)}
-    assert run("test_conformance.py", "-m", "exhaustive", f"--slice={part}/{SLICES}", **variables) > 10
+    assert run("test_conformance.py", "-m", "exhaustive", f"--slice={part}/{SLICES}", **variables) > 5

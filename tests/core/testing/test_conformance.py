@@ -70,13 +70,19 @@ def failures_of(report):
     )
 
 
+def chosen(parts):
+    """Return one in so many of the operators."""
+    return [op.name for op in REGISTRY.definitions() if crc32(op.name.encode()) % parts == 0]
+
+
+@pytest.mark.parametrize("parts", [6, pytest.param(1, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(
     ("check", "dtype"), [("composite", "float32"), ("composite", "int64"), ("gradient", "float32")]
 )
-def test_composites_and_gradients_agree_with_the_kernels_of_the_cpu(check, dtype):
-    report = check_conformance("cpu", dtypes=[dtype], checks=[check])
+def test_composites_and_gradients_agree_with_the_kernels_of_the_cpu(check, dtype, parts):
+    report = check_conformance("cpu", ops=chosen(parts), dtypes=[dtype], checks=[check])
     assert failures_of(report) == ""
-    assert report.checks[check] > 5000
+    assert report.checks[check] > 5000 / parts
 
 
 def test_composites_of_complex_numbers_agree_with_the_kernels_of_the_cpu():
@@ -88,10 +94,10 @@ def test_composites_of_complex_numbers_agree_with_the_kernels_of_the_cpu():
     assert failures_of(check_conformance("cpu", ops=ops, dtypes=["complex64"], checks=["composite"])) == ""
 
 
-def test_an_eighth_of_the_operators_conforms_in_every_respect():
-    chosen = [target for target in targets("cpu") if crc32(str(target).encode()) % 8 == 0]
-    assert len(chosen) > 250
-    assert not [failure for target in chosen for failure in check_target(target, "cpu").failures]
+def test_a_sixteenth_of_what_the_cpu_serves_conforms_in_every_respect():
+    some = [target for target in targets("cpu") if crc32(str(target).encode()) % 16 == 0]
+    assert len(some) > 120
+    assert not [failure for target in some for failure in check_target(target, "cpu").failures]
 
 
 @pytest.mark.exhaustive
@@ -109,12 +115,13 @@ def test_the_core_set_is_small():
 
 
 @pytest.mark.parametrize(
-    "dtypes",
-    [pytest.param(["float32"], id="float32"), pytest.param(QUICK, id="all", marks=pytest.mark.exhaustive)],
+    ("dtypes", "parts"),
+    [(["float32"], 4), pytest.param(QUICK, 1, marks=pytest.mark.exhaustive)],
+    ids=["some", "all"],
 )
-def test_the_core_set_serves_every_operator_through_composites(dtypes):
+def test_the_core_set_serves_every_operator_through_composites(dtypes, parts):
     with tt.mask_kernels("@non-core"):
-        report = check_conformance("cpu", dtypes=dtypes, checks=["runs", "values", "meta"])
+        report = check_conformance("cpu", ops=chosen(parts), dtypes=dtypes, checks=["runs", "values", "meta"])
     assert failures_of(report) == ""
 
 

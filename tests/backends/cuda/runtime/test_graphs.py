@@ -112,6 +112,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_captured_is_refused_by_name(cuda, name):
     words, function = REFUSED[name]

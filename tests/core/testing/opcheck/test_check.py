@@ -300,6 +300,7 @@ OWN = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", OWN)
 def test_own_operators_pass(name):
     operator = REGISTRY.operator(name)
