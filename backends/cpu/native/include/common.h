@@ -218,8 +218,9 @@ static PyArrayObject *tt_new(PyArray_Descr *descr, int ndim, const npy_intp *sha
 /* A new array of the shape and the order of another one, as `PyArray_NewLikeArray`; in the same memory as those of tt_new. */
 static PyArrayObject *tt_new_like(PyArrayObject *like, NPY_ORDER order, PyArray_Descr *descr)
 {
-    npy_intp bytes = PyArray_SIZE(like) * (descr == NULL ? PyArray_ITEMSIZE(like) : PyDataType_ELSIZE(descr));
-    if (TT_LIKELY((size_t)bytes < TT_LARGE_BYTES)) return (PyArrayObject *)PyArray_NewLikeArray(like, order, descr, 0);
+    npy_intp bytes = descr == NULL ? PyArray_ITEMSIZE(like) : PyDataType_ELSIZE(descr);
+    bool fits = !__builtin_mul_overflow(bytes, PyArray_SIZE(like), &bytes);
+    if (TT_LIKELY((size_t)bytes < TT_LARGE_BYTES || !fits)) return (PyArrayObject *)PyArray_NewLikeArray(like, order, descr, 0);
     PyObject *before = PyDataMem_SetHandler(tt_memory_handler);
     if (before == NULL) {
         Py_XDECREF(descr);

@@ -166,7 +166,7 @@ static int norm_lines(norm_plan *p, PyArrayObject *x, PyObject *how, int *ndim, 
         shape[d] = PyNumber_AsSsize_t(PySequence_Fast_GET_ITEM(sequence, d), NULL);
         if (shape[d] == -1 && PyErr_Occurred()) PyErr_Clear();
         fits = shape[d] == PyArray_DIM(x, dims - *ndim + d);
-        p->n *= shape[d];
+        if (fits) p->n *= shape[d]; /* other sizes may be any numbers */
     }
     Py_DECREF(sequence);
     if (!fits) goto refuse;
