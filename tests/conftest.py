@@ -18,7 +18,7 @@ for finder in sys.meta_path:
     getattr(finder, "_must_rewrite", set()).discard("tt")
 
 import tt
-from tests.tiers import SLICES, Slice, changed_paths, is_in_slice, mark_tiers, scope_of
+from tests.tiers import LONG, SLICES, Slice, changed_paths, is_in_slice, mark_tiers, scope_of
 from tt.backends.cpu.native import loading
 from tt.core import compiled
 
@@ -71,7 +71,10 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep the tests of a file in one process, as --dist=loadfile does, but for the files that are divided."""
+    """Keep the tests of a file in one process, as --dist=loadfile does, but for the files that are divided.
+
+    Files of many tests come first there: long ones of few tests would be left for the end, and for one process.
+    """
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler.loadfile import LoadFileScheduling
@@ -79,6 +82,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class LoadFilesAndParts(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            for scope in [scope for scope in LONG if scope in self.workqueue]:
+                self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return LoadFilesAndParts(config, log)
 

@@ -17,6 +17,7 @@ import pytest
 
 __all__ = [
     "BOTH_FORMS",
+    "LONG",
     "SLICES",
     "Slice",
     "changed_paths",
@@ -62,6 +63,16 @@ DIVIDED: Final = (
 
 PARTS: Final = 8
 
+LONG: Final = (
+    "tests/backends/cuda/test_emulated.py",
+    "tests/backends/cuda/test_sanitized.py",
+    "tests/core/test_forks.py",
+    "tests/core/testing/faults/test_faults.py",
+    "tests/core/testing/test_conformance.py",
+    "tests/thirdparty/test_strict_backend.py",
+)
+"""Files of few tests that take long: they begin first."""
+
 
 class Slice(NamedTuple):
     """The slice `number` of `count`, counted from 1."""
@@ -85,8 +96,8 @@ class Slice(NamedTuple):
 
 
 def missing_paths() -> list[str]:
-    """Return the entries of BOTH_FORMS and DIVIDED that are not there."""
-    return [path for path in BOTH_FORMS + DIVIDED if not (ROOT / path).exists()]
+    """Return the entries of BOTH_FORMS, DIVIDED and LONG that are not there."""
+    return [path for path in BOTH_FORMS + DIVIDED + LONG if not (ROOT / path).exists()]
 
 
 def path_of(item: pytest.Item) -> str:
