@@ -352,7 +352,10 @@ def current(root: Path, hot: dict[str, Path], given: Path) -> tuple[dict[str, Pa
     record = json.loads((given / compiled.RECORD).read_text(encoding="utf-8"))
     if record["modules"] != {name: compiled.digest(str(source)) for name, source in hot.items()}:
         return None
-    return {name: Path(compiled.source_of(name, str(given))[:-3] + record["suffix"]) for name in hot}, record
+    libraries = {
+        name: compiled.source_of(name, str(given)).removesuffix(".py") + record["suffix"] for name in hot
+    }
+    return {name: Path(library) for name, library in libraries.items()}, record
 
 
 class HotModules:

@@ -55,17 +55,22 @@ def environment(
 
 
 def commit() -> str:
-    """Return the commit that is measured, and whether files differ from it."""
+    """Return the commit that is measured, and whether files differ from it, other than the reports of a run."""
     try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--exclude=*"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
+        name = git("rev-parse", "--short=8", "HEAD")
+        changed = git(
+            "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)benchmarks/results"
         )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return f"{name}-dirty" if changed else name
+
+
+def git(*words: str) -> str:
+    """Return what git prints in the repository of this file."""
+    done = subprocess.run(
+        ["git", *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 

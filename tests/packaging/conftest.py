@@ -87,7 +87,7 @@ def run(*command: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("TT_BUILD", "TT_COMPILED", "TT_NATIVE", "TT_ISA")
+        if name not in ("TT_BUILD", "TT_LIBRARIES", "TT_COMPILED", "TT_NATIVE", "TT_ISA")
     }
     return subprocess.run(
         [sys.executable, *command],

@@ -25,6 +25,11 @@ def note(pid):
     with open(f"{here}/pid.{pid}.part", "w"): pass
     os.rename(f"{here}/pid.{pid}.part", f"{here}/pid.{pid}")
 note(os.getpid())
+# One write for each line: that of Python writes its pieces by themselves, between which another worker may write.
+def print(*words, end="\\n", file=None, flush=False):
+    file = file or sys.stdout
+    file.write(" ".join(map(str, words)) + end)
+    if flush: file.flush()
 def meet(count, name="all"):
     with open(f"{here}/{name}.{restart}.{rank}", "w"): pass
     while len([n for n in os.listdir(here) if n.startswith(f"{name}.{restart}.")]) < count: time.sleep(0.01)
