@@ -34,6 +34,7 @@ from tt.core.methods.memory.host_access import VALUE_MEMBERS, dense_form
 from tt.core.methods.memory.pickling import PICKLING_MEMBERS
 from tt.core.methods.memory.replacing import REPLACING_MEMBERS
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.storage import geometry_of
 from tt.core.types.device import to_device
 from tt.core.types.dtype import to_dtype
 from tt.core.types.layout import strided
@@ -105,11 +106,6 @@ def values(self: Tensor) -> Tensor:
     return found
 
 
-def _geometry(self: Tensor) -> Any:
-    """Return the object with strides and offset if the handle has none (a functionalised view), or None."""
-    return getattr(self._storage, "geometry", None)
-
-
 def _has_strides(self: Tensor) -> bool:
     return self.layout.name == "strided" or self._spec.backend.strided_memory
 
@@ -117,7 +113,7 @@ def _has_strides(self: Tensor) -> bool:
 def _strides(self: Tensor) -> tuple[int, ...]:
     if not _has_strides(self):
         raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: {dense_form(self)}")
-    geometry = _geometry(self)
+    geometry = geometry_of(self._storage)
     return tuple(self._spec.backend.strides(self._handle) if geometry is None else geometry.strides)
 
 
@@ -141,7 +137,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 
 def storage_offset(self: Tensor) -> int:
     """Return the position of the first element in the storage, in elements."""
-    geometry = _geometry(self)
+    geometry = geometry_of(self._storage)
     return int(self._spec.backend.offset(self._handle) if geometry is None else geometry.offset)
 
 

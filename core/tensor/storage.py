@@ -112,6 +112,20 @@ class Storage:
         return f"<tt.UntypedStorage of {self.nbytes()} bytes on {self.backend.device_type}>"
 
 
+# Where a member is missing, a plain storage asks `__getattr__`, which takes a microsecond: tensors of ordinary memory,
+# of which a step of an optimizer looks at hundreds, answer by their class.
+
+
+def memory_of(storage: Any) -> Any:
+    """Return what is one object for storages that may share memory."""
+    return storage if storage is None or type(storage) is Storage else getattr(storage, "base", storage)
+
+
+def geometry_of(storage: Any) -> Any:
+    """Return the object with shape, strides and offset if handles have none (functionalised views), or None."""
+    return None if storage is None or type(storage) is Storage else getattr(storage, "geometry", None)
+
+
 def _bytes() -> Any:
     from tt.core.methods.memory import storage_bytes
 

@@ -17,5 +17,5 @@ cdef class MutatingCall(KernelCall):
     cdef run_out(self, tuple args)
     @cython.locals(shared=bint)
     cdef run_mutating(self, BoundKernel choice, tuple args)
-    @cython.locals(tensor=TensorBase, seen=set, count="Py_ssize_t")
+    @cython.locals(tensor=TensorBase, seen=set, viewed=set, spans=list, count="Py_ssize_t")
     cdef bint all_apart(self, tuple args) except -1

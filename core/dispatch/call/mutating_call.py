@@ -5,7 +5,9 @@ This is a hot module: plain Python that Cython compiles with the C types of `mut
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call import codes
@@ -192,19 +194,31 @@ class MutatingCall(KernelCall):
     def all_apart(self, args: tuple[Any, ...]) -> bool:
         """Return whether the tensors certainly share no memory; looks at each one only once, as lists may be long."""
         seen = set()
+        viewed = set()
+        spans = []
         count = 0
         for value in args:
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(item, TensorBase):
                     tensor = item
                     storage = tensor._storage
-                    if tensor._root is not None:
-                        return False
                     if storage is None:
                         seen.add(id(tensor))
-                    elif type(storage) is Storage and not storage.may_overlap:
-                        seen.add(id(storage))
-                    else:
+                        count += 1
+                    elif type(storage) is not Storage or storage.may_overlap:
                         return False
-                    count += 1
-        return len(seen) == count
+                    elif tensor._root is None:
+                        seen.add(id(storage))
+                        count += 1
+                    else:  # parameters are often parts of one tensor
+                        backend, handle = storage.backend, tensor._handle
+                        size = math.prod(handle.shape) * tensor._spec.dtype.itemsize
+                        if size == 0 or not backend.is_row_major(handle):
+                            return False
+                        begin = backend.data_ptr(handle)
+                        spans.append((begin, begin + size))
+                        viewed.add(id(storage))
+        if len(seen) != count or not seen.isdisjoint(viewed):
+            return False
+        spans.sort()
+        return all(one[1] <= other[0] for one, other in pairwise(spans))

@@ -22,7 +22,7 @@ from tt.core.dispatch.mutate.overlap import refuse_overlap, refuse_self_overlap,
 from tt.core.errors import InplaceError, KernelContractError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
-from tt.core.tensor.storage import Storage
+from tt.core.tensor.storage import memory_of
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.bound_kernel import BoundKernel
@@ -88,7 +88,7 @@ def _memory(tensor: TensorBase) -> int:
     storage: Any = tensor._storage
     if storage is None:
         return id(tensor)
-    return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
+    return id(memory_of(storage))
 
 
 def give_own(cached: MutatingCall, targets: Sequence[Any], args: Sequence[Any]) -> None:

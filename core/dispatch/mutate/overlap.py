@@ -16,7 +16,7 @@ from tt.core.errors import InplaceError
 from tt.core.tensor.backend import is_non_overlapping_and_dense
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
-from tt.core.tensor.storage import Storage
+from tt.core.tensor.storage import Storage, geometry_of, memory_of
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.kernel_call import KernelCall
@@ -57,7 +57,7 @@ def shares_memory(first: TensorBase, second: TensorBase) -> bool:
     left, right = first._storage, second._storage
     if left is None or right is None:
         return False
-    return left is right or getattr(left, "base", left) is getattr(right, "base", right)
+    return memory_of(left) is memory_of(right)
 
 
 def refuse_self_overlap(name: str, target: TensorBase) -> None:
@@ -133,14 +133,14 @@ def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
 
 def _is_row_major(tensor: TensorBase) -> bool:
     """Return whether the elements lie in row-major order, by a cheap test; False if that does not decide it."""
-    if getattr(tensor._storage, "geometry", None) is not None:
+    if geometry_of(tensor._storage) is not None:
         return False
     return bool(tensor._spec.backend.is_row_major(tensor._handle))
 
 
 def _geometry(tensor: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return shape, strides and offset of a tensor in its memory."""
-    known = getattr(tensor._storage, "geometry", None)
+    known = geometry_of(tensor._storage)
     if known is not None:
         return tuple(known.shape), tuple(known.strides), known.offset
     backend, handle = tensor._spec.backend, tensor._handle

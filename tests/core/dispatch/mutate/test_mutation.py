@@ -64,3 +64,39 @@ def test_in_place_on_overlapping_elements_is_refused() -> None:
     with pytest.raises(RuntimeError, match="are one in memory"):
         x.expand(3).add_(1)
     assert x.tolist() == [1.0]
+
+
+# --- lists whose tensors are parts of one ------------------------------------------------------------------------
+
+
+def _step(params: list[Any], grads: list[Any]) -> None:
+    tt.ops._fused_sgd_(
+        params, grads, [], weight_decay=0.0, momentum=0.0, lr=1.0, dampening=0.0, nesterov=False, maximize=False,
+        is_first_step=False,
+    )  # fmt: skip
+
+
+def test_lists_of_parts_of_one_tensor_are_changed() -> None:
+    flat, slopes = tt.ones(3, 4), tt.arange(12.0).view(3, 4)
+    _step(list(flat.unbind(0)), list(slopes.unbind(0)))
+    assert flat.tolist() == (1 - slopes).tolist()
+
+
+X, G = tt.ones(4), tt.ones(4)
+
+
+@pytest.mark.parametrize(
+    ("params", "grads"),
+    [
+        ([X[:2], X[1:3]], [G[:2], G[2:4]]),
+        ([X[:2], X[:2]], [G[:2], G[2:4]]),
+        ([X[:2], X], [G[:2], G]),
+        ([X[:2]], [X[1:3]]),
+    ],
+)
+def test_lists_whose_tensors_cover_parts_of_each_other_are_refused(
+    params: list[Any], grads: list[Any]
+) -> None:
+    with pytest.raises(RuntimeError, match=r"same memory|a part of the memory"):
+        _step(params, grads)
+    assert X.tolist() == [1.0] * 4
