@@ -155,6 +155,13 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
     scatter_reduce(self, dim, index, src, "sum", True)
 
 
+@cpu.kernel("scatter_add")
+def scatter_added(self: Array, dim: int, index: Array, src: Array) -> Array:
+    result = self.copy()
+    scatter_add(result, dim, index, src)
+    return result
+
+
 @cpu.kernel("scatter_reduce", form="inplace")
 def scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
     refused = {"c": ("amax", "amin"), "b": ("mean",)}.get(self.dtype.kind, ())

@@ -39,12 +39,11 @@ LEVELS: Final = ("baseline", "avx2", "avx512")
 
 FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
     "threads": (), "memory": (), "checksums": (),  # one for the process, whatever the kernels are compiled for
-    # Sorting, adding at places, weighted sums of rows, joining and alignments wait for memory or for branches.
-    "sorting": ("baseline",), "scattering": ("baseline",), "resampling": ("baseline",), "shaping": ("baseline",),
-    "ctc": ("baseline",),
+    # Sorting, weighted sums of rows, joining and alignments wait for memory or for branches.
+    "resampling": ("baseline",), "shaping": ("baseline",), "ctc": ("baseline",),
     # With AVX-512 they are as fast as with AVX2; a cumulative sum down the rows is slower, by its scattered stores.
     "scan": ("baseline", "avx2"), "pooling": ("baseline", "avx2"), "optimizer": ("baseline", "avx2"),
-    "cross": ("baseline", "avx2"),
+    "cross": ("baseline", "avx2"), "scattering": ("baseline", "avx2"), "sorting": ("baseline", "avx2"),
     # An instruction that some processors with AVX-512 have; the module reports whether this one does.
     "bfloat_products": ("avx512",),
 }  # fmt: skip

@@ -21,6 +21,7 @@ if NATIVE is not None:
     add("scatter", "scatter", "self dim index src", form="inplace", half="native")
     add("scatter.value", "scatter_value", "self dim index value", form="inplace", half="native")
     add("scatter_add", "scatter_add", "self dim index src", form="inplace")
+    add("scatter_add", "scatter_added", "self dim index src")
     add("scatter_reduce", "scatter_reduce", "self dim index src reduce include_self", form="inplace")
 
     # --- slices ----------------------------------------------------------------------------------------------------

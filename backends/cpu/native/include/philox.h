@@ -57,6 +57,7 @@ static void philox_avx2(uint64_t seed, uint64_t first, int64_t blocks, uint32_t 
             c2[j] = c3[j] = _mm256_setzero_si256();
         }
         uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+#pragma GCC unroll 10
         for (int round = 0; round < PHILOX_ROUNDS; round++) {
             __m256i v0 = _mm256_set1_epi64x(k0), v1 = _mm256_set1_epi64x(k1);
             for (int j = 0; j < 2; j++) {
@@ -102,6 +103,7 @@ static void philox_avx512(uint64_t seed, uint64_t first, int64_t blocks, uint32_
             c2[j] = c3[j] = _mm512_setzero_si512();
         }
         uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+#pragma GCC unroll 10
         for (int round = 0; round < PHILOX_ROUNDS; round++) {
             __m512i v0 = _mm512_set1_epi64(k0), v1 = _mm512_set1_epi64(k1);
             for (int j = 0; j < 2; j++) {

@@ -39,8 +39,8 @@ typedef struct {
     void (*finish)(const char *acc, void *out, void *out2, int64_t count, double fact);
     /* As `columns`, of rows in half precision without gaps; may be NULL: then they are converted into a buffer first. */
     void (*half_columns)(char *acc, const char *x, npy_intp stride, int64_t rows, int64_t width, tt_dtype type);
-    /* As `row`, of 8 to SHORT_SUM - 1 elements of bfloat16; may be NULL: then they are converted into a buffer first. */
-    void (*bfloat_row)(char *acc, const tt_bfloat *x, int64_t n);
+    /* As `row`, of elements in half precision; may be NULL: then they are converted into a buffer first. */
+    void (*half_row)(char *acc, const char *x, int64_t n, tt_dtype type);
 } reducer;
 
 typedef struct {
@@ -184,12 +184,15 @@ static void reduce_lines(const reduce_plan *p, const char *data, int64_t begin, 
     npy_intp stride = p->reduced ? p->drop[p->reduced - 1].in : 0;
     npy_intp item = (npy_intp)rows_compute_size(rows_compute_of(p->type));
     int direct = rows_is_native(p->type) && (stride == item || p->line == 1);
+    int halves = tt_is_half(p->type) && stride == 2 && p->how->half_row;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t line = p->pieces == 1 ? unit : unit / p->pieces, at = (unit - line * p->pieces) * REDUCE_PIECE;
         int64_t n = p->line - at < REDUCE_PIECE ? p->line - at : REDUCE_PIECE;
         const char *from = data + reduce_offset(p->drop, p->reduced - 1, line, NULL) + at * stride;
         if (direct)
             p->how->row(acc, from, n, at);
+        else if (halves)
+            p->how->half_row(acc, from, n, p->type);
         else {
             rows_read(p->type, from, stride, n, buffer.d);
             p->how->row(acc, buffer.d, n, at);
@@ -300,10 +303,9 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
         int64_t inner = p->kept ? p->keep[p->kept - 1].size : 1;
         npy_intp in_step = p->kept ? p->keep[p->kept - 1].in : 0, out_step = p->kept ? p->keep[p->kept - 1].out : 0;
         /* Lines of one piece that need no buffer go the short way. */
-        int plain = p->units == 1 && p->reduced == 1 && rows_is_native(p->type) && p->drop[0].in == tt_sizes[p->type];
-        int bfloats = p->units == 1 && p->reduced == 1 && p->type == TT_BF16 && p->drop[0].in == 2 && p->how->bfloat_row
-            && p->line >= 8 && p->line < SHORT_SUM;
-        int halves = p->units == 1 && p->reduced == 1 && tt_is_half(p->type) && p->drop[0].in == 2 && p->line <= REDUCE_SHORT;
+        int lines = p->reduced >= 1 && rows_is_native(p->type) && p->drop[p->reduced - 1].in == tt_sizes[p->type];
+        int plain = p->units == 1 && p->reduced == 1 && lines;
+        int halves = p->units == 1 && p->reduced == 1 && tt_is_half(p->type) && p->drop[0].in == 2;
         /* Several lines of each of several results: in the order of memory. */
         int across = p->pieces == 1 && p->reduced > 1 && reduce_magnitude(in_step) < reduce_magnitude(p->drop[p->reduced - 2].in);
         for (int64_t task = begin; task < end;) {
@@ -314,10 +316,15 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
             p->how->start(acc, now);
             if (plain)
                 for (int64_t i = 0; i < now; i++) p->how->row(acc + (size_t)i * p->how->acc, data + i * in_step, p->line, 0);
-            else if (bfloats)
-                for (int64_t i = 0; i < now; i++) p->how->bfloat_row(acc + (size_t)i * p->how->acc, (const tt_bfloat *)(data + i * in_step), p->line);
-            else if (halves)
+            else if (halves && p->how->half_row && p->line >= 8)
+                for (int64_t i = 0; i < now; i++) p->how->half_row(acc + (size_t)i * p->how->acc, data + i * in_step, p->line, p->type);
+            else if (halves && p->line <= REDUCE_SHORT)
                 reduce_short_halves(p, data, in_step, now, acc);
+            else if (across && lines)
+                for (int64_t unit = 0; unit < p->units; unit++) {
+                    const char *from = data + reduce_offset(p->drop, p->reduced - 1, unit, NULL);
+                    for (int64_t i = 0; i < now; i++) p->how->row(acc + (size_t)i * p->how->acc, from + i * in_step, p->line, 0);
+                }
             else
                 for (int64_t unit = 0; unit < p->units; unit = across ? unit + 1 : p->units)
                     for (int64_t i = 0; i < now; i++)

@@ -19,12 +19,32 @@ typedef uint16_t short_four_bfloats __attribute__((vector_size(8), aligned(2), m
 
 TT_INLINE short_eight short_eight_of_bfloats(const tt_bfloat *x)
 {
+#if defined(__AVX2__) /* compilers convert in two halves */
+    return (short_eight)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)x)), 16);
+#else
     return (short_eight)(__builtin_convertvector(*(const short_eight_bfloats *)x, short_eight_bits) << 16);
+#endif
 }
 
 TT_INLINE short_four short_four_of_bfloats(const tt_bfloat *x)
 {
     return (short_four)(__builtin_convertvector(*(const short_four_bfloats *)x, short_four_bits) << 16);
+}
+
+TT_INLINE short_eight short_eight_of_halves(const tt_half *x)
+{
+#if defined(__F16C__)
+    return (short_eight)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)x));
+#else
+    short_eight found;
+    for (int i = 0; i < 8; i++) found[i] = tt_float_of_half(x[i]);
+    return found;
+#endif
+}
+
+TT_INLINE short_four short_four_of_halves(const tt_half *x)
+{
+    return (short_four){tt_float_of_half(x[0]), tt_float_of_half(x[1]), tt_float_of_half(x[2]), tt_float_of_half(x[3])};
 }
 
 #define NAME short_sum_float
@@ -39,6 +59,13 @@ TT_INLINE short_four short_four_of_bfloats(const tt_bfloat *x)
 #define EIGHT short_eight_of_bfloats
 #define FOUR short_four_of_bfloats
 #define ONE(x) tt_float_of_bfloat(*(x))
+#include "short_sums.inc"
+
+#define NAME short_sum_half
+#define T tt_half
+#define EIGHT short_eight_of_halves
+#define FOUR short_four_of_halves
+#define ONE(x) tt_float_of_half(*(x))
 #include "short_sums.inc"
 
 #endif

@@ -138,11 +138,20 @@ static void sum_half_columns(char *acc, const char *data, npy_intp stride, int64
     }
 }
 
-static void sum_bfloat_row(char *acc, const tt_bfloat *x, int64_t n) { *(double *)acc += short_sum_bfloat(x, n); }
+/* The sum of a line of half precision: of short lines, which need no buffer and as many additions in each lane. */
+static void sum_half_row(char *acc, const char *data, int64_t n, tt_dtype type)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += SHORT_SUM) {
+        int64_t some = n - i < SHORT_SUM ? n - i : SHORT_SUM;
+        sum += type == TT_F16 ? short_sum_half((const tt_half *)data + i, some) : short_sum_bfloat((const tt_bfloat *)data + i, some);
+    }
+    *(double *)acc += sum;
+}
 
 #define NAME sum_f32
 #define HALF_COLUMNS sum_half_columns
-#define BFLOAT_ROW sum_bfloat_row
+#define HALF_ROW sum_half_row
 #define SHORT_LINE short_sum_float
 #define C float
 #define P float

@@ -153,7 +153,11 @@ static bool walk_run(Walk *w, bool writes)
         w->split = best;
         int64_t share = w->total / w->size[best];
         int64_t grain = share >= 16384 ? 1 : 16384 / share;
-        if (writes && best == w->ndim - 1 && grain < 64) grain = 64; /* whole cache lines */
+        /* Strips of columns: each passes through all rows, so there are few of them, and of whole lines of the cache. */
+        if (writes && best == inner && inner > 0) {
+            int64_t strip = (w->size[best] / threads + 63) / 64 * 64;
+            grain = grain < strip ? strip : grain;
+        }
         tt_parallel_for(0, w->size[best], grain, walk_part, w);
     }
     TT_END_WORK
@@ -246,11 +250,12 @@ static bool walk_write(Walk *w)
     return tt_refuse_changed();
 }
 
+/* A place, or what it lacks to the last one, is negative if and only if it is outside: vectors need no comparison for that. */
 static bool places_fine(const int64_t *places, int64_t count, uint64_t size)
 {
-    uint64_t wrong = 0;
-    for (int64_t i = 0; i < count; i++) wrong |= (uint64_t)places[i] >= size;
-    return !wrong;
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < count; i++) outside |= (uint64_t)places[i] | (size - 1 - (uint64_t)places[i]);
+    return outside >> 63 == 0;
 }
 
 static void check_row(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, npy_intp index_step,

@@ -6,6 +6,7 @@ NUMPY(scatter, "scatter");
 NUMPY(scatter_value, "scatter_value");
 NUMPY(scatter_reduce, "scatter_reduce");
 NUMPY(scatter_add, "scatter_add");
+NUMPY(scatter_added, "scatter_added");
 NUMPY(index_add, "index_add");
 NUMPY(index_copy, "index_copy");
 NUMPY(index_fill, "index_fill");
@@ -20,7 +21,7 @@ static PyObject *done(void) { return Py_NewRef(Py_None); }
 /* --- along one dimension ------------------------------------------------------------------------------------- */
 
 /* Sets up the walk of an index over the target; false: left to NumPy. */
-static bool walk_scatter(Walk *w, PyArrayObject *self, int64_t dim, PyArrayObject *index, PyArrayObject *source)
+static bool walk_index(Walk *w, PyArrayObject *self, int64_t dim, PyArrayObject *index, PyArrayObject *source)
 {
     int ndim = PyArray_NDIM(self), axis = tt_axis(dim, ndim);
     if (index == NULL || axis < 0 || PyArray_NDIM(index) != ndim || (source != NULL && PyArray_NDIM(source) != ndim))
@@ -30,7 +31,13 @@ static bool walk_scatter(Walk *w, PyArrayObject *self, int64_t dim, PyArrayObjec
         if ((d != axis && size > PyArray_DIM(self, d)) || (source != NULL && size > PyArray_DIM(source, d))) return false;
     }
     walk_along(w, self, axis, index, source);
-    return walk_inside(w);
+    return true;
+}
+
+/* The same, if all places are inside. */
+static bool walk_scatter(Walk *w, PyArrayObject *self, int64_t dim, PyArrayObject *index, PyArrayObject *source)
+{
+    return walk_index(w, self, dim, index, source) && walk_inside(w);
 }
 
 static PyObject *scatter(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -195,6 +202,45 @@ static PyObject *scatter_add(PyObject *module, PyObject *const *args, Py_ssize_t
     return state > 0 ? done() : state < 0 ? NULL : tt_leave(&numpy_scatter_add, args, count);
 }
 
+static void copy_bytes(int64_t begin, int64_t end, void *context)
+{
+    char *const *arrays = context;
+    memcpy(arrays[0] + begin, arrays[1] + begin, (size_t)(end - begin));
+}
+
+/* A new array in row-major order with the elements of one in that order. */
+static PyArrayObject *copy_of(PyArrayObject *array)
+{
+    PyArrayObject *out = tt_empty_of(PyArray_NDIM(array), PyArray_DIMS(array), array);
+    if (out == NULL) return NULL;
+    char *arrays[] = {PyArray_BYTES(out), PyArray_BYTES(array)};
+    TT_BEGIN_WORK(PyArray_SIZE(array))
+    tt_parallel_for(0, (int64_t)PyArray_NBYTES(array), 65536, copy_bytes, arrays);
+    TT_END_WORK
+    return out;
+}
+
+/* scatter_add of a new array: nobody sees it where a place is outside, so nobody looks at the places before. */
+static PyObject *scatter_added(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    int64_t dim;
+    PyArrayObject *self = count == 4 ? tt_plain(args[0]) : NULL, *source = self != NULL ? tt_plain(args[3]) : NULL, *out = NULL;
+    PyArrayObject *index = source != NULL && tt_int(args[1], &dim) ? tt_index(args[2]) : NULL;
+    tt_row row = index == NULL ? NULL : combining_row(COMBINE_SUM, tt_dtype_of(self));
+    bool fine = false;
+    if (row != NULL && PyArray_TYPE(self) == PyArray_TYPE(source) && PyArray_IS_C_CONTIGUOUS(self) && (out = copy_of(self)) != NULL) {
+        Walk w;
+        fine = walk_index(&w, out, dim, index, source);
+        w.row = row;
+        fine = fine && walk_run(&w, true);
+    }
+    Py_XDECREF(index);
+    if (fine) return (PyObject *)out;
+    Py_XDECREF(out);
+    return PyErr_Occurred() ? NULL : tt_leave(&numpy_scatter_added, args, count);
+}
+
 static PyObject *scatter_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -218,6 +264,7 @@ static PyMethodDef methods[] = {
     TT_METHOD(scatter, "scatter(self, dim, index, src): in place"),
     TT_METHOD(scatter_value, "scatter_value(self, dim, index, value): in place"),
     TT_METHOD(scatter_add, "scatter_add(self, dim, index, src): in place"),
+    TT_METHOD(scatter_added, "scatter_added(self, dim, index, src)"),
     TT_METHOD(scatter_reduce, "scatter_reduce(self, dim, index, src, reduce, include_self): in place"),
     TT_METHOD(index_add, "index_add(self, dim, index, source, alpha): in place"),
     TT_METHOD(index_copy, "index_copy(self, dim, index, source): in place"),

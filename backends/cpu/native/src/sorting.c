@@ -34,6 +34,8 @@ struct Rows {
     _Atomic int failed;
 };
 
+#define TOP_BIT 0x8000000000000000u
+
 static void run_rows(int64_t begin, int64_t end, void *context)
 {
     Rows *r = context;
@@ -202,6 +204,44 @@ static PyObject *argsort(PyObject *module, PyObject *const *args, Py_ssize_t cou
 #define LESS PAIR_LESS
 #include "sorting_best.inc"
 
+/* Note [Candidates of the best]
+ * Of k elements to be found, the k-th of the best of GROUPS groups has at least k that are not worse: the groups' own.  Few
+ * others are, so they are all that is looked at closely.  Both passes go through the row without a branch that is hard to foresee.
+ */
+#define GROUPS 64
+#define BEST_OF_GROUPS 32 /* k up to here: of more groups than half, the last is not good enough to leave much out */
+#define STRETCH 16        /* elements that are looked at together */
+
+/* Moves the candidates for the k smallest words to the front, in their order, and returns how many they are. */
+static int64_t keep_candidates(uint64_t *items, int64_t n, int64_t k)
+{
+    if (k > BEST_OF_GROUPS || n < 4 * GROUPS) return n;
+    int64_t least[GROUPS], ordered[BEST_OF_GROUPS], i = 0, count = 0;
+    for (int j = 0; j < GROUPS; j++) least[j] = INT64_MAX;
+    for (; i + GROUPS <= n; i += GROUPS)
+        for (int j = 0; j < GROUPS; j++) {
+            int64_t item = (int64_t)(items[i + j] ^ TOP_BIT); /* vectors compare signed numbers */
+            least[j] = item < least[j] ? item : least[j];
+        }
+    for (int j = 0; j < GROUPS; j++) { /* the k smallest, by insertion */
+        int64_t at = j < k ? j : k;
+        for (; at > 0 && least[j] < ordered[at - 1]; at--)
+            if (at < k) ordered[at] = ordered[at - 1];
+        if (at < k) ordered[at] = least[j];
+    }
+    const int64_t last = ordered[k - 1];
+    for (i = 0; i + STRETCH <= n; i += STRETCH) {
+        int64_t any = 0;
+        for (int j = 0; j < STRETCH; j++) any |= (int64_t)(items[i + j] ^ TOP_BIT) <= last ? -1 : 0;
+        if (any)
+            for (int j = 0; j < STRETCH; j++)
+                if ((int64_t)(items[i + j] ^ TOP_BIT) <= last) items[count++] = items[i + j];
+    }
+    for (; i < n; i++)
+        if ((int64_t)(items[i] ^ TOP_BIT) <= last) items[count++] = items[i];
+    return count;
+}
+
 static void topk_row(const Rows *r, void *memory, const char *from, char *values, int64_t *places)
 {
     Row row;
@@ -210,7 +250,7 @@ static void topk_row(const Rows *r, void *memory, const char *from, char *values
         row_sort(&row, true);
     } else {
         if (row.wide) keep_best_pairs(row.items, row.n, r->taken);
-        else keep_best_words(row.items, row.n, r->taken);
+        else keep_best_words(row.items, keep_candidates(row.items, row.n, r->taken), r->taken);
         row.n = r->taken;
         row_sort(&row, false);
     }

@@ -10,7 +10,7 @@ import pytest
 from tt.backends.cpu.native import extensions
 from tt.backends.cpu.native.extensions import FAMILY_LEVELS, LEVELS
 
-SOURCES = ("pointwise.c", "scan.c", "sorting.c", "threads.c")
+SOURCES = ("pointwise.c", "scan.c", "shaping.c", "threads.c")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_family_is_an_extension_for_each_of_its_instruction_sets(sources):
     assert list(modules(sources)) == [
         *(f"pointwise_{level}" for level in LEVELS),
         *(f"scan_{level}" for level in FAMILY_LEVELS["scan"]),
-        "sorting_baseline",
+        "shaping_baseline",
         "threads",
     ]
 
@@ -48,7 +48,7 @@ def test_other_processors_have_the_baseline_alone(sources):
     assert list(modules(sources, "aarch64")) == [
         "pointwise_baseline",
         "scan_baseline",
-        "sorting_baseline",
+        "shaping_baseline",
         "threads",
     ]
 
