@@ -197,9 +197,11 @@ class SparseBackend(Backend):
 
     def values(self, tensor: Any) -> Any:
         """Return the values of a coalesced tensor, or of one of a compressed layout."""
-        from tt.plugins.sparse.members import values  # members, which tensors have without a backend
+        if self.layout == "sparse_coo" and not handle_of(tensor).coalesced:
+            from tt.plugins.sparse.members import values  # it says what to do
 
-        return values(tensor)
+            return values(tensor)
+        return ops.sparse.values(tensor)
 
     def summary(self, handle: Any) -> Sequence[str]:
         """Return the number of stored elements in words."""

@@ -71,7 +71,10 @@ def to_sparse(
     >>> tt.eye(4).to_sparse(layout=tt.sparse_bsr, blocksize=(2, 2))._nnz()
     2
     """
-    name = "sparse_coo" if layout is None else str(getattr(layout, "name", layout)).removeprefix("tt.")
+    name = "sparse_coo" if layout is None else layout
+    if type(name) is not str:
+        name = str(getattr(name, "name", name))
+    name = name.removeprefix("tt.")
     if name == "strided":
         raise errors.LayoutError("to_sparse(): tt.strided is not a sparse layout\n  try: x.to_dense()")
     if layout is not None and sparse_dim is not None:

@@ -60,7 +60,7 @@ def check_conversion(
             f"{what}: a compressed layout has 2 sparse dimensions, but {sparse_dim} are requested"
         )
     dense_dim = _dense_dim_of_compressed(self, what, source, dense_dim)
-    blocks = _blocksize(self, what, source, layout, blocksize, dense_dim)
+    blocks = _blocksize(self, what, source, layout, blocksize, dense_dim) if HANDLES[layout].blocked else None
     return Conversion(layout, 2, blocks, dense_dim)
 
 
@@ -120,9 +120,7 @@ def _dense_dim_of_compressed(self: Any, what: str, source: str, dense_dim: int |
 
 def _blocksize(
     self: Any, what: str, source: str, layout: str, blocksize: Sequence[int] | None, dense_dim: int
-) -> tuple[int, int] | None:
-    if not HANDLES[layout].blocked:
-        return None
+) -> tuple[int, int]:
     own = handle_of(self).blocksize if source in ("sparse_bsr", "sparse_bsc") else None
     if blocksize is None:
         if own is None:

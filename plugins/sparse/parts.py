@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import REGISTRY, Device, MetaHandle, Tensor, errors, handle_of, wrap
+from tt.core.library import REGISTRY, Device, MetaHandle, Tensor, dtype, errors, handle_of, wrap
 from tt.plugins.sparse.backend import dtype_of_array
 from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
 
@@ -48,9 +48,10 @@ def has_data(tensor: Tensor) -> bool:
     return not isinstance(getattr(handle_of(tensor), "values", handle_of(tensor)), MetaHandle)
 
 
-def component(array: Any, device: Device) -> Tensor:
-    """Return a native array of a device as a strided tensor; both share the memory."""
-    return wrap(array, REGISTRY.backend(device.type).spec(dtype_of_array(array), device))
+def component(array: Any, device: Device, dtype: dtype | None = None) -> Tensor:
+    """Return a native array of a device as a strided tensor, of a dtype if it is known; both share the memory."""
+    found = dtype_of_array(array) if dtype is None else dtype
+    return wrap(array, REGISTRY.backend(device.type).spec(found, device))
 
 
 def components(tensor: Tensor) -> list[Tensor]:

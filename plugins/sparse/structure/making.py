@@ -40,4 +40,4 @@ def plain_indices(self: Tensor) -> Tensor:
 
 def values(self: Tensor) -> Tensor:
     _known(self, "values")
-    return component(handle_of(self).values, self.device)
+    return component(handle_of(self).values, self.device, self.dtype)

@@ -28,7 +28,8 @@
 #define MOST_THREADS 256
 #define PARTS 4            /* of what is left of a range, so that threads end together, also if one of them was held up */
 #define LINE 64            /* bytes of a line of the cache */
-#define SPIN 20000         /* nanoseconds of looking at a counter before sleeping */
+#define SPIN 20000         /* nanoseconds of looking for the next job before sleeping */
+#define WAIT 200000        /* nanoseconds of looking whether helpers have ended before sleeping; Note [Falling asleep in turn] */
 
 static struct {
     pthread_mutex_t job;  /* held by the thread whose job runs */
@@ -70,6 +71,7 @@ static struct {
 
 static _Atomic int wanted = 1; /* until `loading` sets it */
 static _Thread_local bool working = false;
+extern _Atomic long dbg[8];
 
 /* A moment's rest while looking at a counter: 10 to 50 nanoseconds, by processor. */
 static inline void rest(void)
@@ -93,9 +95,15 @@ static int64_t clock_now(void) { return clock_of(CLOCK_MONOTONIC); }
 
 #include "neighbours.h"
 
-/* Waits as long as a condition holds, but only for a moment. */
-#define SPIN_WHILE(condition) \
-    for (int64_t end = clock_now() + SPIN; (condition) && clock_now() < end;) \
+/* Waits as long as a condition holds, but only for a moment.
+ *
+ * Note [Falling asleep in turn]
+ * Waking a thread takes 50 to 100 microseconds on a virtual machine.  A caller that slept while the last helper ended came
+ * back so late that the helpers had gone to sleep, had to wake them for its next job, waited for them longer for that, and
+ * slept again: products that take 115 microseconds with two threads took 190, for as long as they followed one another.
+ */
+#define SPIN_WHILE(condition, most) \
+    for (int64_t end = clock_now() + (most); (condition) && clock_now() < end;) \
         for (int rests = 0; rests < 8; rests++) rest();
 
 /* Sees to it that workers which sleep will wake on another processor than the caller's; pool.lock is held.
@@ -187,18 +195,18 @@ static void *worker(void *place)
     for (;;) {
         if (atomic_load(&pool.number) == seen) { /* operators follow one another: the next job is often there at once */
             pthread_mutex_unlock(&pool.lock);
-            SPIN_WHILE(atomic_load_explicit(&pool.number, memory_order_relaxed) == seen)
+            SPIN_WHILE(atomic_load_explicit(&pool.number, memory_order_relaxed) == seen, SPIN)
             pthread_mutex_lock(&pool.lock);
         }
         while (atomic_load(&pool.number) == seen) {
-            atomic_store(&crew[index].asleep, true);
+            atomic_store(&crew[index].asleep, true); dbg[2]++;
             pthread_cond_wait(&pool.wake, &pool.lock);
         }
         atomic_store(&crew[index].asleep, false);
         atomic_store(&crew[index].woken, 0);
         move_freely(index);
         seen = atomic_load(&pool.number);
-        if (index >= pool.places) continue; /* too late, but the next may come at once */
+        if (index >= pool.places) {dbg[3]++; continue;} /* too late, but the next may come at once */
         atomic_fetch_add(&pool.inside, 1);
         pthread_mutex_unlock(&pool.lock);
         int64_t began = clock_now();
@@ -237,6 +245,7 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     if (count <= 0) return;
     if (grain < 1) grain = 1;
     int most = threads == 1 || count <= grain || working ? 0 : with_processors(threads - 1);
+    if (most == 0) dbg[0]++; else dbg[1]++;
     if (most == 0 || pthread_mutex_trylock(&pool.job) != 0) {
         body(begin, end, context);
         return;
@@ -262,12 +271,12 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     watch(began);
     run_parts(0);
     watched(began, clock_now());
-    SPIN_WHILE(atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0)
+    SPIN_WHILE(atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0, WAIT)
     int64_t now = clock_now();
     pthread_mutex_lock(&pool.lock);
     if (waits_for_processor(pool.workers, now)) notice(began, now);
     pool.places = 0; /* who has not begun need not */
-    while (atomic_load(&pool.inside) != 0) pthread_cond_wait(&pool.done, &pool.lock);
+    while (atomic_load(&pool.inside) != 0) dbg[4]++, pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.job);
 }
@@ -333,6 +342,13 @@ static PyObject *worker_count(PyObject *module, PyObject *unused)
     return PyLong_FromLong(pool.workers);
 }
 
+_Atomic long dbg[8];
+static PyObject *debug(PyObject *module, PyObject *unused)
+{
+    PyObject *r = Py_BuildValue("iiilllll", spare.found, spare.looks[0], (int)alone(), (long)dbg[0], (long)dbg[1], (long)dbg[2], (long)dbg[3], (long)dbg[4]);
+    for (int i = 0; i < 8; i++) dbg[i] = 0;
+    return r;
+}
 static PyObject *cpu_level(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -391,7 +407,7 @@ static PyObject *sum_below(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads a kernel may use."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a kernel may use."},
-    {"worker_count", worker_count, METH_NOARGS, "How many workers have been started."},
+    {"debug", debug, METH_NOARGS, ""}, {"worker_count", worker_count, METH_NOARGS, "How many workers have been started."},
     {"cpu_level", cpu_level, METH_NOARGS, "The highest instruction set of this processor: avx512, avx2 or baseline."},
     {"sum_below", sum_below, METH_VARARGS, "sum_below(count, grain=1, nested=False): the sum, and the threads that added."},
     {NULL, NULL, 0, NULL},
