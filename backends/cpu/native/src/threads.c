@@ -71,7 +71,6 @@ static struct {
 
 static _Atomic int wanted = 1; /* until `loading` sets it */
 static _Thread_local bool working = false;
-extern _Atomic long dbg[8];
 
 /* A moment's rest while looking at a counter: 10 to 50 nanoseconds, by processor. */
 static inline void rest(void)
@@ -148,6 +147,9 @@ static void move_freely(int index)
 #endif
 }
 
+/* Parts of elements begin where lines of the cache do; few elements are perhaps rows, and not to be divided less evenly. */
+static int64_t whole_lines(int64_t size) { return size > 256 ? (size + 63) / 64 * 64 : size; }
+
 /* Takes a part of what is left of a range and does it; false if nothing is left. */
 static bool run_part(int range)
 {
@@ -156,7 +158,7 @@ static bool run_part(int range)
         int64_t left = ranges[range].end - begin, part = left / PARTS;
         if (left <= 0) return false;
         if (part < pool.grain) part = pool.grain;
-        if (part > 64) part = (part + 63) / 64 * 64; /* parts of elements begin where lines of the cache do */
+        part = whole_lines(part);
         end = part < left ? begin + part : ranges[range].end;
     } while (!atomic_compare_exchange_weak(&ranges[range].next, &begin, end));
     pool.body(begin, end, pool.context);
@@ -175,8 +177,7 @@ static void run_parts(int own)
 /* Divides a job into ranges; pool.lock is held. */
 static void divide(int64_t begin, int64_t end, int count)
 {
-    int64_t size = (end - begin + count - 1) / count;
-    if (size > 64) size = (size + 63) / 64 * 64;
+    int64_t size = whole_lines((end - begin + count - 1) / count);
     pool.ranges = count;
     for (int i = 0; i < count; i++, begin += size) {
         ranges[i].end = end - begin < size ? end : begin + size;
@@ -199,14 +200,14 @@ static void *worker(void *place)
             pthread_mutex_lock(&pool.lock);
         }
         while (atomic_load(&pool.number) == seen) {
-            atomic_store(&crew[index].asleep, true); dbg[2]++;
+            atomic_store(&crew[index].asleep, true);
             pthread_cond_wait(&pool.wake, &pool.lock);
         }
         atomic_store(&crew[index].asleep, false);
         atomic_store(&crew[index].woken, 0);
         move_freely(index);
         seen = atomic_load(&pool.number);
-        if (index >= pool.places) {dbg[3]++; continue;} /* too late, but the next may come at once */
+        if (index >= pool.places) continue; /* too late, but the next may come at once */
         atomic_fetch_add(&pool.inside, 1);
         pthread_mutex_unlock(&pool.lock);
         int64_t began = clock_now();
@@ -245,7 +246,6 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     if (count <= 0) return;
     if (grain < 1) grain = 1;
     int most = threads == 1 || count <= grain || working ? 0 : with_processors(threads - 1);
-    if (most == 0) dbg[0]++; else dbg[1]++;
     if (most == 0 || pthread_mutex_trylock(&pool.job) != 0) {
         body(begin, end, context);
         return;
@@ -276,7 +276,7 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     pthread_mutex_lock(&pool.lock);
     if (waits_for_processor(pool.workers, now)) notice(began, now);
     pool.places = 0; /* who has not begun need not */
-    while (atomic_load(&pool.inside) != 0) dbg[4]++, pthread_cond_wait(&pool.done, &pool.lock);
+    while (atomic_load(&pool.inside) != 0) pthread_cond_wait(&pool.done, &pool.lock);
     pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.job);
 }
@@ -342,13 +342,6 @@ static PyObject *worker_count(PyObject *module, PyObject *unused)
     return PyLong_FromLong(pool.workers);
 }
 
-_Atomic long dbg[8];
-static PyObject *debug(PyObject *module, PyObject *unused)
-{
-    PyObject *r = Py_BuildValue("iiilllll", spare.found, spare.looks[0], (int)alone(), (long)dbg[0], (long)dbg[1], (long)dbg[2], (long)dbg[3], (long)dbg[4]);
-    for (int i = 0; i < 8; i++) dbg[i] = 0;
-    return r;
-}
 static PyObject *cpu_level(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -407,7 +400,7 @@ static PyObject *sum_below(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads a kernel may use."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a kernel may use."},
-    {"debug", debug, METH_NOARGS, ""}, {"worker_count", worker_count, METH_NOARGS, "How many workers have been started."},
+    {"worker_count", worker_count, METH_NOARGS, "How many workers have been started."},
     {"cpu_level", cpu_level, METH_NOARGS, "The highest instruction set of this processor: avx512, avx2 or baseline."},
     {"sum_below", sum_below, METH_VARARGS, "sum_below(count, grain=1, nested=False): the sum, and the threads that added."},
     {NULL, NULL, 0, NULL},
