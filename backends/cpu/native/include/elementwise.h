@@ -209,6 +209,8 @@ static void tt_repeat(char *block, const char *element, npy_intp count, npy_intp
     }
 }
 
+#define TT_REPEATED 256 /* elements */
+
 /* Rows are contiguous in the output, and in each input contiguous or one element: the loop works on the arrays. */
 static void tt_run_rows(int64_t begin, int64_t end, void *context)
 {
@@ -217,7 +219,9 @@ static void tt_run_rows(int64_t begin, int64_t end, void *context)
     char *base[TT_OPERANDS], *data[TT_OPERANDS];
     int count = job->count, outer = job->outer;
     npy_intp at[NPY_MAXDIMS], from = (npy_intp)(begin % job->row), index = (npy_intp)(begin / job->row);
-    npy_intp longest = job->row < job->block ? job->row : job->block;
+    /* An element that is another one in the next row is repeated for a piece of the row only: the pieces read it again. */
+    npy_intp block = outer > 0 && job->block > TT_REPEATED ? TT_REPEATED : job->block;
+    npy_intp longest = job->row < block ? job->row : block;
     for (int k = 0; k < count; k++) base[k] = job->views[k].data;
     for (int d = outer - 1; d >= 0; d--) {
         at[d] = index % job->outer_shape[d];
@@ -238,7 +242,7 @@ static void tt_run_rows(int64_t begin, int64_t end, void *context)
             filled[k] = base[k];
         }
         while (from < last) {
-            npy_intp part = blocked && last - from > job->block ? job->block : last - from;
+            npy_intp part = blocked && last - from > block ? block : last - from;
             for (int k = 0; k < count; k++)
                 if (k == count - 1 || !job->repeats[k]) data[k] = base[k] + from * job->views[k].size;
             job->loop(data, part, job->params);
