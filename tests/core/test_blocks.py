@@ -22,6 +22,7 @@ from tt.core.blocks import Block, swapped, together
 from tt.core.devices.accelerator import device_index
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.host.host import HOST
+from tt.core.methods import printing
 from tt.core.types import device
 from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
@@ -91,7 +92,7 @@ def state() -> dict[str, Any]:
         "modes": list(THREAD.modes),
         "protocols": (THREAD.functions, THREAD.subclasses, THREAD.masked),
         "device": (device.DEFAULT.stack, device.DEFAULT.device),
-        "printing": tt.core.methods.printing.get_printoptions(),
+        "printing": printing.get_printoptions(),
         "scopes": len(REGISTRY._scopes),
         "preferences": HOST.preferences.rules,
         "recording": (GRAD.enabled(), GRAD.switched_off, GRAD.packing, GRAD.anomaly),
@@ -132,7 +133,8 @@ def interrupt_at_drawn_moments(
         for number in range(times):
             kept: Any = None
             try:
-                signal.setitimer(signal.ITIMER_REAL, draws.uniform(2e-6, 4e-5))
+                # Again and again: Python drops what is raised while an object is finalised.
+                signal.setitimer(signal.ITIMER_REAL, draws.uniform(2e-6, 4e-5), 0.2)
                 try:
                     while True:
                         with make():
