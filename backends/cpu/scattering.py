@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array
+from tt.backends.cpu.backend import Array, duplicate
 from tt.backends.cpu.indexing import (
     expect_dim,
     expect_vector,
@@ -157,7 +157,7 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
 
 @cpu.kernel("scatter_add")
 def scatter_added(self: Array, dim: int, index: Array, src: Array) -> Array:
-    result = self.copy()
+    result = duplicate(self)
     scatter_add(result, dim, index, src)
     return result
 

@@ -252,3 +252,21 @@ def test_complex_numbers_fill_complex_tensors_only(dtype, value):
                     getattr(x, name)(0, index, given)
             assert not x.any()
     assert tt.zeros(2, dtype=tt.complex64).index_fill(0, tt.tensor([1]), value).tolist() == [0, value]
+
+
+LAYOUTS = {
+    "rows": lambda x: x,
+    "columns": lambda x: x.t(),
+    "gaps": lambda x: x[:, ::2],
+    "a row again": lambda x: x[:1].expand(4, 6),
+    "a column again": lambda x: x[:, :1].expand(4, 6),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_sum_at_places_lies_in_memory_as_a_clone_does(layout):
+    target = LAYOUTS[layout](tt.arange(24.0).view(4, 6))
+    index, ones = tt.zeros(target.shape, dtype=tt.int64), tt.ones(target.shape)
+    found, wanted = target.scatter_add(1, index, ones), target.clone().scatter_add_(1, index, ones)
+    assert tt.equal(found, wanted)
+    assert found.stride() == wanted.stride()

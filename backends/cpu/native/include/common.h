@@ -234,6 +234,14 @@ static PyArrayObject *tt_new_like(PyArrayObject *like, NPY_ORDER order, PyArray_
     return (PyArrayObject *)array;
 }
 
+/* The order of a copy: that of memory, unless elements are repeated, whose places there say nothing. */
+TT_INLINE NPY_ORDER tt_copy_order(PyArrayObject *array)
+{
+    for (int d = 0; d < PyArray_NDIM(array); d++)
+        if (PyArray_STRIDE(array, d) == 0) return NPY_CORDER;
+    return NPY_KEEPORDER;
+}
+
 /* A new array with the elements of another one, in some order. */
 TT_INLINE PyArrayObject *tt_copied(PyArrayObject *array, NPY_ORDER order)
 {

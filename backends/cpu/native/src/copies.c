@@ -58,10 +58,8 @@ static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
 static PyArrayObject *new_like(PyArrayObject *self, tt_dtype dtype)
 {
     if (PyArray_IS_C_CONTIGUOUS(self)) return tt_empty(PyArray_NDIM(self), PyArray_DIMS(self), dtype);
-    bool repeats = false;
-    for (int d = 0; d < PyArray_NDIM(self); d++) repeats |= PyArray_STRIDE(self, d) == 0;
     PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(dtype));
-    return tt_new_like(self, repeats ? NPY_CORDER : NPY_KEEPORDER, descr);
+    return tt_new_like(self, tt_copy_order(self), descr);
 }
 
 static PyObject *call_clone(PyObject *module, PyObject *const *args, Py_ssize_t count)

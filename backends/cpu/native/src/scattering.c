@@ -208,9 +208,10 @@ static void copy_bytes(int64_t begin, int64_t end, void *context)
     memcpy(arrays[0] + begin, arrays[1] + begin, (size_t)(end - begin));
 }
 
-/* A new array in row-major order with the elements of one in that order. */
+/* A new array with the elements of another one, in its order. */
 static PyArrayObject *copy_of(PyArrayObject *array)
 {
+    if (!PyArray_IS_C_CONTIGUOUS(array)) return tt_copied(array, tt_copy_order(array));
     PyArrayObject *out = tt_empty_of(PyArray_NDIM(array), PyArray_DIMS(array), array);
     if (out == NULL) return NULL;
     char *arrays[] = {PyArray_BYTES(out), PyArray_BYTES(array)};
@@ -229,7 +230,7 @@ static PyObject *scatter_added(PyObject *module, PyObject *const *args, Py_ssize
     PyArrayObject *index = source != NULL && tt_int(args[1], &dim) ? tt_index(args[2]) : NULL;
     tt_row row = index == NULL ? NULL : combining_row(COMBINE_SUM, tt_dtype_of(self));
     bool fine = false;
-    if (row != NULL && PyArray_TYPE(self) == PyArray_TYPE(source) && PyArray_IS_C_CONTIGUOUS(self) && (out = copy_of(self)) != NULL) {
+    if (row != NULL && PyArray_TYPE(self) == PyArray_TYPE(source) && (out = copy_of(self)) != NULL) {
         Walk w;
         fine = walk_index(&w, out, dim, index, source);
         w.row = row;
