@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from tt.serialization.names import operator_to_torch, to_torch
 
-__all__ = ["add_safe_globals", "allowed", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+__all__ = [
+    "add_safe_globals",
+    "allowed",
+    "blocked_module",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "safe_globals",
+]
 
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 _added: list[SafeGlobal] = []
+
+_BLOCKED_MODULES: Final = frozenset({"nt", "os", "posix", "sys"})
+_BLOCKED_BUILTINS: Final = {
+    name: getattr(builtins, name)
+    for name in (
+        "__build_class__", "__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "input",
+        "locals", "open", "setattr", "vars",
+    )
+}  # fmt: skip
+"""Functions that run code, or with which a file could replace code that runs later."""
 
 
 def add_safe_globals(safe_globals: Iterable[SafeGlobal]) -> None:
     """Allow files to use more classes and functions.
 
     A file may call them with arguments of its choice, and set the attributes of their results: allow only what is
-    harmless with any.
+    harmless with any.  What runs code stays refused even if it is listed: everything of the modules `os`, `posix`, `nt`
+    and `sys`, and `eval`, `exec`, `open`, `setattr` and their like of `builtins`.
 
     Parameters
     ----------
@@ -116,3 +136,28 @@ def allowed() -> dict[str, Any]:
         if other := operator_to_torch(entry) or to_torch(module, name):
             table[f"{other[0]}.{other[1]}"] = entry
     return table
+
+
+def blocked_module(name: str, value: Any = None) -> str | None:
+    """Return the module because of which a global is refused even if the user allowed it; None if it is not.
+
+    Parameters
+    ----------
+    name : str
+        The name that a file has for it, with its module.
+    value : object, optional
+        What the user allowed under this name.  It may be `os.system` under a name that looks harmless.
+    """
+    module, _, short = name.partition(".")
+    if module in _BLOCKED_MODULES:
+        return module
+    if module == "builtins" and short in _BLOCKED_BUILTINS:
+        return module
+    while isinstance(value, partial):
+        value = value.func
+    if value is None:
+        return None
+    own = str(getattr(value, "__module__", None)).partition(".")[0]
+    if own in _BLOCKED_MODULES:
+        return own
+    return "builtins" if any(value is function for function in _BLOCKED_BUILTINS.values()) else None

@@ -52,7 +52,9 @@ def load(
     weights_only : bool, optional
         True, the default, reads tensors, numbers, texts and containers, and runs nothing that the file names but what
         was allowed by `tt.serialization.add_safe_globals`.  False runs whatever the file says: only for files that you
-        trust as much as a program.
+        trust as much as a program.  Where the variable `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TT_FORCE_WEIGHTS_ONLY_LOAD`
+        of the environment is 1, it is True whatever is passed; `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` or
+        `TT_FORCE_NO_WEIGHTS_ONLY_LOAD` makes False the default.
     mmap : bool, optional
         Map the file, which needs to be given by name: its tensors are read when they are used.  Changes of them stay
         in memory (see `tt.serialization.set_default_mmap_options`), and checksums are not verified.
@@ -82,8 +84,7 @@ def load(
     >>> tt.load(file)
     [tensor([0, 1, 2]), 'text']
     """
-    if weights_only is None:
-        weights_only = pickle_module is None
+    weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
         raise RuntimeError(
             "load(): with weights_only=True nothing but tt's own unpickler runs, so pickle_module cannot be given"
@@ -106,6 +107,29 @@ def load(
         raise AttributeError(f"load() takes a path or a file object with read(), but got {type(f).__name__}")
     name = getattr(f, "name", None)
     return options.load_or_raise(_seekable(f), name if isinstance(name, str) else "<file object>")
+
+
+def _weights_only(value: bool | None, pickle_module: Any) -> bool:
+    """Return whether only weights are loaded: what the caller says, unless the environment says otherwise."""
+    always, never = _variables_set("FORCE_WEIGHTS_ONLY_LOAD"), _variables_set("FORCE_NO_WEIGHTS_ONLY_LOAD")
+    if always and never:
+        raise RuntimeError(f"load(): only one of {always[0]} or {never[0]} may be set, and both are")
+    if always:
+        return True
+    if value is not None:
+        return value
+    if never and pickle_module is None:
+        warn_user(
+            f"load(): {never[0]} is set and weights_only was not passed, so weights_only=False: the file may run code"
+        )
+        return False
+    return pickle_module is None
+
+
+def _variables_set(name: str) -> list[str]:
+    """Return the variables of the environment, PyTorch's and tt's own, that switch something on."""
+    names = (f"TORCH_{name}", f"TT_{name}")
+    return [full for full in names if os.environ.get(full, "").lower() in ("1", "y", "yes", "true")]
 
 
 def _seekable(file: Any) -> Any:

@@ -68,8 +68,13 @@ class WeightsUnpickler:
         self._rebuilder, self._persistent_load, self._encoding = rebuilder, persistent_load, encoding
         self._functions = rebuilder.functions()
         self._callable = {id(function): function for function in self._functions.values()}
-        self._user = allow_list.allowed()
-        self._user_callable = {id(value) for value in self._user.values()}
+        self._user = {
+            name: self.public_attribute if value is getattr else value
+            for name, value in allow_list.allowed().items()
+        }
+        self._user_callable = {
+            id(value) for name, value in self._user.items() if allow_list.blocked_module(name, value) is None
+        }
         self._stack: list[Any] = []
         self._marks: list[list[Any]] = []
         self._memo: dict[int, Any] = {}
@@ -147,6 +152,8 @@ class WeightsUnpickler:
     def find(self, module: str, name: str) -> None:
         """Put the object of a name on the stack."""
         full = builtin_name(module, name)
+        if blocked := allow_list.blocked_module(full, self._user.get(full)):
+            raise UnsafeGlobalError(full, self._path, blocked=blocked)
         if full in self._user:
             self.push(self._user[full])
         elif full in self._functions:
@@ -174,6 +181,16 @@ class WeightsUnpickler:
             return
         name = getattr(function, "__qualname__", type(function).__name__)
         raise UnsafeGlobalError(f"{getattr(function, '__module__', '')}.{name}", self._path, "calls")
+
+    def public_attribute(self, value: Any, name: Any, *default: Any) -> Any:
+        """Return an attribute, as `getattr` does where the user allowed it.
+
+        Members of enumerations are saved as calls of `getattr`.  By special names a file could reach the globals of a
+        function and replace code.
+        """
+        if type(name) is not str or name.startswith("_"):
+            raise UnsafeGlobalError(f"getattr(..., {name!r})", self._path, blocked="builtins")
+        return getattr(value, name, *default)
 
     def _is_allowed(self, function: Any) -> bool:
         return id(function) in self._callable or id(function) in self._user_callable

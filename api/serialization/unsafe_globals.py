@@ -57,7 +57,10 @@ def _unsafe(file: IO[bytes], path: str) -> list[str]:
         names = _names(data)
     except Exception as error:  # of any damaged pickle
         raise CorruptFileError(path, f"its pickle is damaged: {error}") from error
-    return sorted({name for name in names if name not in fine})
+    allowed = allow_list.allowed()
+    return sorted(
+        {name for name in names if name not in fine or allow_list.blocked_module(name, allowed.get(name))}
+    )
 
 
 def _names(data: bytes) -> list[str]:

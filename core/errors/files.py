@@ -41,10 +41,19 @@ class UnsafeGlobalError(TTError, pickle.UnpicklingError):
         The file.
     action : str
         Its use in the file.
+    blocked : str or None
+        The module because of which it is refused even if it is in the list of safe globals.
     """
 
-    def __init__(self, name: str, path: str, action: str = "uses") -> None:
-        self.name, self.path, self.action = name, path, action
+    def __init__(self, name: str, path: str, action: str = "uses", *, blocked: str | None = None) -> None:
+        self.name, self.path, self.action, self.blocked = name, path, action, blocked
+        if blocked is not None:
+            super().__init__(
+                f"{path} {action} {name}, whose module {blocked} is blocked: it runs code, and is refused whatever "
+                "tt.serialization.safe_globals lists; nothing of it was run\n"
+                "  try: weights_only=False, which runs whatever the file says, if you trust its source"
+            )
+            return
         super().__init__(
             f"{path} {action} {name}, which loading with weights_only=True does not allow; nothing of it was run\n"
             f"  try: tt.serialization.add_safe_globals([{name.rpartition('.')[2]}]), if calling it with any arguments "

@@ -10,6 +10,7 @@ import pickle
 import struct
 import sys
 import tarfile
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import pytest
 import tt
 from tests.api.serialization.archives import archive_of, legacy_of, storage_id, text
 from tests.backends.array_api.devices import device as new_device
-from tt.errors import CorruptFileError, DeviceError
+from tt.errors import CorruptFileError, DeviceError, UnsafeGlobalError
 from tt.serialization import LoadedStorage, LoadEndianness, legacy
 
 
@@ -428,3 +429,33 @@ def test_an_empty_file_is_the_end_of_a_file():
     for kind in (EOFError, RuntimeError, tt.errors.EmptyFileError, tt.errors.CorruptFileError):
         with pytest.raises(kind, match="the file is empty"):
             tt.load(io.BytesIO())
+
+
+# --- variables of the environment -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prefix", ["TORCH", "TT"])
+@pytest.mark.parametrize("value", ["1", "y", "YES", "true"])
+def test_the_environment_forces_loading_of_weights_only(prefix, value, monkeypatch):
+    data = saved(Fraction(1, 2))
+    monkeypatch.setenv(f"{prefix}_FORCE_WEIGHTS_ONLY_LOAD", value)
+    for options in ({}, {"weights_only": False}):
+        with pytest.raises(UnsafeGlobalError):
+            load(data, **options)
+    with pytest.raises(RuntimeError, match="pickle_module"):
+        load(data, pickle_module=pickle)
+    monkeypatch.setenv(f"{prefix}_FORCE_WEIGHTS_ONLY_LOAD", "0")
+    assert load(data, weights_only=False) == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("prefix", ["TORCH", "TT"])
+def test_the_environment_changes_the_default_to_loading_everything(prefix, monkeypatch):
+    data = saved(Fraction(1, 2))
+    monkeypatch.setenv(f"{prefix}_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.warns(UserWarning, match=f"{prefix}_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+        assert load(data) == Fraction(1, 2)
+    with pytest.raises(UnsafeGlobalError):
+        load(data, weights_only=True)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(RuntimeError, match=r"only one .* may be set"):
+        load(data)

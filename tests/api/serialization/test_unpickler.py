@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import pickle
 import pickletools
 import struct
 import sys
 import tracemalloc
 from collections import Counter, OrderedDict
+from enum import Enum
+from functools import partial
 
 import numpy as np
 import pytest
@@ -379,3 +382,61 @@ def test_unsafe_globals_are_listed_without_running_anything(protocol, tmp_path):
     assert tt.serialization.get_unsafe_globals_in_checkpoint(fine) == []
     with pytest.raises(tt.errors.CorruptFileError):
         tt.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(archive_of(P2 + b"\xff.")))
+
+
+# --- what no list can allow --------------------------------------------------------------------------------------
+
+
+class Calls:
+    """Reduces to a call, which the file then makes."""
+
+    def __init__(self, function, *args):
+        self.function, self.args = function, args
+
+    def __reduce__(self):
+        return self.function, self.args
+
+
+BLOCKED = [
+    (os.execv, ("/bin/true", ["true"]), "posix"), (os.system, ("true",), "posix"), (os.popen, ("true",), "os"),
+    (sys.exit, (1,), "sys"), (eval, ("canary()",), "builtins"), (exec, ("canary()",), "builtins"),
+    (compile, ("1", "name", "eval"), "builtins"), (__import__, ("os",), "builtins"),
+    (setattr, (1, "a", 2), "builtins"), (vars, (), "builtins"), (globals, (), "builtins"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "args", "module"), BLOCKED, ids=[f.__qualname__ for f, _, _ in BLOCKED])
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_what_runs_code_is_refused_whatever_the_list_says(function, args, module, protocol):
+    data = archive_of(pickle.dumps(Calls(function, *args), protocol))
+    with tt.serialization.safe_globals([function]):
+        with pytest.raises(tt.errors.UnsafeGlobalError, match=f"module {module} is blocked") as caught:
+            load(data)
+        assert caught.value.blocked == module
+        expected = [f"{function.__module__}.{function.__qualname__}"]
+        assert tt.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data)) == expected
+
+
+@pytest.mark.parametrize(
+    "value", [os.system, eval, open, partial(os.system), partial(partial(eval, "1"))], ids=repr
+)
+def test_what_runs_code_is_refused_under_another_name(value):
+    data = archive_of(P2 + b"charmless\nname\n" + text("true") + b"\x85R.")
+    with (
+        tt.serialization.safe_globals([(value, "harmless.name")]),
+        pytest.raises(tt.errors.UnsafeGlobalError, match="blocked"),
+    ):
+        load(data)
+
+
+def test_getattr_gives_members_of_enumerations_but_nothing_private():
+    member = archive_of(pickle.dumps(Calls(getattr, Colour, "RED"), 2))
+    special = archive_of(pickle.dumps(Calls(getattr, Colour, "__init__"), 2))
+    with tt.serialization.safe_globals([getattr, Colour]):
+        assert load(member) is Colour.RED
+        with pytest.raises(tt.errors.UnsafeGlobalError, match="__init__"):
+            load(special)
+
+
+class Colour(Enum):
+    RED = 1
