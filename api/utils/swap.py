@@ -17,12 +17,12 @@ def swap_tensors(t1: tt.Tensor, t2: tt.Tensor) -> None:
     Parameters
     ----------
     t1, t2 : Tensor
-        Leaves of the graph, on devices of one type.
+        Leaves of the graph of one layout, both with data or both on the meta device.
 
     Raises
     ------
     RuntimeError
-        If one is the result of a computation that is recorded, or their devices differ in type.
+        If one is the result of a computation that is recorded, their layouts differ, or only one has data.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def swap_tensors(t1: tt.Tensor, t2: tt.Tensor) -> None:
     for tensor in (t1, t2):
         if tensor.grad_fn is not None:
             raise RuntimeError("swap_tensors(): a tensor with a history cannot be swapped\n  try: t.detach()")
-    if (t1.device.type, t1.layout) != (t2.device.type, t2.layout):
+    if (t1.is_meta, t1.layout) != (t2.is_meta, t2.layout):
         raise RuntimeError(
             f"swap_tensors(): {t1.layout} on {t1.device} and {t2.layout} on {t2.device} cannot change places"
         )

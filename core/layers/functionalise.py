@@ -238,12 +238,16 @@ class FunctionaliseLayer(Layer):
         prepared = self._prepare(cached, args)
         result = self._hold(cached.below.run(prepared))
         for target, new in zip(targets, targets_of(operator, prepared), strict=True):
-            write(target, new._handle)
+            if target._keys & self.bit:  # the others have memory of their own, which has been changed
+                write(target, new._handle)
         return with_targets_of(operator, args, result)
 
     @names_methods
     def _inplace(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
+        if not target._keys & self.bit:
+            # Only an operand lies on the layer's device: `copy_` writes into the memory that the target has.
+            return cached.below.run(self._prepare(cached, args))
         if target._storage is not None and cached.operator.name != "resize":
             refuse_shared(cached, target, args)
         functional = cached.operator.overload("functional")

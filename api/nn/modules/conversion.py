@@ -12,16 +12,16 @@ from tt.nn.parameter import Parameter
 __all__ = ["Conversion"]
 
 
-def _replaced(old: Any, new: Any) -> Any:
-    """Return the parameter or gradient with other data: the same object where its backend can do that."""
-    if not _overwrites() and old.device.type == new.device.type and old.layout == new.layout:
-        try:
-            old.data = new
-        except (RuntimeError, TypeError):
-            pass
-        else:
-            return old
-    return new
+def _takes_data(old: Any, new: Any) -> bool:
+    """Return whether a parameter or gradient stays the object that it is and gets the new data.
+
+    Meta tensors have no data to exchange with others, and a tensor does not change its layout.
+    """
+    return (
+        not _overwrites()
+        and old.layout == new.layout
+        and (old.device.type == "meta") == (new.device.type == "meta")
+    )
 
 
 def _overwrites() -> bool:
@@ -74,20 +74,25 @@ class Conversion(Traversal):
         for name, param in self._parameters.items():
             if param is None:
                 continue
+            grad = param.grad
             with tt.no_grad():
-                new, grad = fn(param), None if param.grad is None else fn(param.grad)
+                new, new_grad = fn(param), None if grad is None else fn(grad)
             if _swaps():
-                _swap(param, new, grad)
+                _swap(param, new, new_grad)
                 continue
-            replaced = _replaced(param, new)
-            if replaced is not param:
-                replaced = Parameter(new, param.requires_grad)
-                self._parameters[name] = replaced
-            if grad is not None:
-                replaced.grad = None  # of another shape or dtype than the parameter has now
-                replaced.grad = (
-                    grad.requires_grad_(param.grad.requires_grad) if param.grad is not None else grad
-                )
+            if _takes_data(param, new):
+                param.data = new
+            else:
+                param = self._parameters[name] = Parameter(new, param.requires_grad)
+            if grad is None:
+                continue
+            if _takes_data(grad, new_grad):
+                grad.data = new_grad
+            else:
+                grad = new_grad.requires_grad_(grad.requires_grad)
+            if param.grad is not grad:
+                param.grad = None  # of another dtype or device than the parameter has now
+                param.grad = grad
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

@@ -95,8 +95,11 @@ def give_own(cached: MutatingCall, targets: Sequence[Any], args: Sequence[Any]) 
     """Give the targets arrays without other holders; see Note [Changing arguments without memory]."""
     if cached.writes_target:
         for target in targets:
+            backend = target._spec.backend
+            if not backend.functionalised:
+                continue
             try:
-                target._handle = cached.backend.clone(target._handle)
+                target._handle = backend.clone(target._handle)
             except Exception as error:
                 method_escaped(cached, error, args)
 

@@ -250,7 +250,8 @@ def _get_data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"data must be set to a Tensor, not {type(value).__name__}")
-    if value.layout != self.layout or value.device.type != self.device.type:
+    meta = [tensor.device.type == "meta" for tensor in (self, value)]
+    if value.layout != self.layout or meta[0] != meta[1]:
         raise DtypeError(
             f"data of a {self.layout} tensor on {self.device} cannot be set to a {value.layout} tensor on "
             f"{value.device}"

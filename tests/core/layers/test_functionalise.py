@@ -160,3 +160,57 @@ def test_a_tensor_whose_memory_is_shared_is_resized(frozen: str) -> None:
     base.fill_(7)
     assert view.tolist() == [7.0, 7.0, 7.0]
     assert base.resize_(10).shape == (10,) and base[:4].tolist() == [7.0] * 4
+
+
+COPIES = {
+    "a view": lambda y, x: y[1:].copy_(x[1:]),
+    "a column": lambda y, x: y.view(2, 3).t()[1].copy_(x[:2]),
+    "an item": lambda y, x: y.__setitem__(0, x[3]),
+    "a slice": lambda y, x: y.__setitem__(slice(2, 5), x[:3]),
+    "data": lambda y, x: y.data.copy_(x),
+    "another dtype": lambda y, x: y.copy_(x.to(tt.int64)),
+    "a broadcast": lambda y, x: y.view(2, 3).copy_(x[:3]),
+    "a pair of views": lambda y, x: y[::2].copy_(x[1::2]),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_a_copy_to_the_cpu_writes_into_the_memory_that_the_target_has(frozen: str, copy: Any) -> None:
+    def program(device: str) -> Any:
+        y = tt.zeros(6)
+        array, alias, address = y.numpy(), y[:], y.data_ptr()
+        copy(y, tt.arange(1.0, 7.0, device=device))
+        assert y.data_ptr() == address
+        np.testing.assert_array_equal(array, y.numpy())
+        return y, alias
+
+    same(program, frozen)
+
+
+def test_shared_memory_and_flat_parameters_stay_what_they_are_when_values_come_from_the_device(
+    frozen: str,
+) -> None:
+    x = tt.zeros(3).share_memory_()
+    x.copy_(tt.ones(3, device=frozen))
+    assert x.is_shared() and x.tolist() == [1, 1, 1]
+    net = tt.nn.LSTM(2, 3)
+    addresses = [weight.data_ptr() for weight in net.parameters()]
+    net.load_state_dict({name: tt.ones_like(value).to(frozen) for name, value in net.state_dict().items()})
+    assert addresses == [weight.data_ptr() for weight in net.parameters()]
+    assert all(bool((weight == 1).all()) for weight in net.parameters())
+
+
+def test_gradients_flow_through_copies_between_devices_into_views(frozen: str) -> None:
+    for there, back in ((frozen, "cpu"), ("cpu", frozen)):
+        x = tt.arange(3.0, device=there).requires_grad_()
+        y = tt.zeros(4, device=back)
+        y[1:].copy_(x)
+        (y * y).sum().backward()
+        assert x.grad.device.type == there and x.grad.tolist() == [0, 2, 4]
+
+
+def test_a_copy_between_devices_refuses_elements_that_are_one_in_memory_and_wrong_shapes(frozen: str) -> None:
+    with pytest.raises(tt.library.errors.InplaceError, match="one in memory"):
+        tt.zeros(3).expand(2, 3).copy_(tt.ones(2, 3, device=frozen))
+    with pytest.raises(tt.library.errors.ShapeError):
+        tt.zeros(3).copy_(tt.ones(2, 3, device=frozen))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tt
+from tests.backends.array_api.devices import device
 
 
 def test_set_shares_the_memory_of_another_tensor():
@@ -71,3 +73,15 @@ def test_data_is_the_same_memory_unseen_by_autograd():
         x.data = [1]
     with pytest.raises(RuntimeError, match="must be floating point or complex"):
         x.data = tt.tensor([1])
+
+
+def test_data_may_come_from_another_device_but_not_to_or_from_meta():
+    x = tt.zeros(2, requires_grad=True)
+    with device(np, "numpy_arrays"):
+        x.data = tt.ones(3, device="numpy_arrays")
+        assert x.device.type == "numpy_arrays" and x.tolist() == [1, 1, 1] and x.requires_grad
+        (x * 2).sum().backward()
+        assert x.grad.device.type == "numpy_arrays" and x.grad.tolist() == [2, 2, 2]
+        for one, other in ((x, tt.zeros(2, device="meta")), (tt.zeros(2, device="meta"), x)):
+            with pytest.raises(RuntimeError, match="cannot be set"):
+                one.data = other
