@@ -394,10 +394,11 @@ class Optimizer:
         known = {id(param) for other in self.param_groups for param in other["params"]}
         if any(id(param) in known for param in params):
             raise ValueError("some parameters appear in more than one parameter group")
-        if self.param_groups and ("param_names" in self.param_groups[0]) != bool(names):
+        named = bool(names) or "param_names" in group  # a group of a state dict brings its names itself
+        if any(("param_names" in other) != named for other in self.param_groups):
             raise ValueError(
                 "all optimizer param groups should be with/without names. cannot add param group "
-                f"{'with' if names else 'without'} names to the optimizer"
+                f"{'with' if named else 'without'} names to the optimizer"
             )
         group["params"] = params
         if names:

@@ -54,6 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterKind):
     tensor([1., 2.], requires_grad=True)
     """
 
+    _is_param = True  # as tensors of other classes say, which are parameters too
+
     # As in PyTorch, results of computations with parameters are plain tensors.
     __tt_function__ = staticmethod(disabled_tt_function_impl)
 

@@ -289,7 +289,8 @@ class StateDict(Hooks):
         strict : bool
             Whether its names have to be exactly those of this module's state dict.
         assign : bool
-            Whether its tensors become the module's; otherwise their values are copied.
+            Whether its tensors become the module's; otherwise their values are copied.  A tensor that the module has
+            under several names stays one, unless the state dict has different values for them.
 
         Returns
         -------
@@ -319,6 +320,7 @@ class StateDict(Hooks):
         if metadata is not None:
             working._metadata = metadata
         undo = None if self._fits(state_dict) else _Snapshot(self)
+        ties = _Ties(self) if assign else None
 
         def load(module: Any, local: Any, prefix: str = "") -> None:
             local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
@@ -341,6 +343,8 @@ class StateDict(Hooks):
 
         try:
             load(self, working)
+            if ties is not None:
+                ties.restore()
             if strict:
                 if found.unexpected_keys:
                     names = ", ".join(f'"{key}"' for key in found.unexpected_keys)
@@ -413,3 +417,44 @@ class _Snapshot:
                 for name, value in values.items():
                     if value is not None:
                         members[name].copy_(value)
+
+
+class _Ties:
+    """Parameters and buffers that a tree of modules has under more than one name."""
+
+    def __init__(self, module: Any) -> None:
+        names: dict[int, list[tuple[dict[str, Any], str]]] = {}
+        self._before: list[tuple[tt.Tensor, list[tuple[dict[str, Any], str]]]] = []
+        for part in module.modules():
+            for table in (part._parameters, part._buffers):
+                for name, tensor in table.items():
+                    if tensor is None:
+                        continue
+                    of_tensor = names.setdefault(id(tensor), [])
+                    of_tensor.append((table, name))
+                    if len(of_tensor) == 2:
+                        self._before.append((tensor, of_tensor))
+
+    def restore(self) -> None:
+        """Give all names of a tensor the one that was assigned to the last, unless others got other values."""
+        for before, names in self._before:
+            assigned = [table[name] for table, name in names if table.get(name, before) is not before]
+            if not assigned or any(not isinstance(tensor, tt.Tensor) for tensor in assigned):
+                continue
+            *others, last = assigned
+            if all(_same_values(other, last) for other in others):
+                for table, name in names:
+                    table[name] = last
+
+
+def _same_values(a: tt.Tensor, b: tt.Tensor) -> bool:
+    """Return whether two tensors are one, lie in the same memory, or hold the same numbers."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    if a.layout is not tt.strided or b.layout is not tt.strided:
+        return False
+    if a.is_meta or (a.data_ptr() == b.data_ptr() and a.stride() == b.stride()):
+        return True
+    return bool(tt.equal(a, b))

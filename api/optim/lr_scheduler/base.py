@@ -18,30 +18,34 @@ EPOCH_DEPRECATION_WARNING: Final = (
 )
 
 
+def own(value: Any) -> Any:
+    """Return a number, or a copy of a tensor, which its owner and optimizers change in place."""
+    return value.clone() if tt.is_tensor(value) else value
+
+
 def set_option(group: dict[str, Any], name: str, value: Any) -> None:
-    """Set an option of a group; a tensor is filled."""
+    """Set an option of a group; a tensor is filled, and a new one copied."""
     if tt.is_tensor(group[name]):
         group[name].fill_(float(value))
     else:
-        group[name] = value
+        group[name] = own(value)
 
 
 def options(optimizer: Optimizer, name: str) -> list[Any]:
     """Return an option of all groups; of tensors, copies."""
-    found = [group[name] for group in optimizer.param_groups]
-    return [value.clone() if tt.is_tensor(value) else value for value in found]
+    return [own(group[name]) for group in optimizer.param_groups]
 
 
 def one_for_each(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """Return an option of a scheduler as one value for each group."""
+    """Return an option of a scheduler as one value for each group; of tensors, copies."""
     if not isinstance(value, list | tuple):
-        return [value] * len(optimizer.param_groups)
+        return [own(value) for _ in optimizer.param_groups]
     if len(value) != len(optimizer.param_groups):
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
             f"param_groups has {len(optimizer.param_groups)}."
         )
-    return list(value)
+    return [own(one) for one in value]
 
 
 class LRScheduler:
@@ -78,8 +82,7 @@ class LRScheduler:
         self.optimizer = optimizer
         if last_epoch == -1:
             for group in optimizer.param_groups:
-                lr = group["lr"]
-                group.setdefault("initial_lr", lr.clone() if tt.is_tensor(lr) else lr)
+                group.setdefault("initial_lr", own(group["lr"]))
         else:
             for number, group in enumerate(optimizer.param_groups):
                 if "initial_lr" not in group:
@@ -199,8 +202,7 @@ class LRScheduler:
         """Return the learning rates of the groups now and after each of some steps, and change nothing."""
         optimizer = copy.copy(self.optimizer)
         optimizer.param_groups = [
-            {name: value.clone() if tt.is_tensor(value) else value for name, value in group.items()}
-            for group in self.optimizer.param_groups
+            {name: own(value) for name, value in group.items()} for group in self.optimizer.param_groups
         ]
         optimizer.__dict__["_opt_called"] = True
         optimizer.__dict__["_step_at_scheduler"] = optimizer.__dict__.get("step")

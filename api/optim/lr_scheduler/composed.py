@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from tt.optim.lr_scheduler.base import LRScheduler, options
+from tt.optim.lr_scheduler.base import LRScheduler, options, set_option
 from tt.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from tt.optim.optimizer import Optimizer
 
@@ -104,17 +104,15 @@ class SequentialLR(_Composed):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each schedule has set the rates of its first epoch.  Go back, and let only the first do so.
+        # Each schedule has set the rates of its first epoch.  Go back, and let only the one of epoch 0 do so, which is
+        # not the first where milestones are 0.
         for group in optimizer.param_groups:
-            lr = group["initial_lr"]
-            if hasattr(group["lr"], "fill_"):
-                group["lr"].fill_(float(lr))
-            else:
-                group["lr"] = lr
+            set_option(group, "lr", group["initial_lr"])
         for scheduler in self._schedulers:
             self.recursive_undo(scheduler)
-        self._schedulers[0]._initial_step()
-        self._last_lr = self._schedulers[0].get_last_lr()
+        first = self._schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
         """Take back the first epoch of a schedule, and of those in it.

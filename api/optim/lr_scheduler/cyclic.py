@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-import tt
 from tt.optim.lr_scheduler.base import LRScheduler, one_for_each, set_option
 from tt.optim.optimizer import Optimizer
 
@@ -268,7 +267,7 @@ class OneCycleLR(_WithMomentum):
         if last_epoch == -1:
             for group, most in zip(optimizer.param_groups, max_lrs, strict=True):
                 first = most / div_factor
-                group["initial_lr"] = tt.full_like(group["lr"], first) if tt.is_tensor(group["lr"]) else first
+                group["initial_lr"] = first
                 group["max_lr"] = most
                 group["min_lr"] = first / final_div_factor
         self.cycle_momentum = cycle_momentum

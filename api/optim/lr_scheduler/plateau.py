@@ -69,7 +69,7 @@ class ReduceLROnPlateau(LRScheduler):
             if len(min_lr) != len(optimizer.param_groups):
                 raise ValueError(f"expected {len(optimizer.param_groups)} min_lrs, got {len(min_lr)}")
             self.default_min_lr = None
-            self.min_lrs = list(min_lr)
+            self.min_lrs = one_for_each("min_lr", min_lr, optimizer)
         else:
             self.default_min_lr = min_lr
             self.min_lrs = one_for_each("min_lr", min_lr, optimizer)

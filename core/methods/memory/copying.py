@@ -30,6 +30,8 @@ def shallow_copy(self: Tensor) -> Tensor:
 def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """Return a copy that shares nothing; tensors that are copied together keep sharing with each other.
 
+    The copy of a parameter has no gradient: an averaged model would take twice the memory, and move at a first step.
+
     Raises
     ------
     GradientError
@@ -48,7 +50,9 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if requires_gradient(self):
         new.requires_grad = True
     memo[id(self)] = new
-    gradient = None if self._record is None else getattr(self, "grad", None)
+    gradient = (
+        None if self._record is None or getattr(self, "_is_param", False) else getattr(self, "grad", None)
+    )
     if gradient is not None:
         new.grad = python_copy.deepcopy(gradient, memo)
     set_state(new, python_copy.deepcopy({**slots_of(self), **self.__dict__}, memo))

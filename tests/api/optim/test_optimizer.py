@@ -235,3 +235,15 @@ def test_groups_are_printed_with_a_line_between_them():
     lines = str(SGD(groups)).split("\n")
     assert lines[0] == "SGD (" and lines[-1] == ")" and lines[1] == "Parameter Group 0"
     assert lines[lines.index("Parameter Group 1") - 1] == "" and lines.count("") == 1
+
+
+def test_groups_with_and_without_names_do_not_mix_whoever_gives_the_names():
+    named = {"params": [leaf()], "param_names": ["a"]}
+    optimizer = SGD([named, {"params": [("b", leaf())]}])
+    assert [group["param_names"] for group in optimizer.param_groups] == [["a"], ["b"]]
+    with pytest.raises(ValueError, match="without names to the optimizer"):
+        optimizer.add_param_group({"params": [leaf()]})
+    with pytest.raises(ValueError, match="cannot add param group with names"):
+        SGD([{"params": [leaf()]}, {"params": [leaf()], "param_names": ["a"]}])
+    with pytest.raises(ValueError, match="cannot add param group without names"):
+        SGD([{"params": [leaf()], "param_names": ["a"]}, {"params": [leaf()]}])

@@ -8,7 +8,12 @@ import pickle
 import pytest
 
 import tt
+from tests.core.dispatching import Library
 from tt.core.methods.parameter import Parameter
+
+
+class Labelled(tt.Tensor):
+    """A class that keeps its type in results."""
 
 
 def test_a_parameter_requires_gradients_and_shares_the_memory():
@@ -73,6 +78,45 @@ def test_shared_parameters_stay_shared():
     assert pair[0] is pair[1]
     pair = pickle.loads(pickle.dumps([p, p]))
     assert pair[0] is pair[1]
+
+
+def test_deepcopy_drops_gradients_and_keeps_attributes_and_shared_memory():
+    memory = tt.zeros(4)
+    p, q = Parameter(memory[:2]), Parameter(memory[1:3], requires_grad=False)
+    p.grad, p.name = tt.ones(2), "weight"
+    p.twin = q
+    p2, q2 = copy.deepcopy([p, q])
+    assert p2.grad is None and p.grad.tolist() == [1.0, 1.0]
+    assert p2.name == "weight" and p2.twin is q2 and not q2.requires_grad
+    with tt.no_grad():
+        p2 += 1
+    assert q2.tolist() == [1.0, 0.0] and memory.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "jagged", "wrapper", "subclass"])
+def test_deepcopy_drops_gradients_of_parameters_of_any_layout(layout):
+    if layout == "jagged":
+        data = tt.nested.nested_tensor([tt.ones(2), tt.ones(3)], layout=tt.jagged)
+    elif layout in ("wrapper", "subclass"):
+        plain = tt.ones(2)
+        data = Library("tt").wrapper("Wrapper")(plain) if layout == "wrapper" else plain.as_subclass(Labelled)
+    else:
+        data = tt.eye(3).to_sparse(layout=getattr(tt, layout))
+    p = Parameter(data)
+    p.grad = p.detach().clone()
+    q = copy.deepcopy(p)
+    assert isinstance(q, Parameter) and type(q) is type(p) and q.requires_grad and q.layout is p.layout
+    assert q.grad is None and p.grad is not None
+
+
+def test_modules_that_are_copied_have_no_gradients():
+    model = tt.nn.Linear(2, 2)
+    model(tt.ones(1, 2)).sum().backward()
+    assert [p.grad for p in copy.deepcopy(model).parameters()] == [None, None]
+    averaged = tt.optim.swa_utils.AveragedModel(model)
+    before = [p.tolist() for p in averaged.parameters()]
+    tt.optim.SGD(averaged.parameters(), lr=1.0).step()
+    assert [p.tolist() for p in averaged.parameters()] == before
 
 
 def test_subclasses_of_parameter_are_parameters():

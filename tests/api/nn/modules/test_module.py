@@ -500,3 +500,60 @@ def test_loading_calls_no_hooks_of_the_state_dict():
     plain.register_state_dict_pre_hook(lambda *args: calls.append(1))
     plain.load_state_dict(state)
     assert calls == []
+
+
+# --- ties and assignment ------------------------------------------------------------------------------------------
+
+
+class Tied(nn.Module):
+    def __init__(self, device=None):
+        super().__init__()
+        self.embedding = nn.Embedding(3, 2, device=device)
+        self.head = nn.Linear(2, 3, bias=False, device=device)
+        self.head.weight = self.embedding.weight
+        self.register_buffer("mean", tt.zeros(2, device=device))
+        self.head.register_buffer("mean", self.mean)
+
+    def is_tied(self):
+        return self.head.weight is self.embedding.weight and self.head.mean is self.mean
+
+
+def through_a_file(state):
+    return pickle.loads(pickle.dumps(state))
+
+
+@pytest.mark.parametrize("device", [None, "meta"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state,
+        through_a_file,
+        lambda state: OrderedDict((name, tensor.clone()) for name, tensor in state.items()),
+        lambda state: OrderedDict((name, state[name]) for name in state if not name.startswith("head")),
+        lambda state: OrderedDict((name, state[name]) for name in state if name.startswith("head")),
+    ],
+    ids=["views", "saved", "clones", "without the last", "without the first"],
+)
+def test_tied_tensors_stay_tied_when_tensors_are_assigned(device, change):
+    source, net = Tied(), Tied(device)
+    net.load_state_dict(change(source.state_dict()), strict=False, assign=True)
+    assert net.is_tied() and len(list(net.parameters())) == 1
+    assert isinstance(net.head.weight, nn.Parameter) and net.head.weight.requires_grad
+    assert tt.equal(net.head.weight, source.head.weight)
+
+
+def test_values_that_differ_untie_what_they_are_assigned_to():
+    net, state = Tied(), Tied().state_dict()
+    state["head.weight"] = state["head.weight"] + 1
+    net.load_state_dict(state, assign=True)
+    assert tt.equal(net.head.weight, state["head.weight"])
+    assert tt.equal(net.embedding.weight, state["embedding.weight"])
+
+
+def test_a_state_that_does_not_fit_leaves_tied_tensors_as_they_were():
+    net, state = Tied(), Tied().state_dict()
+    weight, before = net.head.weight, net.head.weight.detach().clone()
+    state["more"] = tt.ones(1)
+    with pytest.raises(RuntimeError, match="more"):
+        net.load_state_dict(state, assign=True)
+    assert net.is_tied() and net.head.weight is weight and tt.equal(weight, before)

@@ -243,3 +243,18 @@ def test_errors(make):
     words = set(re.findall(r"[a-z_]{4,}|\d+", theirs[1].split("\n")[0].lower()))
     found = set(re.findall(r"[a-z_]{4,}|\d+", mine[1].lower()))
     assert len(words - found) <= len(words) * 0.6, (mine, theirs)
+
+
+@pytest.mark.parametrize("milestones", [[0], [0, 0], [0, 3], [2, 2]])
+def test_sequences_that_begin_at_a_milestone(milestones):
+    rates = []
+    for lib in (tt, torch):
+        s, opt = lib.optim.lr_scheduler, optimizer(lib)
+        parts = [s.ConstantLR(opt, 0.1, 3), s.ExponentialLR(opt, 0.9), s.StepLR(opt, 2, 0.5)]
+        schedule = s.SequentialLR(opt, parts[: len(milestones) + 1], list(milestones))
+        rates.append([schedule.get_last_lr()])
+        for _ in range(7):
+            opt.step()
+            schedule.step()
+            rates[-1].append(schedule.get_last_lr())
+    assert rates[0] == [pytest.approx(lr) for lr in rates[1]]

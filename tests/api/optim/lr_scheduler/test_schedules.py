@@ -272,3 +272,67 @@ def test_a_new_figure_is_made_by_matplotlib_and_its_absence_explained(monkeypatc
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModuleNotFoundError, match=r"needs matplotlib.*\n.*pip install matplotlib"):
         schedule.plot(3)
+
+
+# --- tensors as options -------------------------------------------------------------------------------------------
+
+
+WITH_TENSORS = {
+    "CyclicLR, base_lr": (lambda o, v: s.CyclicLR(o, v, 3.0, 2), lambda c: c.base_lrs),
+    "CyclicLR, max_lr": (lambda o, v: s.CyclicLR(o, 0.1, v, 2), lambda c: c.max_lrs),
+    "CyclicLR, base_momentum": (
+        lambda o, v: s.CyclicLR(o, 0.1, 3.0, 2, base_momentum=v), lambda c: c.base_momentums
+    ),
+    "CyclicLR, max_momentum": (
+        lambda o, v: s.CyclicLR(o, 0.1, 3.0, 2, max_momentum=v), lambda c: c.max_momentums
+    ),
+    "OneCycleLR, max_momentum": (
+        lambda o, v: s.OneCycleLR(o, 3.0, 9, max_momentum=v),
+        lambda c: [g["max_momentum"] for g in c.optimizer.param_groups],
+    ),
+    "OneCycleLR, max_lr": (
+        lambda o, v: s.OneCycleLR(o, v, 9), lambda c: [g["max_lr"] for g in c.optimizer.param_groups]
+    ),
+    "ReduceLROnPlateau, min_lr": (lambda o, v: s.ReduceLROnPlateau(o, min_lr=v), lambda c: c.min_lrs),
+    "SWALR": (
+        lambda o, v: tt.optim.swa_utils.SWALR(o, v), lambda c: [g["swa_lr"] for g in c.optimizer.param_groups]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+@pytest.mark.parametrize("name", WITH_TENSORS)
+def test_a_schedule_keeps_copies_of_the_tensors_that_it_is_made_with(name, as_list):
+    make, kept = WITH_TENSORS[name]
+    value = tt.tensor(0.25)
+    schedule = make(optimizer(groups=2), [value, value] if as_list else value)
+    first, second = kept(schedule)
+    assert first is not value and second is not first
+    value.fill_(7.0)
+    assert [float(first), float(second)] == [0.25, 0.25]
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_TENSORS if "Plateau" not in name])
+def test_rates_of_tensors_are_those_of_numbers(name):
+    make, _ = WITH_TENSORS[name]
+    runs = []
+    for value in (tt.tensor(0.25, dtype=tt.float64), 0.25):
+        opt = optimizer(groups=2)
+        runs.append((run(opt, make(opt, value), 8), [float(g["momentum"]) for g in opt.param_groups]))
+    assert runs[0][0] == pytest.approx(runs[1][0]) and runs[0][1] == pytest.approx(runs[1][1])
+
+
+def test_one_cycle_keeps_numbers_for_a_rate_that_is_a_tensor():
+    opt = optimizer(tt.tensor(1.0))
+    schedule = s.OneCycleLR(opt, 4.0, total_steps=5, div_factor=4)
+    assert schedule.base_lrs == [1.0] and type(schedule.base_lrs[0]) is float
+    assert type(opt.param_groups[0]["initial_lr"]) is float
+    assert isinstance(opt.param_groups[0]["lr"], tt.Tensor)
+
+
+@pytest.mark.parametrize(("milestones", "first"), [([0], 1), ([0, 0], 2), ([0, 2], 1), ([1], 0)])
+def test_a_sequence_begins_with_the_schedule_of_epoch_0(milestones, first):
+    opt = optimizer()
+    parts = [s.ConstantLR(opt, factor, 9) for factor in (0.5, 0.25, 0.125)][: len(milestones) + 1]
+    schedule = s.SequentialLR(opt, parts, milestones)
+    assert schedule.get_last_lr() == [[0.5, 0.25, 0.125][first]] == [opt.param_groups[0]["lr"]]
