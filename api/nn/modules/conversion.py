@@ -74,9 +74,10 @@ class Conversion(Traversal):
         for name, param in self._parameters.items():
             if param is None:
                 continue
-            grad = param.grad
+            grad: Any = param.grad
             with tt.no_grad():
-                new, new_grad = fn(param), None if grad is None else fn(grad)
+                new = fn(param)
+                new_grad: Any = None if grad is None else fn(grad)
             if _swaps():
                 _swap(param, new, new_grad)
                 continue
