@@ -153,12 +153,15 @@ class Reducer:
         """Parameters that count as used with the first gradient that arrives: this pass does not reach them."""
         self._ready: set[int] = set()
         self._unused_everywhere: frozenset[int] = frozenset()
+        self._added_up: set[int] = set()
+        """Parameters that got gradients of this rank alone since the last average; the next one counts them as used."""
         self.iterations = 0
         self._make_buckets(range(len(self._parameters) - 1, -1, -1))
         self._running = self._failed = False
         self._expected: Sequence[int] = ()
-        self._before: tuple[set[int], int] | None = None
-        """What had arrived, and how many buckets were started, before the backward that runs; None outside of one."""
+        self._before: tuple[set[int], int, Tensor | None] | None = None
+        """What had arrived, how many buckets were started, and what was used, before the backward that runs; None
+        outside of one."""
         watch_passes()
         self._handles = [
             parameter.register_post_accumulate_grad_hook(self._hook_of(place))
@@ -258,6 +261,8 @@ class Reducer:
         def arrived(parameter: Tensor) -> None:
             if self._running:
                 self._take(place, parameter)
+            else:
+                self._added_up.add(place)
 
         return arrived
 
@@ -270,7 +275,10 @@ class Reducer:
             # communication are not.
             waiting, self._waiting = self._waiting, ()
             for other in waiting:
-                self._fill(other, self._parameters[other].grad)
+                gradient = self._parameters[other].grad
+                if self._used is not None and gradient is not None and other in self._added_up:
+                    self._used[other] = 1
+                self._fill(other, gradient)
                 self._arrived(other)
         if place in self._ready:
             raise RuntimeError(_TWICE.format(place=place))
@@ -332,6 +340,7 @@ class Reducer:
     def _finish(self) -> None:
         """Wait for all buckets, and hand out the gradients."""
         self._running = False
+        self._added_up.clear()
         if self._used is not None:
             self._share_use(self._used)
         if not self._alone():
@@ -368,7 +377,8 @@ class Reducer:
     def _enter(self) -> None:
         """Remember what there is at the first gradient of a backward, and see whether it fails."""
         if when_pass_ends(self._leave):
-            self._before = set(self._ready), self._next
+            used = None if self._used is None else self._used.clone()
+            self._before = set(self._ready), self._next, used
 
     def _leave(self, failed: bool) -> None:
         before, self._before = self._before, None
@@ -377,19 +387,17 @@ class Reducer:
         elif self._running and self._ready and when_pass_ends(self._leave):  # it was part of another backward
             self._before = before
 
-    def _undo(self, ready: set[int], started: int) -> None:
+    def _undo(self, ready: set[int], started: int, used: Tensor | None) -> None:
         """Return to the state in which these had arrived, and so many buckets had been started."""
         arrived, works = self._ready - ready, self._works[started:]
+        self._added_up |= arrived - set(self._expected)  # gradients that stay, and may not come a second time
         self._running = self._failed = True
         self._ready, self._next = ready, started
         self._works = self._works[:started]
         self._waiting = () if ready else self._expected
         if self._arrival is not None:
             del self._arrival[len(ready) :]
-        if self._used is not None:
-            self._used.fill_(0)
-            for place in ready:
-                self._used[place] = 1
+        self._used = used
         self._sparse.forget()
         limit = monotonic() + _SETTLING
         for bucket, work in works:
@@ -436,6 +444,7 @@ class Reducer:
         """Take part in a pass of the other ranks with gradients of zero; the averages arrive here as well."""
         self.rebuild()
         self.iterations += 1
+        self._added_up.clear()
         works = []
         for bucket in self.buckets:
             bucket.buffer().zero_()

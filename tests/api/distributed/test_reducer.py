@@ -70,6 +70,62 @@ def test_gradients_that_added_up_count_although_the_last_pass_does_not_reach_the
     assert run(train, 2) == [[(2.0, 1.0)] * 2] * 2
 
 
+@pytest.mark.parametrize("as_view", [False, True])
+@pytest.mark.parametrize("ranks_that_add", [(0, 1), (1,)], ids=str)
+def test_gradients_that_added_up_are_averaged_although_no_rank_reaches_their_parameters(
+    as_view, ranks_that_add
+):
+    def train():
+        rank = dist.get_rank()
+        model = DistributedDataParallel(Heads(), find_unused_parameters=True, gradient_as_bucket_view=as_view)
+        optimizer = tt.optim.SGD(model.parameters(), lr=1.0)
+        x = tt.full((1, 1), rank + 1.0)
+        found = []
+        for _ in range(2):
+            with model.no_sync():
+                model(x, rank in ranks_that_add).sum().backward()
+            model(x, False).sum().backward()
+            found.append((model.module.left.weight.grad.item(), model.module.right.weight.grad.item()))
+            optimizer.step()
+            model.zero_grad()
+        return found, model.module.left.weight.item()
+
+    left = sum(rank + 1 for rank in ranks_that_add) / 2
+    right = 1.5 + (1.5 - left)
+    assert run(train, 2) == [([(left, right)] * 2, 1 - 2 * left)] * 2
+
+
+def test_gradients_that_no_pass_adds_up_stay_with_their_rank_as_before_the_average():
+    def train():
+        model = DistributedDataParallel(Heads(), find_unused_parameters=True)
+        left = model.module.left.weight
+        left.grad = tt.full((1, 1), float(dist.get_rank()))  # set by hand: no pass knows of it
+        model(tt.ones(1, 1), False).sum().backward()
+        return left.grad.item()
+
+    assert run(train, 2) == [0.0, 1.0]
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.other = nn.Embedding(3, 1, sparse=True), linear()
+
+    def forward(self, word):
+        return self.other(tt.ones(1, 1)) if word is None else self.words(word)
+
+
+def test_sparse_gradients_that_added_up_are_averaged_although_no_rank_reaches_the_embedding():
+    def train():
+        model = DistributedDataParallel(Words(), find_unused_parameters=True)
+        with model.no_sync():
+            model(tt.tensor([dist.get_rank()])).sum().backward()
+        model(None).sum().backward()
+        return model.module.words.weight.grad.to_dense().flatten().tolist()
+
+    assert run(train, 2) == [[0.5, 0.5, 0.0]] * 2
+
+
 def test_gradients_that_are_cleared_between_forward_and_backward_do_not_count():
     def train():
         model = DistributedDataParallel(Heads(), find_unused_parameters=True)
