@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import tt
+from tt.core.errors import GradcheckError
 from tt.core.testing.gradcheck.arrays import (
     Array,
     components,
@@ -66,19 +67,41 @@ class GradcheckProblem:
         self.places = [i for i, x in enumerate(inputs) if differentiable(x)]
         self.where = {i: point_of(inputs[i], masked) for i in self.places}
         self.points = {i: point.array for i, point in self.where.items()}
+        self._layout: list[tuple[tuple[int, ...], str]] | None = None
+
+    def _outputs(self, args: Sequence[Any]) -> list[Any]:
+        """Return the floating-point outputs.
+
+        Raises
+        ------
+        GradcheckError
+            When they differ in number, shape or dtype from those of the calls before: a function whose outputs depend
+            on its inputs in this way has no derivative to compare.
+        """
+        outputs = [y for y in tensors(self.func(*args)) if floating(y)]
+        layout = [(tuple(y.shape), y.dtype.name) for y in outputs]
+        if self._layout is None:
+            self._layout = layout
+        if layout != self._layout:
+            raise GradcheckError(
+                "the outputs of the function differ in number, shape or dtype between two calls, so there is no "
+                f"derivative to check: {_described(self._layout)} first, {_described(layout)} for the same or nearly "
+                "the same inputs"
+            )
+        return outputs
 
     def evaluate(self, points: dict[int, Array]) -> list[Array]:
         """Return the floating-point outputs at a point, without recording."""
         args = [
             self.where[i].tensor(points[i]) if i in points else plain(x) for i, x in enumerate(self.inputs)
         ]
-        return [to_array(y) for y in tensors(self.func(*args)) if floating(y)]
+        return [to_array(y) for y in self._outputs(args)]
 
     def record(self) -> tuple[list[Any], dict[int, Any]]:
         """Return the outputs that have a history, and the leaves."""
         leaves = {i: point.leaf() for i, point in self.where.items()}
         args = [leaves.get(i, x) for i, x in enumerate(self.inputs)]
-        return [y for y in tensors(self.func(*args)) if floating(y)], leaves
+        return self._outputs(args), leaves
 
     def gradients(
         self, outputs: list[Any], leaves: dict[int, Any], cotangents: Sequence[Array | None]
@@ -100,7 +123,7 @@ class GradcheckProblem:
                 for i, x in enumerate(self.inputs)
             ]
             args[place] = forward.make_dual(args[place], direction)
-            return [tuple(forward.unpack_dual(y)) for y in tensors(self.func(*args)) if floating(y)]
+            return [tuple(forward.unpack_dual(y)) for y in self._outputs(args)]
 
     # --- Jacobians: rows are components of an input, columns components of an output ---------------------------
 
@@ -144,3 +167,7 @@ class GradcheckProblem:
                 size = components(self.where[i].read(None)).size
                 found[i].append(np.stack(columns[i], 1) if columns[i] else np.zeros((size, 0)))
         return found
+
+
+def _described(layout: Sequence[tuple[tuple[int, ...], str]]) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for shape, dtype in layout) or "none"

@@ -286,3 +286,32 @@ def test_no_warning_where_all_is_well() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert gradcheck(lambda x: x.sin(), point(2), check_grad_dtypes=True)
+
+
+# --- functions whose outputs depend on the values ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"fast_mode": True}, {"check_forward_ad": True}], ids=str)
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x, same: x * 2 if same else (x * 2)[:, :1], r"\[1, 2\] first, float64\[1, 1\]"),
+        (lambda x, same: x * 2 if same else (x * 2).t(), r"\[1, 2\] first, float64\[2, 1\]"),
+        (lambda x, same: (x * 2,) if same else (x * 2, x), r"first, float64\[1, 2\], float64\[1, 2\]"),
+        (lambda x, same: x * 2 if same else (x * 2).float(), r"first, float32\[1, 2\]"),
+        (lambda x, same: (x * 2, x.detach() if same else x.detach()[0]), "differ in number, shape or dtype"),
+    ],
+    ids=["size", "transposed", "number", "dtype", "constant"],
+)
+def test_outputs_that_depend_on_the_values_have_no_derivative(
+    function: Callable[..., Any], message: str, options: dict[str, bool]
+) -> None:
+    x = tt.tensor([[0.5, 0.7]], dtype=tt.float64, requires_grad=True)
+
+    def depends(x: Any) -> Any:
+        return function(x, float(x.detach()[0, 0]) == 0.5 and float(x.detach()[0, 1]) == 0.7)
+
+    with pytest.raises(GradcheckError, match=message):
+        gradcheck(depends, x, **options)
+    assert not gradcheck(depends, x, raise_exception=False, **options)
+    assert gradcheck(lambda x: x[x > 0.6], x, **options)
