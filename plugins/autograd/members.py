@@ -305,5 +305,5 @@ def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]
             "only leaves accumulate a .grad; for other tensors there is register_hook()"
         )
     watch_passes()
-    handle: RemovableHandle = add_hook(self._record.node.ensure_extras().after, hook)
+    handle: RemovableHandle = add_hook(self._record.node.ensure_extras().accumulated, hook)
     return handle

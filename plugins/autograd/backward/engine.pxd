@@ -25,6 +25,7 @@ cdef class Pass:
     cdef public dict early
     @cython.locals(buffers=Buffers)
     cpdef send(self, Node node, int number, gradient)
+    cpdef send_none(self, Node node)
     @cython.locals(buffers=Buffers, node=Node, gradients=list, heap=list, waiting=dict)
     cpdef run(self)
     @cython.locals(buffers=Buffers, target=Node, gradients=list, early=dict)

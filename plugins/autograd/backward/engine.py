@@ -16,12 +16,17 @@ Note [The node that follows]
 In a chain the node that gets a gradient is the next one to run.  Where its sequence number is above all that wait, it
 runs at once, and its gradients never enter the heap.
 
+Note [Nodes without a gradient]
+-------------------------------
+A node may have no gradient for an argument: a `Function` returned None, or a result was not used.  What lies behind
+runs all the same, with None, unless other paths bring a gradient: hooks see that there is none, and the `backward` of a
+`Function` gets zeros.  So every node that the roots lead to runs, and a graph is used up as a whole.
+
 Note [Leaves with hooks run early]
 ----------------------------------
 Leaves come last in the order, and what hooks of theirs do (start to average gradients, update parameters and free
 gradients) is to be done while the pass goes on.  So where such hooks exist, the edges to their leaves are counted
-before a pass, and a leaf runs as soon as the last node has run that leads to it.  A leaf that waits for a node that no
-gradient reaches runs in its turn.
+before a pass, and a leaf runs as soon as the last node has run that leads to it.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from typing import Any
 
 from tt.core.tensor.base import TensorBase
 from tt.plugins.autograd.backward import validate_grads as fitting
+from tt.plugins.autograd.record import saved
 from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node
 from tt.plugins.autograd.record.refcount import ALONE, references
 
@@ -127,6 +133,12 @@ class Pass:
             buffers.gradients[number] = fitting.add(held, gradient)
             buffers.owned |= 1 << number
 
+    def send_none(self, node: Node) -> None:
+        """Let a node have its turn, though no gradient comes from here; see Note [Nodes without a gradient]."""
+        if node.sequence not in self.waiting:
+            self.waiting[node.sequence] = Buffers(node)
+            heappush(self.heap, -node.sequence)
+
     def run(self) -> list[Any]:
         """Run until no gradient waits."""
         heap = self.heap
@@ -177,7 +189,7 @@ class Pass:
                 continue
             buffers = self.waiting.pop(target.sequence, None)
             if buffers is None:
-                continue  # no gradient has come, or it is the node that follows
+                continue  # it is the node that follows
             gradients: Any = buffers.gradients  # a list; None lets go of it
             del buffers
             fitting.call_hooks(target, gradients)
@@ -229,7 +241,10 @@ class Pass:
         for place in range(count):
             target = next_nodes[place]
             gradient = found[place]
-            if target is None or gradient is None or (wanted is not None and not wanted[place]):
+            if target is None or (wanted is not None and not wanted[place]):
+                continue
+            if gradient is None:
+                self.send_none(target)
                 continue
             number = next_numbers[place]
             if target.outputs == 1:
@@ -264,10 +279,11 @@ class Pass:
 
 def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -> None:
     """Add the gradient in `gradients[0]` to `.grad` of a leaf; see Note [Who owns a gradient]."""
-    if gradients[0] is None:
-        return
     held = node.gradient
-    if held is None:
+    kept = gradients[0] if node.extras is not None and node.extras.after else None
+    if gradients[0] is None:
+        pass
+    elif held is None:
         if create_graph:
             node.gradient = fitting.copy(gradients[0])
         elif references(gradients) == ALONE and alone(gradients[0]):
@@ -285,8 +301,11 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
         held.add_(gradients[0])
     else:
         node.gradient = fitting.add(held, gradients[0])
-    if node.extras is not None and node.extras.after:
-        fitting.call_accumulated_hooks(node)
+    if node.extras is not None:
+        if node.extras.accumulated:
+            fitting.call_accumulated_hooks(node)
+        if node.extras.after:
+            fitting.call_after_hooks(node, (), [kept])
 
 
 def alone(tensor: TensorBase) -> bool:
@@ -330,7 +349,8 @@ def find_early(roots: list[Node], needed: set[Node] | None) -> dict[Node, int] |
             if following is None or (needed is not None and following not in needed):
                 continue
             if isinstance(following, AccumulateGrad):
-                if following.extras is not None and following.extras.after:
+                extras = following.extras
+                if extras is not None and (extras.accumulated or extras.after):
                     found[following] = found.get(following, 0) + 1
             elif following not in seen:
                 seen.add(following)
@@ -374,11 +394,10 @@ def run(
         needed = find_needed([node for node, _ in roots], captures)
         wanted = {}
         if accumulating:
-            # A leaf among the inputs runs, which accumulates its gradient; others keep the gradients for `retain_grad`.
+            # The inputs run: leaves accumulate their gradients, other nodes have hooks; `retain_grad` keeps theirs.
             for node, number in captures:
                 wanted[(node, number)] = ()
-                if isinstance(node, AccumulateGrad):
-                    needed.add(node)
+                needed.add(node)
         else:
             for place, (node, number) in enumerate(captures):
                 wanted.setdefault((node, number), []).append(place)
@@ -397,6 +416,10 @@ def run(
 
 def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], create_graph: bool) -> list[Any]:
     """Send the first gradients and run the pass, recording as `create_graph` says."""
+    pairs: Any = ()
+    forbidden: Any = ()
+    if STATE.packing != 0:
+        pairs, forbidden = saved.HOOKS.pairs, saved.HOOKS.forbidden
     before = STATE.enable(create_graph)
     try:
         while roots:
@@ -407,3 +430,5 @@ def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], creat
         return task.run()
     finally:
         STATE.enable(before)
+        if STATE.packing != 0:  # a hook may have entered a block and not left it
+            saved.leave_opened(pairs, forbidden)

@@ -119,10 +119,14 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
     extras = node.extras
     for number, hooks in extras.tensor_hooks.items():
         for hook in list(hooks.values()):
-            if gradients[number] is not None:
-                changed = hook(gradients[number])
-                if changed is not None:
-                    gradients[number] = _checked(changed, gradients[number], hook)
+            changed = hook(gradients[number])
+            if changed is not None:
+                if gradients[number] is None:
+                    raise errors.GradientError(
+                        f"hook {getattr(hook, '__name__', 'hook')!r} can't replace a None gradient with a non-None "
+                        "value: nothing that this pass differentiates depends on the tensor"
+                    )
+                gradients[number] = _checked(changed, gradients[number], hook)
     for number, retained in extras.retained.items():
         gradient = gradients[number]
         if gradient is not None:
@@ -188,7 +192,7 @@ def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> 
 
 def call_accumulated_hooks(node: AccumulateGrad) -> None:
     """Call the hooks that run after a leaf got its gradient."""
-    for hook in list(node.extras.after.values()):
+    for hook in list(node.extras.accumulated.values()):
         if hook(node.variable) is not None:
             name = getattr(hook, "__name__", "hook")
             raise errors.ArgumentError(

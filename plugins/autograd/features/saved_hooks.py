@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.core.library import Block, errors
 from tt.plugins.autograd.record.graph import STATE
-from tt.plugins.autograd.record.saved import HOOKS, Pairs
+from tt.plugins.autograd.record.saved import HOOKS, Pairs, leave_opened
 
 __all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -54,9 +54,7 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
         )  # last, where an interrupt follows the effect: `_end` sees by the pairs what was done
 
     def _end(self, before: Pairs) -> None:
-        if HOOKS.pairs is not before:
-            HOOKS.pairs = before
-            STATE.count_packing(-1)
+        leave_opened(before, HOOKS.forbidden)
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
@@ -122,6 +120,7 @@ class disable_saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
         if HOOKS.pairs:
             raise errors.GradientError(self.error_message)
         HOOKS.forbidden = (*HOOKS.forbidden, self.error_message)
+        STATE.count_packing(1)
 
     def _end(self, before: tuple[str, ...]) -> None:
-        HOOKS.forbidden = before
+        leave_opened(HOOKS.pairs, before)

@@ -21,6 +21,7 @@ cdef class Retained:
     cdef public object gradient
 
 cdef class NodeHooks:
+    cdef public dict accumulated
     cdef public dict after
     cdef public dict before
     cdef public dict metadata

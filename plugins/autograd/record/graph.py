@@ -140,12 +140,15 @@ class NodeHooks:
         Where to keep the gradient of each result.
     before, after : dict
         Hooks on the node: before(gradients), after(gradients of arguments, gradients of results).
+    accumulated : dict
+        Hooks on a leaf that has got its gradient: accumulated(leaf).
     metadata : dict
         The user's.
     """
 
-    __slots__ = ("after", "before", "metadata", "retained", "tensor_hooks")
+    __slots__ = ("accumulated", "after", "before", "metadata", "retained", "tensor_hooks")
 
+    accumulated: dict[int, Callable[..., Any]]
     after: dict[int, Callable[..., Any]]
     before: dict[int, Callable[..., Any]]
     metadata: dict[Any, Any]
@@ -157,6 +160,7 @@ class NodeHooks:
         self.retained = {}
         self.before = {}
         self.after = {}
+        self.accumulated = {}
         self.metadata = {}
 
 
@@ -308,7 +312,9 @@ class Graphless(Node):
     reason: str
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
-        """Refuse."""
+        """Refuse, unless no gradient has come."""
+        if all(gradient is None for gradient in gradients):
+            return (None,) * len(self.next_nodes)
         from tt.core.library import errors
 
         raise errors.GradientError(self.reason)

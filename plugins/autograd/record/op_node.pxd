@@ -38,5 +38,7 @@ cdef class OpNode(Node):
 @cython.locals(kind=int, position=int, total="long long", tensor=TensorBase, slots=tuple, saved=list)
 cpdef save(OpNode node, tuple args, result)
 
+cpdef bint all_absent(list gradients) except -1
+
 @cython.locals(new=TensorBase)
 cpdef bare_alias(TensorBase tensor)

@@ -174,9 +174,11 @@ class OpNode(Node):
         values = self.unpack()
         results: list[Any] = [None] * len(self.next_nodes)
         first = gradients if self.rule.takes_all else gradients[0]
-        if first is None:
+        if first is None or (self.rule.takes_all and all_absent(gradients)):
             return results
         if self.rule.joint is not None:
+            if wanted is not None and True not in wanted:
+                return results
             return self.apply_joint(self.rule.joint, results, first, values)
         for place, function, slots in self.plan.calls:
             if self.starts is not None:
@@ -237,6 +239,11 @@ class OpNode(Node):
             results[begin:end] = found
         else:
             results[begin] = found
+
+
+def all_absent(gradients: list[Any]) -> bool:
+    """Return whether no result has a gradient."""
+    return all([gradient is None for gradient in gradients])  # noqa: C419  # no generator: this is compiled
 
 
 def bare_alias(tensor: TensorBase) -> Tensor:

@@ -128,6 +128,24 @@ class _Hooks(threading.local):
 HOOKS = _Hooks()
 
 
+def leave_opened(pairs: Pairs, forbidden: tuple[str, ...]) -> None:
+    """Leave the blocks of hooks on saved tensors that a backward pass has entered and left open.
+
+    Parameters
+    ----------
+    pairs, forbidden : tuple
+        What was active before the pass.
+    """
+    opened = len(HOOKS.pairs) - len(pairs)
+    if opened > 0:
+        HOOKS.pairs = pairs
+        STATE.count_packing(-opened)
+    opened = len(HOOKS.forbidden) - len(forbidden)
+    if opened > 0:
+        HOOKS.forbidden = forbidden
+        STATE.count_packing(-opened)
+
+
 class Packed:
     """A saved tensor, or a list of them, packed by hooks.
 

@@ -208,3 +208,55 @@ def test_a_change_from_outside_can_be_noted(x: Any) -> None:
         z.backward()
     with pytest.raises(TypeError):
         increment_version([1])
+
+
+# --- blocks that a hook of a backward pass enters ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_hooks_entered_in_a_pass_end_with_it(x: Any, fails: bool) -> None:
+    packed: list[str] = []
+
+    def noting(name: str) -> saved_tensors_hooks:
+        return saved_tensors_hooks(lambda t: packed.append(name) or t, lambda t: t)
+
+    def enter(gradient: Any) -> None:
+        noting("inner").__enter__()
+        if fails:
+            raise ValueError("stop")
+
+    def run() -> None:
+        y = x * 2
+        y.register_hook(enter)
+        try:
+            y.sum().backward()
+        except ValueError:
+            assert fails
+
+    run()
+    x.exp()
+    assert not packed
+    with noting("outer"):
+        run()
+        x.exp()
+    assert packed == ["outer"]
+
+
+def test_hooks_forbidden_in_a_pass_are_allowed_after_it(x: Any) -> None:
+    y = x * 2
+    y.register_hook(lambda g: disable_saved_tensors_hooks("not here").__enter__())
+    y.sum().backward()
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        x.exp()
+    x.exp()
+
+
+def test_hooks_left_in_a_pass_stay_left(x: Any) -> None:
+    packed: list[Any] = []
+    hooks = saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t)
+    y = x * 2
+    y.register_hook(lambda g: hooks.__exit__(None, None, None))
+    hooks.__enter__()
+    y.sum().backward()
+    x.exp()
+    assert not packed
