@@ -110,6 +110,17 @@ class Layer:
             hint=f"register one with the {self.name} plugin, or a composite for the operator",
         )
 
+    def refuse_change(self, target: Any, root: Any) -> None:
+        """Raise if memory that the layer holds must not be changed through a view that it does not hold.
+
+        Parameters
+        ----------
+        target : Tensor
+            The view, which was made before the layer held what it views.
+        root : Tensor
+            What it views.
+        """
+
     def format_tensor(self, tensor: Any) -> str | None:
         """Return how a tensor that the layer holds is printed; None to print it like any other."""
         return None

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.kernel_errors import method_escaped
 from tt.core.dispatch.call.results import verify_one
-from tt.core.dispatch.mutate.overlap import refuse_overlap, refuse_self_overlap, shared_place, shares_memory
+from tt.core.dispatch.mutate.overlap import (
+    refuse_held,
+    refuse_overlap,
+    refuse_self_overlap,
+    shared_place,
+    shares_memory,
+)
 from tt.core.errors import InplaceError, KernelContractError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
@@ -61,6 +67,7 @@ def refuse_written(cached: KernelCall, targets: Sequence[TensorBase], args: Sequ
     """
     name = cached.operator.name
     refuse_read_only(name, *targets)
+    refuse_held(cached.operator.registry, *targets)
     # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
     together: dict[int, list[TensorBase]] = {}
     for target in targets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.mutate.overlap import refuse_overlap, refuse_self_overlap, shares_memory
+from tt.core.dispatch.mutate.overlap import refuse_held, refuse_overlap, refuse_self_overlap, shares_memory
 from tt.core.errors import (
     ArgumentError,
     CastError,
@@ -102,6 +102,7 @@ def run_out(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     count = operator.out_count
     inputs, outs = args[:-count], args[-count:]
     refuse_read_only(operator.definition.signature.name, *outs)
+    refuse_held(operator.registry, *outs)
     if "out_decides" in operator.definition.tags:
         inputs = _in_dtype_of_out(operator, inputs, outs[0])
     if inputs and isinstance(inputs[0], list):

@@ -3,6 +3,12 @@
 The rules are PyTorch's.  A target in which several elements are one in memory is refused, as is an operand that
 covers a part of the target's memory, or all of it in another order.  An operand in exactly the same place is fine.
 Tensors with gaps are not refused; their operands are read before the write.
+
+Note [Views that a layer does not hold]
+---------------------------------------
+A layer that takes up a tensor does not know the views that were made of it before: they lack its bit, and calls with
+them pass it by.  Reading them does no harm.  A write through such a view changes what the layer holds, so the layer is
+asked; only views are looked at, whose writes take the careful path anyway.
 """
 
 from __future__ import annotations
@@ -17,12 +23,15 @@ from tt.core.tensor.backend import is_non_overlapping_and_dense
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.storage import Storage, geometry_of, memory_of
+from tt.core.types.keys import KEYS
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.kernel_call import KernelCall
+    from tt.core.dispatch.registry.registry import Registry
 
 __all__ = [
     "note_overlap",
+    "refuse_held",
     "refuse_overlap",
     "refuse_self_overlap",
     "refuse_shared",
@@ -44,12 +53,23 @@ def refuse_shared(cached: KernelCall, target: TensorBase, args: Iterable[Any]) -
     """
     definition = cached.operator.definition
     refuse_read_only(definition.inplace_name, target)
+    refuse_held(cached.operator.registry, target)
     if definition.signature.namespace == "tt" and definition.signature.name in FILLS:
         return
     refuse_self_overlap(definition.inplace_name, target)
     for value in args:
         if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
             refuse_overlap(definition.inplace_name, target, value)
+
+
+def refuse_held(registry: Registry, *targets: TensorBase) -> None:
+    """Let layers refuse a write through views; see Note [Views that a layer does not hold]."""
+    for target in targets:
+        root = target._root
+        if root is None or not root._keys & ~target._keys:
+            continue
+        for name in KEYS.names("layer", root._keys & ~target._keys):
+            registry.layer(name).refuse_change(target, root)
 
 
 def shares_memory(first: TensorBase, second: TensorBase) -> bool:

@@ -5,6 +5,13 @@ Note [A function's node]
 The context that `forward` and `backward` get is the node of the graph, as in PyTorch: attributes set on it live as long
 as the graph does.  A result kept as an attribute refers back to the node, and only the garbage collector frees
 such a circle; `save_for_backward` cuts it.
+
+Note [Results that are views]
+-----------------------------
+What `forward` does is not recorded, and a result may share memory with an argument or with another result.  A result
+with a gradient that is a view gets the node as its history and cannot be changed in place.  One without a gradient is
+what it would be without the function: a view made under `no_grad`.  A view of a result that the function kept has no
+part in the result's history, and the layer refuses to change it: see `AutogradLayer.refuse_change`.
 """
 
 from __future__ import annotations
@@ -19,7 +26,7 @@ from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, a
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.saved import SavedTensors, version_of
-from tt.plugins.autograd.record.views import edge, root_of
+from tt.plugins.autograd.record.views import NO_GRAD, edge, hold_unrecorded, root_of
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable", "run"]
 
@@ -289,12 +296,25 @@ def _is_in(value: Any, tensors: Sequence[Any]) -> bool:
 
 
 def _result(ctx: FunctionNode, value: Any, args: tuple[Any, ...], recorded: bool) -> Any:
-    """Return a result as a tensor that can get its own history."""
+    """Return a result as a tensor that can get its own history, or that has none; see Note [Results that are views]."""
     if _is_in(value, ctx._dirty):
         return value
-    if _is_in(value, args) or value._keys & STATE.bit or (recorded and value._root is not None):
+    differentiable = recorded and _has_gradient(ctx, value)
+    if _is_in(value, args):
+        result = alias(value, STATE.bit)
+        if not value._keys & STATE.bit:
+            result._root = value if value._root is None else value._root
+        return result
+    if value._root is not None and not differentiable:
+        return value
+    if value._keys & STATE.bit or value._root is not None:
         return alias(value, STATE.bit)
     return value
+
+
+def _has_gradient(ctx: FunctionNode, value: Any) -> bool:
+    """Return whether a result can have a gradient and is not marked as one that has none."""
+    return not _is_in(value, ctx._without_gradient) and bool(STATE.floating >> value._spec.code & 1)
 
 
 def _refuse_strange_dirt(ctx: FunctionNode, found: Sequence[Any], args: tuple[Any, ...]) -> None:
@@ -321,11 +341,7 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
     specs = tuple(None if fact is None else fact[1] for fact in ctx.facts)
     ctx.shape, ctx.spec = (shapes[0], specs[0]) if len(results) == 1 else (shapes, specs)
     for number, (value, original) in enumerate(zip(results, found, strict=True)):
-        if (
-            not isinstance(value, TensorBase)
-            or _is_in(original, ctx._without_gradient)
-            or not STATE.floating >> value._spec.code & 1
-        ):
+        if not isinstance(value, TensorBase) or not _has_gradient(ctx, original):
             continue
         if _is_in(value, ctx._dirty):
             _rebase(ctx, value, number, args)
@@ -335,18 +351,28 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
             # The function's view of the memory is unknown to autograd, so neither may be changed in place.
             value._root = original if original._root is None else original._root
             record.view = ViewMeta(value._root, ctx, (), 0, version_of(value))
+    _hold_views(ctx, results, found)
     ctx._saved.seal([o if _is_in(o, ctx._dirty) else r for o, r in zip(found, results, strict=True)])
+
+
+def _hold_views(ctx: FunctionNode, results: list[Any], found: Sequence[Any]) -> None:
+    """Note which results without a gradient view one that has a history now; see Note [Results that are views]."""
+    for value, original in zip(results, found, strict=True):
+        if not isinstance(value, TensorBase) or value._keys & STATE.bit or value._root is None:
+            continue
+        if value._root._keys & STATE.bit and not _has_gradient(ctx, original):
+            hold_unrecorded(value, value._root, NO_GRAD)
 
 
 def _rebase(ctx: FunctionNode, target: Any, number: int, args: tuple[Any, ...]) -> None:
     """Make the node the history of an argument that the function changed in place."""
     root = root_of(target)
     check_inplace(target, root)
+    if root is not target and ctx.outputs > 1:
+        raise errors.InplaceError(
+            f"{ctx.name()}: a view can be marked as dirty only if it is the only result, and there are {ctx.outputs}"
+        )
     if number:
-        if root is not target:
-            raise errors.InplaceError(
-                f"{ctx.name()}: a view can be marked as dirty only if it is the first result"
-            )
         attach(target, ctx, number)
     elif root is target:
         rebase(target, ctx)

@@ -118,6 +118,12 @@ class InferenceLayer(Layer):
         return _view if operator.definition.kind == "view" else _pass
 
 
+def _refusal(name: str) -> errors.InferenceTensorError:
+    return errors.InferenceTensorError(
+        f"{name}: a tensor made in inference mode is changed outside of it\n  try: clone() it first"
+    )
+
+
 def _pass(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return entry.call_below(args)
 
@@ -126,10 +132,7 @@ def _change(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     count = entry.operator.out_count if entry.form == "out" else 0
     targets = _tensors(args[-count:]) if count else [args[0]]
     if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets):
-        raise errors.InferenceTensorError(
-            f"{entry.operator.definition.signature.name}: a tensor made in inference mode is changed outside of it\n"
-            "  try: clone() it first"
-        )
+        raise _refusal(entry.operator.definition.signature.name)
     result = entry.call_below(args)
     if entry.form == "inplace":
         return args[0]
@@ -138,10 +141,7 @@ def _change(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 def _change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
-        raise errors.InferenceTensorError(
-            f"{entry.operator.name}: a tensor made in inference mode is changed outside of it\n"
-            "  try: clone() it first"
-        )
+        raise _refusal(entry.operator.name)
     return with_targets_of(entry.operator, args, entry.call_below(args))
 
 

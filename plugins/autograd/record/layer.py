@@ -184,6 +184,19 @@ class AutogradLayer(Layer):
         """Return whether the operator is declared without gradient."""
         return not operator.definition.grad
 
+    def refuse_change(self, target: Any, root: Any) -> None:
+        """Refuse to change a recorded tensor through a view that autograd does not know, unless recording is off."""
+        if not STATE.enabled() or root._record is None:
+            return
+        if root._record.leaf:
+            raise errors.InplaceError(
+                "a view of a leaf that requires a gradient is changed in place; do so under no_grad()"
+            )
+        raise errors.InplaceError(
+            "a view of a tensor with a history is changed in place, and how it was made is not known: it was made "
+            "before, perhaps inside a Function\n  try: make the view again"
+        )
+
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
         """Return the mistakes in the formulas and the missing ones, as (operator, problem)."""
         from tt.plugins.autograd.features.checks import check_formulas, missing_formulas

@@ -20,12 +20,14 @@ from tt.plugins.autograd.record.refcount import ALONE, references
 from tt.plugins.autograd.record.saved import version_of
 
 __all__ = [
+    "NO_GRAD",
     "Unrecorded",
     "edge",
     "ensure_view",
     "explain",
     "hold_geometry",
     "hold_own_geometry",
+    "hold_unrecorded",
     "maker",
     "refresh",
     "renew",
@@ -65,11 +67,16 @@ def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
         operator = INFERENCE if is_inference_mode_enabled() else NO_GRAD
         root = source if source._root is None else source._root
         for view in (result,) if isinstance(result, TensorBase) else result:
-            view._root = root
-            view._record = AutogradMeta(None, 0, False)
-            view._record.view = ViewMeta(root, operator, (source,), -1, version_of(view))
-            view._keys |= STATE.bit
+            hold_unrecorded(view, root, operator, (source,))
     return result
+
+
+def hold_unrecorded(view: Any, root: Any, operator: Unrecorded, args: tuple[Any, ...] = ()) -> None:
+    """Note that a tensor views one with a history, and that this was not recorded."""
+    view._root = root
+    view._record = AutogradMeta(None, 0, False)
+    view._record.view = ViewMeta(root, operator, args or (root,), -1, version_of(view))
+    view._keys |= STATE.bit
 
 
 def explain(step: ViewMeta, name: str, changed: str) -> str | None:
@@ -124,7 +131,17 @@ def refresh(tensor: TensorBase, record: AutogradMeta) -> None:
         return
     with recording(True):
         again = replay(root, steps_to(view))
-    record.node, record.number = again._record.node, again._record.number
+    _replace_node(record, again._record.node, again._record.number)
+
+
+def _replace_node(record: AutogradMeta, node: Node, number: int) -> None:
+    """Give a view another node; the gradient that `retain_grad` keeps is that of the values as they are now."""
+    old, before = record.node, record.number
+    record.node, record.number = node, number
+    if record.retained is not None and node is not old:
+        if old is not None and old.extras is not None:
+            old.extras.retained.pop(before, None)
+        node.ensure_extras().retained[number] = record.retained
 
 
 def maker(step: ViewMeta) -> str:
@@ -271,6 +288,10 @@ def share_history(root: Any, known: int) -> None:
     if root._storage is None or references([root._storage]) <= ALONE + 1 + known:
         return
     for other in gc.get_referrers(root):
-        plain = isinstance(other, Tensor) and other._root is root and not other._keys & STATE.bit
-        if plain and STATE.floating >> other._spec.code & 1 and root_of(other) is root:
+        if not isinstance(other, Tensor) or other._root is not root:
+            continue
+        if other._keys & STATE.bit and other._record.leaf and other._record.view is None:
+            other._keys &= ~STATE.bit  # a leaf no longer: its values have the history of the memory
+            other._record = None
+        if not other._keys & STATE.bit and STATE.floating >> other._spec.code & 1 and root_of(other) is root:
             ensure_view(other, root)
