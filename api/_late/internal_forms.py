@@ -234,14 +234,12 @@ def _int_mm(self: tt.Tensor, mat2: tt.Tensor, *, out: tt.Tensor | None = None) -
         raise ShapeError(
             f"_int_mm(): expected two matrices that fit, got the shapes {list(self.shape)} and {list(mat2.shape)}"
         )
-    # Products of floating point matrices are the fast ones, and exact as long as the sums fit into the mantissa.
-    dtype = tt.float32 if self.shape[1] * 255 * 128 < 2**24 else tt.float64
-    found = tt.mm(self.to(dtype), mat2.to(dtype)).to(tt.int64).to(tt.int32)
+    result = tt.mm(self.to(tt.int32), mat2.to(tt.int32))
     if out is None:
-        return found
-    if out.dtype is not tt.int32 or out.shape != found.shape:
+        return result
+    if out.dtype is not tt.int32 or out.shape != result.shape:
         raise ShapeError(
-            f"_int_mm(): expected out of int32 and the shape {list(found.shape)}, got {out.dtype} and "
+            f"_int_mm(): expected out of int32 and the shape {list(result.shape)}, got {out.dtype} and "
             f"{list(out.shape)}"
         )
-    return out.copy_(found)
+    return out.copy_(result)

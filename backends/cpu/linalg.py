@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tt.backends.cpu.backend import Array
 from tt.core.library import KernelTable
 
-__all__ = ["cpu"]
+__all__ = ["Added", "cpu", "sums"]
 
 cpu: Final = KernelTable(device="cpu", by="NumPy")
 
@@ -38,8 +39,18 @@ def linear(input: Array, weight: Array, bias: Array | None) -> Any:
     return result
 
 
-def _added(op: str, ndims: tuple[int, int], product: Any, names: tuple[str, str]) -> None:
-    """Add the kernels of beta * self + alpha * a product, without and with factors."""
+class Added(NamedTuple):
+    """The kernels of beta * self + alpha * a product, by the names of their arguments."""
+
+    plain: Callable[..., Any]
+    with_factors: Callable[..., Any]
+    names: tuple[str, str]
+
+
+def added(
+    op: str, ndims: tuple[int, int], product: Callable[[Array, Array], Any], names: tuple[str, str]
+) -> Added:
+    """Return the kernels of beta * self + alpha * a product, without and with factors."""
 
     def plain(self: Array, one: Array, other: Array) -> Any:
         if (one.ndim, other.ndim) != ndims:
@@ -60,8 +71,7 @@ def _added(op: str, ndims: tuple[int, int], product: Any, names: tuple[str, str]
             return result
         return np.add(result, self if beta == 1 else np.multiply(self, beta), result)
 
-    cpu.kernel(op, plain, takes=("self", *names), dtypes="number")
-    cpu.kernel(op, with_factors, takes=("self", *names, "beta", "alpha"), dtypes="number")
+    return Added(plain, with_factors, names)
 
 
 def batched(one: Array, other: Array) -> Any:
@@ -71,19 +81,32 @@ def batched(one: Array, other: Array) -> Any:
     return np.matmul(one, other)
 
 
-def batched_sum(one: Array, other: Array) -> Any:
-    """Return the sum of the products of two batches: one product of a wide and a tall matrix."""
-    if one.shape[0] != other.shape[0] or one.shape[2] != other.shape[1]:
-        raise ValueError("the batches differ")
-    batch, rows, inner = one.shape
-    wide = np.moveaxis(one, 0, 1).reshape(rows, batch * inner)
-    return np.matmul(wide, other.reshape(batch * inner, other.shape[2]))
+def sum_of_batch(matmul: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Any]:
+    """Return a function for the sum of the products of two batches: one product of a wide and a tall matrix."""
+
+    def product(one: Array, other: Array) -> Any:
+        if one.shape[0] != other.shape[0] or one.shape[2] != other.shape[1]:
+            raise ValueError("the batches differ")
+        batch, rows, inner = one.shape
+        wide = np.moveaxis(one, 0, 1).reshape(rows, batch * inner)
+        return matmul(wide, other.reshape(batch * inner, other.shape[2]))
+
+    return product
 
 
-_added("addmm", (2, 2), np.matmul, ("mat1", "mat2"))
-_added("addmv", (2, 1), np.matmul, ("mat", "vec"))
-_added("baddbmm", (3, 3), batched, ("batch1", "batch2"))
-_added("addbmm", (3, 3), batched_sum, ("batch1", "batch2"))
+def sums(matmul: Callable[[Array, Array], Any], bmm: Callable[[Array, Array], Any]) -> dict[str, Added]:
+    """Return the kernels of sums with products, by products of matrices and of batches."""
+    return {
+        "addmm": added("addmm", (2, 2), matmul, ("mat1", "mat2")),
+        "addmv": added("addmv", (2, 1), matmul, ("mat", "vec")),
+        "baddbmm": added("baddbmm", (3, 3), bmm, ("batch1", "batch2")),
+        "addbmm": added("addbmm", (3, 3), sum_of_batch(matmul), ("batch1", "batch2")),
+    }
+
+
+for _op, _added in sums(np.matmul, batched).items():
+    cpu.kernel(_op, _added.plain, takes=("self", *_added.names), dtypes="number")
+    cpu.kernel(_op, _added.with_factors, takes=("self", *_added.names, "beta", "alpha"), dtypes="number")
 
 
 @cpu.kernel("linalg_vecdot", dtypes="floating_complex")

@@ -6,6 +6,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from tt.backends.cpu.linalg import sums
 from tt.backends.cpu.native.loading import load
 from tt.core.library import KernelTable, errors
 
@@ -22,6 +23,7 @@ VARIABLE: Final = "TT_PRODUCTS"
 WORDS: Final = ("native", "blas", "mkl", "scipy")
 
 DTYPES: Final = ("float32", "float64")
+INTEGERS: Final = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 ATTENTION: Final = ("query", "key", "value", "mask", "is_causal", "scale")
 PRODUCTS: Final = {
     "mm": ("self", "mat2"),
@@ -123,3 +125,11 @@ if NATIVE is not None:
             native=True,
             available=_unavailable,
         )
+    # No BLAS multiplies integers, so that TT_PRODUCTS does not concern them.
+    for _op, _takes in PRODUCTS.items():
+        cpu.kernel(_op, getattr(NATIVE, _op), dtypes=INTEGERS, takes=_takes, native=True)
+    for _op, _added in sums(NATIVE.matmul, NATIVE.bmm).items():
+        _plain = NATIVE.addmm if _op == "addmm" else _added.plain
+        _takes = ("self", *_added.names)
+        cpu.kernel(_op, _plain, dtypes=INTEGERS, takes=_takes, native=True)
+        cpu.kernel(_op, _added.with_factors, dtypes=INTEGERS, takes=(*_takes, "beta", "alpha"), native=True)

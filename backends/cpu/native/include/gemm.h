@@ -1,4 +1,4 @@
-/* Products of matrices of float32 and float64, in row-major results; code for each instruction set. */
+/* Products of matrices, in row-major results; code for each dtype and instruction set. */
 #ifndef TT_GEMM_H
 #define TT_GEMM_H
 
@@ -27,7 +27,7 @@ typedef struct {
     int (*along)(const tt_gemm *job);    /* whether operands are best read along what is summed */
     /* y[m] = A x, and the sum of products of two vectors */
     void (*vector)(const tt_gemm *job);
-    double (*dot)(npy_intp count, const void *x, npy_intp xs, const void *y, npy_intp ys);
+    void (*dot)(npy_intp count, const void *x, npy_intp xs, const void *y, npy_intp ys, void *sum);
 } tt_gemm_code;
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype);

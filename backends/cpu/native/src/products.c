@@ -8,7 +8,53 @@
 #define TT_SOURCE "gemm.inc"
 #include "instances.h"
 
-static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
+#define NV 3
+#define T uint8_t
+#define W uint16_t
+#define P uint32_t
+#define S(name) TT_CAT(name, _u8)
+#include "gemm_integers.inc"
+#define T uint16_t
+#define W uint16_t
+#define P uint32_t
+#define S(name) TT_CAT(name, _u16)
+#include "gemm_integers.inc"
+#define T uint32_t
+#define W uint32_t
+#define P uint32_t
+#define S(name) TT_CAT(name, _u32)
+#include "gemm_integers.inc"
+#undef NV
+#if VB == 64 || !defined(__SSE2__)
+#define NV 3
+#else
+#include <immintrin.h>
+#define NV 1 /* with two sums of each element, more do not stay in registers */
+#if VB == 32
+#define TIMES_HALVES(x, y) (V_u64)_mm256_mul_epu32((__m256i)(x), (__m256i)(y))
+#else
+#define TIMES_HALVES(x, y) (V_u64)_mm_mul_epu32((__m128i)(x), (__m128i)(y))
+#endif
+#endif
+#define T uint64_t
+#define W uint64_t
+#define P uint64_t
+#define S(name) TT_CAT(name, _u64)
+#include "gemm_integers.inc"
+#undef NV
+
+static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype)
+{
+    switch (dtype) {
+    case TT_F32: return &code_f32;
+    case TT_F64: return &code_f64;
+    case TT_I8: case TT_U8: return &code_u8;
+    case TT_I16: case TT_U16: return &code_u16;
+    case TT_I32: case TT_U32: return &code_u32;
+    case TT_I64: case TT_U64: return &code_u64;
+    default: return NULL;
+    }
+}
 
 /* --- operands --- */
 
@@ -17,14 +63,16 @@ TT_INLINE npy_intp stride_of(PyArrayObject *array, int dim, npy_intp size)
     return PyArray_STRIDE(array, dim) / size;
 }
 
-/* Two arrays of the same dtype, float32 or float64, that can be read where they lie. */
+TT_INLINE bool is_floating(tt_dtype dtype) { return dtype == TT_F32 || dtype == TT_F64; }
+
+/* Two arrays of the same dtype, float32, float64 or of integers, that can be read where they lie. */
 TT_INLINE tt_dtype both(PyObject *const *args, PyArrayObject **a, PyArrayObject **b)
 {
     *a = tt_plain(args[0]);
     *b = tt_plain(args[1]);
     if (*a == NULL || *b == NULL) return TT_NONE;
     tt_dtype dtype = tt_dtype_of(*a);
-    return (dtype == TT_F32 || dtype == TT_F64) && tt_dtype_of(*b) == dtype ? dtype : TT_NONE;
+    return dtype != TT_NONE && tt_gemm_code_of(dtype) != NULL && tt_dtype_of(*b) == dtype ? dtype : TT_NONE;
 }
 
 static PyObject *refuse(const char *why)
@@ -64,7 +112,7 @@ static int multiply(tt_dtype dtype, const tt_gemm *job, bool alone)
         turned.a = job->b, turned.ars = job->bcs, turned.acs = job->brs;
         turned.b = job->a, turned.brs = job->acs;
         turned.ldc = 1;
-    } else if (tt_blas_named() && tt_blas_takes(job)) {
+    } else if (tt_blas_named() && is_floating(dtype) && tt_blas_takes(job)) {
         return tt_blas_run(dtype, job, alone);
     } else {
         return alone ? tt_gemm_code_of(dtype)->serial(job) : tt_gemm_run(dtype, job);
@@ -143,12 +191,10 @@ static PyObject *dot_of(tt_dtype dtype, PyArrayObject *x, PyArrayObject *y)
     PyArrayObject *result = tt_empty(0, NULL, dtype);
     if (result == NULL) return NULL;
     npy_intp size = tt_sizes[dtype], length = PyArray_DIM(x, 0);
-    double sum;
+    void *sum = PyArray_DATA(result);
     TT_BEGIN_WORK(length / 4)
-    sum = tt_gemm_code_of(dtype)->dot(length, PyArray_DATA(x), stride_of(x, 0, size), PyArray_DATA(y), stride_of(y, 0, size));
+    tt_gemm_code_of(dtype)->dot(length, PyArray_DATA(x), stride_of(x, 0, size), PyArray_DATA(y), stride_of(y, 0, size), sum);
     TT_END_WORK
-    if (dtype == TT_F32) *(float *)PyArray_DATA(result) = (float)sum;
-    else *(double *)PyArray_DATA(result) = sum;
     return (PyObject *)result;
 }
 
@@ -311,7 +357,7 @@ static PyObject *outer(PyObject *module, PyObject *const *args, Py_ssize_t count
     PyArrayObject *x, *y;
     if (!tt_expect_count("outer", count, 2, 2)) return NULL;
     tt_dtype dtype = both(args, &x, &y);
-    if (dtype == TT_NONE || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) != 1) return refuse("outer() takes two vectors");
+    if (!is_floating(dtype) || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) != 1) return refuse("outer() takes two vectors");
     npy_intp shape[2] = {PyArray_DIM(x, 0), PyArray_DIM(y, 0)};
     PyArrayObject *result = tt_empty(2, shape, dtype);
     if (result == NULL || shape[0] == 0 || shape[1] == 0) return (PyObject *)result;
@@ -397,6 +443,7 @@ static PyObject *addmm(PyObject *module, PyObject *const *args, Py_ssize_t count
     tt_dtype dtype = both(args + 1, &a, &b);
     double beta = 1, alpha = 1;
     if (dtype == TT_NONE || (self = tt_plain(args[0])) == NULL || tt_dtype_of(self) != dtype) return refuse("addmm() takes arrays of one dtype");
+    if (count == 5 && !is_floating(dtype)) return refuse("addmm() of integers takes no factors");
     if (count == 5 && (!tt_double(args[3], &beta) || !tt_double(args[4], &alpha))) return refuse("the factors are not real");
     if (PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_DIM(a, 1) != PyArray_DIM(b, 0)) {
         return refuse("addmm() takes matrices that fit");

@@ -20,13 +20,19 @@ pytestmark = pytest.mark.skipif(NATIVE is None, reason=f"native kernels are not 
 
 EPS = {np.float32: 1.2e-7, np.float64: 2.3e-16}
 DTYPES = st.sampled_from([np.float32, np.float64])
+INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 SIZES = st.sampled_from([0, 1, 2, 3, 7, 8, 9, 16, 17, 31, 33, 48, 50])
 WAYS = ("plain", "transposed", "every other", "reversed", "repeated")
 
 
 def array(seed: int, shape: tuple[int, ...], dtype: Any, way: str = "plain") -> Any:
-    """Return numbers that lie in memory in some way."""
-    x = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+    """Return numbers that lie in memory in some way; integers are of the whole range, so that products wrap around."""
+    random = np.random.default_rng(seed)
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        x = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    else:
+        x = random.standard_normal(shape).astype(dtype)
     if way == "transposed" and x.ndim > 1:
         return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
     if way == "every other":
@@ -45,6 +51,13 @@ def close(found: Any, expected: Any, dtype: Any, terms: int) -> None:
     assert found.flags.c_contiguous
     error = 8 * EPS[dtype] * np.abs(expected).max(initial=1.0) * max(terms, 4) ** 0.5
     np.testing.assert_allclose(found, expected, rtol=0, atol=error)
+
+
+def same(result: Any, expected: Any) -> None:
+    """Compare integers, which are exact modulo the size of their dtype."""
+    assert result.dtype == expected.dtype
+    assert result.flags.c_contiguous
+    np.testing.assert_array_equal(result, expected)
 
 
 def wide(*arrays: Any) -> Any:
@@ -256,6 +269,38 @@ def test_threads_do_not_change_results(sizes: tuple[int, int, int], dtype: Any) 
     for others in zip(*found, strict=True):
         for other in others[1:]:
             np.testing.assert_array_equal(others[0], other)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SIZES, SIZES, SIZES, st.sampled_from(INTEGERS), st.sampled_from(WAYS), st.sampled_from(WAYS))
+def test_integers_wrap_around(m: int, k: int, n: int, dtype: Any, one: str, other: str) -> None:
+    a, b = array(0, (m, k), dtype, one), array(1, (k, n), dtype, other)
+    bias, sums = array(2, (n,), dtype), array(3, (m, n), dtype)
+    same(NATIVE.mm(a, b), a @ b)
+    same(NATIVE.addmm(sums, a, b), a @ b + sums)
+    same(NATIVE.linear(a, b.T, bias), a @ b + bias)
+    for column in range(min(n, 1)):
+        same(NATIVE.mv(a, b[:, column]), a @ b[:, column])
+    for row in range(min(m, 1)):
+        same(NATIVE.dot(a[row], a[row, ::-1]), np.dot(a[row], a[row, ::-1]))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize(
+    "sizes", [(130, 300, 250), (33, 520, 1100), (1, 700, 900), (900, 700, 1), (700, 2, 700)]
+)
+def test_integers_beyond_the_caches(sizes: tuple[int, int, int], dtype: Any) -> None:
+    m, k, n = sizes
+    a, b = array(0, (m, k), dtype), array(1, (n, k), dtype)
+    same(NATIVE.mm(a, b.T), a @ b.T)
+    same(NATIVE.matmul(a[:, None, :], b.T), a[:, None, :] @ b.T)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_batches_of_integers_broadcast(dtype: Any) -> None:
+    a, b = array(0, (4, 1, 7, 30), dtype), array(1, (3, 30, 5), dtype)
+    same(NATIVE.matmul(a, b), a @ b)
+    same(NATIVE.bmm(a[:3, 0], b), a[:3, 0] @ b)
 
 
 @settings(max_examples=40, deadline=None)
