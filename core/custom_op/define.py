@@ -17,10 +17,13 @@ from typing import Any, Final, overload
 from tt.core.custom_op.custom_op import CustomOp, make_op
 from tt.core.custom_op.infer_schema import infer_signature
 from tt.core.custom_op.registrations import WITHOUT_GRADIENT, check_parameters
+from tt.core.custom_op.results import tensors_in
+from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.resolve.no_kernel_errors import missing_fake
 from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
+from tt.core.layers.fake import is_fake
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import TAGS, OpDefinition, Signature
-from tt.core.tensor.base import TensorBase
 
 __all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
 
@@ -97,7 +100,8 @@ def custom_op(
     mutates_args : iterable of str, optional
         PyTorch's name of `mutates`.
     device_types : str or sequence of str, optional
-        The device types for which the body is; others are refused.
+        The device types for which the body is; others are refused, and so are tensors without data: the operator then
+        needs a `fake` or a `shape`.
     schema : str, optional
         The signature without the name, instead of annotations: "(Tensor x, float by=1.0) -> Tensor".
     tags : str or sequence of str, optional
@@ -164,7 +168,9 @@ def custom_op(
         doc = inspect.getdoc(function) or ""
         op = make_op(definition_of(signature, result=result, tags=_words(tags or ()), doc=doc))
         if not only_declares(function):
-            op.composite(function if device_types is None else _only_on(name, function, _words(device_types)))
+            op.composite(
+                function if device_types is None else _only_on(op.operator, function, _words(device_types))
+            )
         return op
 
     return define if fn is None else define(fn)
@@ -204,7 +210,7 @@ def signature_of(name: str, schema: str) -> Signature:
             else f"{schema!r} is not a schema of arguments and results",
             hint=f"schema={'(' + rest!r}" if separator else "schema='(Tensor x) -> Tensor'",
         )
-    return Signature.parse(name + schema.strip())
+    return Signature.parse(name + schema.strip(), any_spelling=True)
 
 
 def _check_changed(signature: Signature, changed: str | Iterable[str]) -> None:
@@ -289,12 +295,17 @@ def definition_of(
     return OpDefinition(signature, kind, promote=promoted, result=rules, grad=grad, tags=tuple(tags), doc=doc)
 
 
-def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) -> Callable[..., Any]:
+def _only_on(
+    operator: Operator, function: Callable[..., Any], devices: tuple[str, ...]
+) -> Callable[..., Any]:
     """Return a composite that serves some device types only."""
+    name = operator.name
 
     def composite(*args: Any, **kwargs: Any) -> Any:
-        for value in (*args, *kwargs.values()):
-            if isinstance(value, TensorBase) and value.device.type not in (*devices, "meta"):
+        for value in tensors_in((*args, *kwargs.values())):
+            if value.is_meta or is_fake(value):  # the body may look at values, or call another library
+                raise missing_fake(operator, args)
+            if value.device.type not in devices:
                 raise NoKernelError(
                     name,
                     f"{name} has no kernel for {value.device.type}",

@@ -164,7 +164,7 @@ class Library:
         self._may_define()
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise ValueRangeError(f"Library.define: unknown alias_analysis {alias_analysis!r}")
-        signature = Signature.parse(self._full(schema))
+        signature = Signature.parse(self._full(schema), any_spelling=True)
         words = (tags,) if isinstance(tags, str) else tuple(tags)
         op = make_op(definition_of(signature, result=result, tags=words, doc=doc))
         self._keep(op.handles[0])
@@ -330,14 +330,17 @@ def define(
 def impl(
     qualname: Any,
     types: str | Sequence[str],
-    func: Callable[..., Any] | None = None,
+    func: Any = None,
     *,
     lib: Library | None = None,
 ) -> Any:
     """Implement an operator for device types ("default": for all, in other operators); without `func`, a decorator.
 
-    Kernels get the native arrays of their device, the function for "default" gets tensors.
+    Kernels get the native arrays of their device, the function for "default" gets tensors.  `impl(lib, name, key)`
+    returns a decorator that implements an operator of a library, as PyTorch's older form does.
     """
+    if isinstance(qualname, Library):
+        return qualname.impl(types, dispatch_key=func or "")
     operator = parts.operator_of(qualname)
 
     def add(function: Callable[..., Any]) -> None:

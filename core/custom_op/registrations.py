@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Final
 
+from tt.core.custom_op.results import checked_composite, checked_kernel
 from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.call.overloads import PacketOp
@@ -186,11 +187,12 @@ def add_kernel(
 ) -> RegistrationHandle:
     """Add a kernel for a device type: a function over its native arrays."""
     table = KernelTable(device=device, layout=layout)
+    form = form or ("inplace" if operator.mutates else "functional")
     table.kernel(
         operator.name,
-        positional(function),
+        checked_kernel(operator, positional(function), new_values=form == "functional"),
         dtypes=dtypes,
-        form=form or ("inplace" if operator.mutates else "functional"),
+        form=form,
         half="native",
         override=override,
     )
@@ -215,7 +217,7 @@ def add_composite(operator: Operator, function: Function) -> RegistrationHandle:
     """Add an implementation in other operators."""
     check_parameters(operator.name, "the composite", function, operator.definition.signature)
     table = CompositeTable()
-    table.composite(operator.name, positional(function, _names(operator)))
+    table.composite(operator.name, checked_composite(operator, positional(function, _names(operator))))
     return named(REGISTRY.add(table), f"composite of {operator.name}")
 
 

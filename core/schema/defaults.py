@@ -12,7 +12,7 @@ from tt.core.schema.reader import NAME, Reader, Stop, suggest
 
 __all__ = ["DEEPEST", "DIGITS", "INTEGER", "DefaultReader"]
 
-NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
+NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)")
 INTEGER = re.compile(r"[+-]?\d+")
 DIGITS: Final = 300
 """The most digits of a number: more do not fit into a float, and many more Python does not read."""

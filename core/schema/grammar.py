@@ -39,15 +39,22 @@ _PYTORCH_NAMES: Final = {
 """Types of PyTorch's C++ side -> their names here."""
 
 
-def parse(text: str) -> Signature:
+def parse(text: str, *, any_spelling: bool = False) -> Signature:
     """Return the signature that a text describes.
+
+    Parameters
+    ----------
+    text : str
+        The signature.
+    any_spelling : bool
+        Take other spellings, too: `float x=2`, other spaces, PyTorch's names of types.
 
     Raises
     ------
     SchemaError
         With every mistake and its column.
     """
-    signature, mistakes = read(text)
+    signature, mistakes = read(text, any_spelling=any_spelling)
     if signature is None or mistakes:
         raise SchemaError(
             [SchemaProblem("<signature>", 1, m.column + 1, m.message, text, m.hint) for m in mistakes]
@@ -55,16 +62,16 @@ def parse(text: str) -> Signature:
     return signature
 
 
-def read(text: str) -> tuple[Signature | None, list[Mistake]]:
+def read(text: str, *, any_spelling: bool = False) -> tuple[Signature | None, list[Mistake]]:
     """Return the signature that a text describes (None if it is beyond repair) and all mistakes in it."""
-    reader = SignatureReader(text)
+    reader = SignatureReader(text, any_spelling)
     try:
         signature = reader.signature()
     except Stop as stop:
         return None, [*reader.mistakes, stop.mistake]
     mistakes = sorted(reader.mistakes, key=lambda m: m.column)
     canonical = str(signature)
-    if not mistakes and canonical != text:
+    if not mistakes and canonical != text and not any_spelling:
         column = next(
             (i for i, (a, b) in enumerate(zip(text, canonical, strict=False)) if a != b),
             min(len(text), len(canonical)),
@@ -76,8 +83,9 @@ def read(text: str) -> tuple[Signature | None, list[Mistake]]:
 class SignatureReader(DefaultReader):
     """Reads a signature."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, any_spelling: bool = False) -> None:
         super().__init__(text)
+        self.any_spelling = any_spelling
         self.alias_at = 0
 
     # --- the parts ---------------------------------------------------------------------------------------------
@@ -148,6 +156,8 @@ class SignatureReader(DefaultReader):
         self.skip()
         column = self.at
         base = self.name("a type")
+        if self.any_spelling:
+            base = _PYTORCH_NAMES.get(base, base)
         if base not in BASES:
             hint = f"write {_PYTORCH_NAMES[base]!r}" if base in _PYTORCH_NAMES else suggest(base, BASES)
             raise Stop(column, f"unknown type {base!r}", hint or f"there are: {', '.join(BASES)}")

@@ -60,8 +60,15 @@ class Signature(NamedTuple):
     returns: tuple[Return, ...]
 
     @staticmethod
-    def parse(text: str) -> Signature:
+    def parse(text: str, *, any_spelling: bool = False) -> Signature:
         """Return the signature that a text describes.
+
+        Parameters
+        ----------
+        text : str
+            The signature; by default in the one spelling in which it is printed.
+        any_spelling : bool
+            Take other spellings, too: `float x=2`, other spaces, PyTorch's names of types.
 
         Raises
         ------
@@ -70,7 +77,7 @@ class Signature(NamedTuple):
         """
         from tt.core.schema.grammar import parse  # which makes instances of this class
 
-        return parse(text)
+        return parse(text, any_spelling=any_spelling)
 
     @property
     def qualified(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 import tt
 from tt import library
 from tt.core.custom_op.define import only_declares
-from tt.core.errors import ArgumentError, GradientError, NoKernelError
+from tt.core.errors import ArgumentError, GradientError, KernelContractError, NoKernelError
 from tt.library import custom_op
 
 # --- bodies ------------------------------------------------------------------------------------------------------
@@ -58,9 +58,10 @@ def test_a_body_that_returns_something_is_an_implementation(function: Callable[.
     assert not only_declares(function)
 
 
-def test_a_body_that_returns_its_argument_serves_calls() -> None:
-    op = custom_op("test::identity")(identity)
-    assert op(tt.ones(2)).tolist() == [1, 1]
+def test_a_body_that_returns_its_argument_is_refused_where_it_is_called() -> None:
+    op = custom_op("test::identity")(identity)  # it does something: it is no mere declaration
+    with pytest.raises(KernelContractError, match="test::identity is one of its arguments"):
+        op(tt.ones(2))
 
 
 # --- schemas -----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tt.core.errors import (
     UnknownOpError,
     ValueRangeError,
 )
+from tt.core.schema.model import Signature
 from tt.library import (
     KernelTable,
     Library,
@@ -252,3 +253,41 @@ def test_the_tag_pointwise_declares_the_kind():
         assert (definition.kind, definition.tags) == ("pointwise", ("nondifferentiable",))
         with pytest.raises(tt.errors.ArgumentError, match="takes a tensor"):
             lib.define("without(float x) -> Tensor", tags="pointwise")
+
+
+# --- PyTorch's spellings ------------------------------------------------------------------------------------------
+
+
+def test_impl_of_a_library_and_a_dispatch_key_is_a_decorator():
+    lib = library.Library("test", "FRAGMENT")
+    lib.define("scaled(Tensor x, float k=2) -> Tensor")
+
+    @library.impl(lib, "scaled", "CPU")
+    def scaled(x, k):
+        return x * np.float32(k)
+
+    assert tt.ops.test.scaled(tt.ones(2)).tolist() == [2.0, 2.0]
+    library.impl(lib, "scaled", "Meta")(lambda x, k: tt.empty_like(x))
+    assert tt.ops.test.scaled(tt.ones(2, device="meta")).shape == (2,)
+    lib.destroy()
+    assert not hasattr(tt.ops, "test")
+
+
+SPELLINGS = {
+    "(Tensor x, float k=2) -> Tensor": "(Tensor x, float k=2.0) -> Tensor",
+    "(Tensor x, float k=-2, float e=1e-3) -> Tensor": "(Tensor x, float k=-2.0, float e=0.001) -> Tensor",
+    "(Tensor x, float k=.5) -> Tensor": "(Tensor x, float k=0.5) -> Tensor",
+    "(Tensor x, float k=5.)->Tensor": "(Tensor x, float k=5.0) -> Tensor",
+    "(Tensor x,float[] k=[1,2])  ->  (Tensor)": "(Tensor x, float[] k=[1.0, 2.0]) -> Tensor",
+    '(Tensor x, str s="a") -> Tensor': "(Tensor x, str s='a') -> Tensor",
+    "(Tensor x, SymInt n, SymInt[2] m=1) -> Tensor": "(Tensor x, int n, int[2] m=1) -> Tensor",
+    "(Tensor x, ScalarType? d=None) -> Tensor": "(Tensor x, dtype? d=None) -> Tensor",
+}
+
+
+@pytest.mark.parametrize("written", SPELLINGS)
+def test_a_schema_may_be_spelled_as_programs_spell_it(written):
+    library.define("test::spelled", written)
+    assert str(tt.ops.test.spelled.schema) == f"test::spelled{SPELLINGS[written]}"
+    with pytest.raises(SchemaError):  # files have one spelling
+        Signature.parse(f"test::spelled{written}")

@@ -43,7 +43,12 @@ WRONG: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("a dict", ONE, lambda x: {"a": x}, "returned a dict"),
     ("an array whose rows would be results", SEVERAL, lambda x: x + 1, "returned a ndarray"),
     ("too few", SEVERAL, lambda x: (x + 1,), "returned a tuple of 1: ndarray"),
-    ("too many", SEVERAL, lambda x: (x, x, x), "returned a tuple of 3: ndarray, ndarray, ndarray"),
+    (
+        "too many",
+        SEVERAL,
+        lambda x: (x + 1, x + 2, x + 3),
+        "returned a tuple of 3: ndarray, ndarray, ndarray",
+    ),
     ("nothing of two", SEVERAL, lambda x: (x + 1, None), "returned a tuple of 2: ndarray, NoneType"),
     ("a number of two", SEVERAL, lambda x: (x + 1, 2.0), "returned a tuple of 2: ndarray, float"),
     ("nothing, of several", SEVERAL, lambda x: None, "returned nothing"),
@@ -76,9 +81,9 @@ def test_a_wrong_number_or_kind_of_results_is_named(
 
 RIGHT: list[tuple[str, Callable[[Any], Any]]] = [
     (ONE, lambda x: x.sum()),  # a NumPy scalar
-    (SEVERAL, lambda x: [x, x.sum()]),
+    (SEVERAL, lambda x: [x + 1, x.sum()]),
     (LISTED, lambda x: ()),
-    (LISTED, lambda x: [x, x]),
+    (LISTED, lambda x: [x + 1, x + 2]),
     ("float", lambda x: x.sum()),
     ("float", lambda x: 1),
     ("int", lambda x: np.int64(3)),
