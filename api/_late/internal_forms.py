@@ -44,7 +44,8 @@ def _safe_softmax(self: tt.Tensor, dim: int, dtype: Any = None) -> tt.Tensor:
     """
     x = self if dtype is None else self.to(dtype)
     hidden = (x == -tt.inf).all(dim, keepdim=True)
-    return tt.softmax(x, dim).masked_fill(hidden, 0)
+    # Zeros take part instead of infinities, so that gradients stay finite.
+    return tt.softmax(x.masked_fill(hidden, 0), dim).masked_fill(hidden, 0)
 
 
 def _softmax_backward_data(

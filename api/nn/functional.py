@@ -231,6 +231,17 @@ class _Masks:
         return _numbers(pairs, like) + _numbers(keys, like)
 
 
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return the shares of the keys that take part; zeros in rows without any, as `scaled_dot_product_attention`."""
+    if mask.dtype.is_floating_point:
+        scores = scores + mask.to(scores.dtype)
+    else:
+        scores = ops.masked_fill(scores, mask, -math.inf)  # a NaN in a masked key does not matter
+    empty = ops.all(scores == -math.inf, -1, True)
+    # Zeros take part instead of infinities, so that gradients stay finite.
+    return ops.masked_fill(ops.softmax(ops.masked_fill(scores, empty, 0), -1), empty, 0)
+
+
 def _numbers(mask: Tensor, like: Tensor) -> Tensor:
     """Return a mask as numbers that are added to scores."""
     if mask.dtype.is_floating_point:
@@ -385,7 +396,7 @@ def multi_head_attention_forward(
     if need_weights:
         scores = ops.bmm(q * math.sqrt(1.0 / size), ops.transpose(k, 1, 2))
         scores = ops.reshape(scores, (batch, num_heads, length, source))
-        found = ops.softmax(scores if mask is None else scores + _numbers(mask, scores), -1)
+        found = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
         found = ops.dropout(found, dropout, True) if dropout else found
         output = ops.transpose(ops.bmm(ops.reshape(found, (heads, length, source)), v), 0, 1)
         found = ops.mean(found, 1) if average_attn_weights else found

@@ -98,8 +98,8 @@ composite(
 
 
 def _softplus(x: Any) -> Any:
-    """Return log(1 + exp(x)) without overflow."""
-    return ops.add(ops.maximum(x, number(0, x)), ops.log1p(ops.exp(ops.neg(ops.abs(x)))))
+    """Return log(1 + exp(x)) without overflow, as one operator, whose derivatives have no kink at 0."""
+    return ops.logaddexp(x, number(0, x))
 
 
 @composite("logsigmoid")

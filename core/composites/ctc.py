@@ -139,9 +139,9 @@ class _Lattice:
         )
         self.first = ops.le(number_of, 1)
 
-    def moved(self, row: Any, by: int) -> Any:
-        """Return the states shifted to the right, or to the left, where none is lost."""
-        wide = ops.constant_pad_nd(row, (by, 0) if by > 0 else (0, -by), -math.inf)
+    def moved(self, row: Any, by: int, fill: float = -math.inf) -> Any:
+        """Return the states shifted to the right, or to the left; `fill` comes in from the other side."""
+        wide = ops.constant_pad_nd(row, (by, 0) if by > 0 else (0, -by), fill)
         return (
             ops.slice(wide, 1, 0, self.states, 1) if by > 0 else ops.slice(wide, 1, -by, self.states - by, 1)
         )
@@ -230,3 +230,39 @@ def backward(
     time = ops.reshape(_range(steps, x), (-1, 1, 1))
     inside = ops.lt(time, ops.reshape(lattice.input_lengths, (1, -1, 1)))
     return as_type(ops.where.default(inside, slope, number(0, x)), log_probs.dtype)
+
+
+@composite("_ctc_alpha_backward")
+def alpha_backward(
+    grad: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    log_alpha: Any,
+    blank: int,
+) -> Any:
+    x, alpha, g = widened(log_probs), widened(log_alpha), widened(grad)
+    lattice = _Lattice(x, targets, input_lengths, target_lengths, blank)
+    zero = number(0, x)
+    row = ops.zeros((x.shape[1], lattice.states), dtype=x.dtype, device=x.device)
+    slopes = []
+    for step in range(x.shape[0] - 1, -1, -1):
+        here = ops.select(alpha, 1, step)
+        row = ops.where.default(ops.ne(here, -math.inf), ops.add(row, ops.select(g, 1, step)), zero)
+        slopes.append(row)
+        if not step:
+            break
+        # The parts of the states before in the sum, by how far behind they are.
+        before, total = ops.select(alpha, 1, step - 1), ops.sub(here, ops.select(lattice.emitted, 0, step))
+        back = []
+        for by in range(3):
+            source = before if by == 0 else lattice.moved(before, by)
+            possible = ops.logical_and(ops.ne(source, -math.inf), ops.ne(here, -math.inf))
+            possible = ops.logical_and(possible, lattice.skips) if by == 2 else possible
+            part = ops.mul(row, ops.exp(lattice.masked(ops.sub(source, total), possible)))
+            back.append(part if by == 0 else lattice.moved(part, -by, 0.0))
+        row = ops.add(ops.add(back[0], back[1]), back[2])
+    slopes.reverse()
+    slope = ops.scatter_add(ops.zeros_like(x), 2, lattice.spread, ops.stack(slopes))
+    return as_type(slope, log_probs.dtype)

@@ -58,8 +58,11 @@ def at_least_zero(value: Any) -> Any:
 
 
 def softplus(x: Any) -> Any:
-    """Return log(1 + exp(x)), without overflow."""
-    return ops.add(ops.log1p(ops.exp(ops.neg(ops.abs(x)))), ops.maximum(x, number(0, x)))
+    """Return log(1 + exp(x)), without overflow.
+
+    An operator as a whole has derivatives without the kinks at 0 of the absolute values that it is computed with.
+    """
+    return ops.logaddexp(x, number(0, x))
 
 
 # --- differences -----------------------------------------------------------------------------------------------

@@ -146,7 +146,8 @@ def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation
         above = ops.minimum(ops.detach(ops.ceil(ranks)), number(size - 1, below))
         upper = ops.gather(ordered, -1, _inside(above, size))
         weight = ops.sub(ranks, below) if interpolation == "linear" else 0.5
-        lower = ops.add(lower, ops.mul(ops.sub(upper, lower), weight))
+        # From the nearer side on: beside an infinity the other formula gives NaN, and passes it on in gradients.
+        lower = ops.lerp(lower, upper, weight)
     return _arrange(lower, self, q, dim, place, keepdim)
 
 

@@ -89,3 +89,13 @@ def ctc_loss_backward(make: Inputs) -> Iterator[Sample]:
         yield Sample((grad, *args[:4], loss, log_alpha, *args[4:]), name=name)
     wrong = (grad, *args[:4], loss[:1], log_alpha, *args[4:])
     yield Sample(wrong, name="error: loss", error=RuntimeError)
+
+
+@family("ctc_alpha_backward")
+def ctc_alpha_backward(make: Inputs) -> Iterator[Sample]:
+    if make.dtype.is_complex:
+        return  # there is no log_alpha of complex numbers
+    for name, args in calls(make):
+        log_alpha = tt.ops._ctc_loss(*args)[1]
+        grad = make.tensor(*log_alpha.shape, low=0.5, high=2)
+        yield Sample((grad, *args[:4], log_alpha, args[4]), name=name)

@@ -106,6 +106,12 @@ d.of(
     grad_output=lambda g, self: ops.mish_backward(g, self),
     self=lambda g, grad_output, self: curved(g, grad_output, mish_curve(single(self))),
 )
+# Not through the composite, which computes the slope also where it is not chosen: at infinities that is NaN.
+d.of(
+    "hardswish_backward",
+    grad_output=lambda g, self: ops.hardswish_backward(g, self),
+    self=lambda g, grad_output, self: ops.where((self > -3) & (self < 3), g * grad_output / 3, 0),
+)
 d.of(
     "log_sigmoid_backward",
     grad_output=lambda g, self: ops.log_sigmoid_backward(g, self),

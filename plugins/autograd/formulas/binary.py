@@ -72,27 +72,44 @@ def _as_operand(number: Any, like: Any) -> Any:
 def xlogy_self(g: Any, self: Any, other: Any) -> Any:
     """g * log(other), and 0 where the product was cut off at 0."""
     other = other if isinstance(other, Tensor) else _as_operand(other, g)
-    return ops.where((self == 0) & (other <= 0), 0, g * ops.log(other))
+    # The product is cut off for g as well: a gradient of 0 stays 0 where the logarithm is infinite.
+    return ops.where((self == 0) & (other <= 0), 0, ops.xlogy(g, other))
 
 
 def xlog1py_self(g: Any, self: Any, other: Any) -> Any:
     """g * log(1 + other), and 0 where the product was cut off at 0."""
     other = other if isinstance(other, Tensor) else _as_operand(other, g)
-    return ops.where((self == 0) & (other <= -1), 0, g * ops.log1p(other))
+    return ops.where((self == 0) & (other <= -1), 0, ops.special_xlog1py(g, other))
 
 
-d.of("xlogy", self=xlogy_self, other=lambda g, self, other: g * (self / other))
-d.of("special_xlog1py", self=xlog1py_self, other=lambda g, self, other: g * (self / (other + 1)))
-# Subtraction refuses bools, so bools next to floats are added with the factor -1.
+def cut_off_ratio(g: Any, self: Any, argument: Any) -> Any:
+    """g * self / argument, and 0 where both sides are 0: there the product with the logarithm was cut off."""
+    nothing = (argument == 0) & ((self == 0) | (g == 0))
+    return ops.where(nothing, 0, g * self / ops.where(nothing, 1, argument))
+
+
+def share_of_sum(g: Any, self: Any, other: Any, unit: float = 1.0) -> Any:
+    """g times the part of self in the sum of the powers, a sigmoid; of nothing, the sum of two -inf, 0.
+
+    A quotient of exponentials would overflow, and its derivatives be NaN.
+    """
+    # Subtraction refuses bools, so bools next to floats are added with the factor -1.
+    difference = ops.add(self, other, alpha=-1)
+    nothing = (self == -math.inf) & (other == -math.inf)
+    return g * conj(ops.sigmoid(ops.where(nothing, -math.inf, difference) * unit))
+
+
+d.of("xlogy", self=xlogy_self, other=lambda g, self, other: cut_off_ratio(g, self, other))
+d.of("special_xlog1py", self=xlog1py_self, other=lambda g, self, other: cut_off_ratio(g, self, other + 1))
 d.of(
     "logaddexp",
-    self=lambda g, self, other: g / conj(1 + ops.exp(ops.add(other, self, alpha=-1))),
-    other=lambda g, self, other: g / conj(1 + ops.exp(ops.add(self, other, alpha=-1))),
+    self=lambda g, self, other: share_of_sum(g, self, other),
+    other=lambda g, self, other: share_of_sum(g, other, self),
 )
 d.of(
     "logaddexp2",
-    self=lambda g, self, other: g / (1 + 2.0 ** ops.add(other, self, alpha=-1)),
-    other=lambda g, self, other: g / (1 + 2.0 ** ops.add(self, other, alpha=-1)),
+    self=lambda g, self, other: share_of_sum(g, self, other, math.log(2)),
+    other=lambda g, self, other: share_of_sum(g, other, self, math.log(2)),
 )
 
 # --- geometry --------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ __all__ = [
     "conj",
     "is_complex",
     "normal_dims",
+    "polynomial",
     "restore_dims",
     "size_of",
     "unsqueeze_dims",
@@ -28,6 +29,14 @@ def conj(value: Any) -> Any:
     if isinstance(value, TensorBase):
         return ops.conj(value) if value.dtype.is_complex else value
     return value.conjugate() if isinstance(value, complex) else value
+
+
+def polynomial(coefficients: Sequence[float], x: Any) -> Any:
+    """Return the value of a polynomial, whose coefficients begin with the constant one (Horner's rule)."""
+    result = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result
 
 
 def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

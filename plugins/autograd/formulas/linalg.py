@@ -118,6 +118,10 @@ def distance(g: Any, x1: Any, x2: Any, p: Any, result: Any) -> tuple[Any, Any]:
         slope = g * ops.sign(difference)
     elif p == inf:
         slope = g * ops.sign(difference) * ops.eq(ops.abs(difference), r)
+    elif p == 2:
+        # The difference as it is, not its sign and size: where it is 0, its slope counts in second derivatives.
+        apart = ops.ne(r, 0)
+        slope = ops.where.default(apart, g / ops.where.default(apart, r, 1.0), 0.0) * difference
     else:
         apart = ops.ne(difference, 0) if p < 2 else ops.ne(r, 0)
         ratio = ops.abs(ops.where.default(apart, difference, 1.0)) / ops.where.default(apart, r, 1.0)

@@ -152,7 +152,7 @@ def bce_with_logits_target(
     """-input; positive targets weighted."""
     slope = -input
     if pos_weight is not None:
-        softplus = ops.log1p(ops.exp(-ops.abs(input))) + ops.clamp(-input, 0)
+        softplus = ops.logaddexp(-input, ops.zeros_like(input))  # as a whole: no kink at 0
         slope = slope + (pos_weight - 1) * softplus
     return each(g, input, weight, size_average, reduce, reduction) * slope
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tt.core.library import ops
+from tt.plugins.autograd.formulas.helpers import polynomial
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -20,8 +21,18 @@ d.of("erfinv", self=lambda g, result: g * (ROOT_PI / 2) * ops.exp(result * resul
 d.of("special_erfcx", self=lambda g, self, result: g * (2 * self * result - 2 / ROOT_PI))
 d.of("special_ndtr", self=lambda g, self: g * ops.exp(-0.5 * self * self) / ROOT_TWO_PI)
 d.of("special_ndtri", self=lambda g, result: g * ops.exp(0.5 * result * result) * ROOT_TWO_PI)
-d.of("special_log_ndtr", self=lambda g, self:
-     g * (2 / ROOT_TWO_PI) / ops.special_erfcx(-math.sqrt(0.5) * self))  # fmt: skip
+
+
+def log_ndtr_self(g: Any, self: Any) -> Any:
+    """The density over the distribution function; on the left both are tiny, and erfcx is their ratio."""
+    left = self < 0
+    below, above = ops.where(left, self, -1), ops.where(left, 1, self)
+    ratio = (2 / ROOT_TWO_PI) / ops.special_erfcx(-math.sqrt(0.5) * below)
+    density = ops.exp(-0.5 * above * above) / ROOT_TWO_PI
+    return g * ops.where(left, ratio, density / ops.special_ndtr(above))
+
+
+d.of("special_log_ndtr", self=log_ndtr_self)
 
 # --- the gamma function ----------------------------------------------------------------------------------------
 
@@ -32,17 +43,28 @@ d.of("polygamma", self=lambda g, n, self: g * ops.polygamma(n + 1, self))
 # --- Bessel functions ------------------------------------------------------------------------------------------
 
 
-def over(numerator: Any, x: Any) -> Any:
-    """I1(x) / x, which is 1/2 at 0 and, to the last digit, next to it, where I1(x) is given."""
-    origin = ops.abs(x) < (1e-5 if x.dtype.itemsize == 2 else 1e-20)
-    return ops.where(origin, 0.5, numerator / ops.where(origin, 1, x))
+BESSEL_RATIO = tuple(1 / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(11))
+"""Taylor coefficients of I1(x) / x: of 1, x^2, x^4, ..."""
+
+
+def over(numerator: Any, x: Any, scaled: bool = False) -> Any:
+    """I1(x) / x, where I1(x) is given, with the factor exp(-|x|) if scaled; near 0 the Taylor polynomial.
+
+    The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
+    """
+    near = ops.abs(x) < 1
+    small = ops.where(near, x, 0)
+    ratio = polynomial(BESSEL_RATIO, small * small)
+    if scaled:
+        ratio = ratio * ops.exp(-ops.abs(small))
+    return ops.where(near, ratio, numerator / ops.where(near, 1, x))
 
 
 d.of("i0", self=lambda g, self: g * ops.special_i1(self))
 d.of("special_i0e", self=lambda g, self, result: g * (ops.special_i1e(self) - ops.sign(self) * result))
 d.of("special_i1", self=lambda g, self, result: g * (ops.i0(self) - over(result, self)))
 d.of("special_i1e", self=lambda g, self, result:
-     g * (ops.special_i0e(self) - over(result, self) - ops.sign(self) * result))  # fmt: skip
+     g * (ops.special_i0e(self) - over(result, self, scaled=True) - ops.sign(self) * result))  # fmt: skip
 
 # --- entropy and log-odds --------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tt.core.library import ops
-from tt.plugins.autograd.formulas.helpers import conj, is_complex
+from tt.plugins.autograd.formulas.helpers import conj, is_complex, polynomial
 from tt.plugins.autograd.formulas.table import Formulas, zero
 
 d = Formulas()
@@ -48,11 +48,19 @@ def angle_self(g: Any, self: Any) -> Any:
     return ops.where(origin, 0, g * 1j / conj(ops.where(origin, 1, self)))
 
 
+SINC_SLOPE = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 15))
+"""Taylor coefficients of the derivative of sinc, over x: of 1, x^2, x^4, ..."""
+
+
 def sinc_self(g: Any, self: Any) -> Any:
-    """(cos(pi x) - sinc(x)) / x, and 0 at 0."""
-    origin = self == 0
-    x = ops.where(origin, 1, self)
-    return g * conj(ops.where(origin, 0, (ops.cos(math.pi * x) - ops.sinc(x)) / x))
+    """(cos(pi x) - sinc(x)) / x; near 0, where the difference cancels, its Taylor polynomial.
+
+    The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
+    """
+    near = ops.abs(self) < 0.5
+    small, x = ops.where(near, self, 0), ops.where(near, 1, self)
+    far = (ops.cos(math.pi * x) - ops.sinc(x)) / x
+    return g * conj(ops.where(near, small * polynomial(SINC_SLOPE, small * small), far))
 
 
 d.of("deg2rad", self=lambda g: g * (math.pi / 180))

@@ -59,7 +59,7 @@ def test_results_are_those_of_torch(case):
 def test_hidden_rows_have_no_gradient():
     x = tt.tensor([[-INF, -INF], [0.0, 1.0]], requires_grad=True)
     tt._safe_softmax(x, 1)[:, 0].sum().backward()
-    assert x.grad[0].nan_to_num(0).tolist() == [0, 0] and x.grad[1].abs().sum() > 0
+    assert x.grad[0].tolist() == [0, 0] and x.grad[1].abs().sum() > 0
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,16 @@ def test_the_last_rank_of_very_many_elements_is_a_place() -> None:
     last = tt.tensor([1.0]) * (size - 1)
     assert last.item() == size, "rounded up"
     assert _inside(last, size).tolist() == [size - 1]
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "midpoint"])
+@pytest.mark.parametrize("q", [0.0, 0.25, 0.5, 0.75, 1.0])
+def test_quantiles_beside_infinities_are_those_of_torch(same, q, interpolation):
+    for x in ([-INF, 1.0, 2.0, INF], [1.0, 2.0, INF]):
+        same(lambda m, x: m.quantile(x, q, interpolation=interpolation), torch.tensor(x))
+
+
+def test_what_is_cut_off_from_a_quantile_beside_an_infinity_has_no_gradient():
+    x = tt.tensor([-tt.inf, 1.0, 2.0, 3.0], requires_grad=True)
+    tt.quantile(x, 0.25).exp().backward()
+    assert x.grad.tolist() == [0.0] * 4

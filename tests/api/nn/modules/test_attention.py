@@ -192,3 +192,39 @@ def test_it_is_the_attention_of_pytorch() -> None:
     y = torch.from_numpy(x.numpy())
     expected = theirs(y, y, y, need_weights=False)[0].detach().numpy()
     np.testing.assert_allclose(layer(x, x, x, need_weights=False)[0].detach().numpy(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("kind", ["bools", "numbers", "padding"])
+def test_a_query_without_keys_gets_zeros_and_gives_no_nan(kind, need_weights):
+    tt.manual_seed(0)
+    module = tt.nn.MultiheadAttention(4, 2, batch_first=True).double()
+    x = tt.randn(2, 3, 4, dtype=tt.float64, requires_grad=True)
+    hidden = tt.zeros(3, 3, dtype=tt.bool)
+    hidden[1] = True
+    options = {
+        "bools": {"attn_mask": hidden},
+        "numbers": {"attn_mask": tt.zeros(3, 3, dtype=tt.float64).masked_fill(hidden, -tt.inf)},
+        "padding": {"key_padding_mask": tt.tensor([[False] * 3, [True] * 3])},
+    }[kind]
+    result, weights = module(x, x, x, need_weights=need_weights, **options)
+    result.sum().backward()
+    assert result.isfinite().all()
+    assert x.grad.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in module.parameters())
+    alone = result[1] if kind == "padding" else result[:, 1]
+    tt.testing.assert_close(alone, module.out_proj.bias.expand_as(alone))
+    if weights is not None:
+        assert not (weights[1] if kind == "padding" else weights[:, 1]).any()
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_nan_in_a_masked_key_does_not_matter(need_weights):
+    module = tt.nn.MultiheadAttention(4, 2)
+    query, key = tt.randn(3, 4), tt.randn(3, 4)
+    hidden = tt.tensor([False, False, True]).expand(3, 3)
+    expected, _ = module(query, key, key, attn_mask=hidden, need_weights=need_weights)
+    spoilt = key.clone()
+    spoilt[2] = tt.nan
+    result, _ = module(query, spoilt, key, attn_mask=hidden, need_weights=need_weights)
+    tt.testing.assert_close(result, expected)

@@ -94,3 +94,13 @@ def test_gradients_of_glu_keep_the_dtype(dtype):
     (curve,) = tt.autograd.grad(slope.sum(), x)
     assert slope.dtype is dtype
     assert curve.dtype is dtype
+
+
+def test_the_second_derivative_of_hardswish_is_zero_at_infinities():
+    at = tt.tensor([float("inf"), float("-inf"), 0.0], requires_grad=True)
+    (slope,) = tt.autograd.grad(F.hardswish(at).sum(), at, create_graph=True)
+    assert slope.tolist() == [1.0, 0.0, 0.5]
+    np.testing.assert_allclose(tt.autograd.grad(slope.sum(), at)[0].numpy(), [0, 0, 1 / 3], rtol=1e-6)
+    weight = tt.ones(3, requires_grad=True)
+    (slope,) = tt.autograd.grad(F.hardswish(at), at, weight, create_graph=True)
+    assert tt.autograd.grad(slope.sum(), weight)[0].tolist() == [1.0, 0.0, 0.5]

@@ -100,7 +100,7 @@ NOT_IN_TORCH |= {"as_strided_scatter"}
 # torch's backward pass fails on a list in which a tensor has no dimensions.
 NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar", "_foreach_mul.Tensor"}
 # torch does not differentiate these.
-NOT_IN_TORCH |= {"_standard_gamma_grad", "_dirichlet_grad", "_ctc_loss_backward"}
+NOT_IN_TORCH |= {"_standard_gamma_grad", "_dirichlet_grad", "_ctc_loss_backward", "_ctc_alpha_backward"}
 NOT_IN_TORCH |= {"dequantize", "dequantize.tensors"}
 # torch computes these gradients in the dtype of an integer argument, or by powers of two that overflow.
 ROUGH_IN_TORCH = {"atan2", "frexp", "ldexp"}
@@ -112,6 +112,7 @@ NAN_IN_TORCH = {
     ("nanmean", "nan only"),
     ("nanquantile", "q tt.Size([4]), nan"),
     ("kl_div", "target 0"),
+    ("xlogy", "zeros"),
 }
 
 
