@@ -98,6 +98,13 @@ class Layer:
         """
         return False
 
+    def saves(self, args: Sequence[Any]) -> bool:
+        """Return whether the layer may save these arguments for later when a composite runs on them.
+
+        An in-place form that runs by a composite then computes from a copy of its target.
+        """
+        return False
+
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Return whether calls without a rule or a composite go below unchanged."""
         return False

@@ -17,6 +17,7 @@ from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.intercept.layers import Layer
 
 __all__ = ["composite_call", "make_cached_call"]
 
@@ -30,8 +31,10 @@ def make_cached_call(context: ResolveContext, kind: int, **fields: Any) -> Cache
     return cached
 
 
-def composite_call(context: ResolveContext, function: Callable[..., Any]) -> CachedCall:
-    """Return the cached call that runs a form of an operator by its composite."""
+def composite_call(
+    context: ResolveContext, function: Callable[..., Any], layer: Layer | None = None
+) -> CachedCall:
+    """Return the cached call that runs a form of an operator by its composite, whose parts a layer may meet."""
     operator, form = context.operator, context.form
     if operator.returns_targets:
         function = _returning(operator, function)
@@ -40,9 +43,24 @@ def composite_call(context: ResolveContext, function: Callable[..., Any]) -> Cac
         if len(returns) > 1 or (returns and returns[0].type.list):
             function = _named(operator, function)
         return make_cached_call(context, COMPOSITE, function=function)
-    changes_metadata = "metadata_inplace" in operator.definition.tags
-    inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
-    return make_cached_call(context, REROUTE, function=inplace)
+    if "metadata_inplace" in operator.definition.tags:
+        return make_cached_call(context, REROUTE, function=_metadata_of_composite(function))
+    if layer is not None and "nondifferentiable" not in operator.definition.tags:
+        function = _of_copy(layer, function)
+    return make_cached_call(context, REROUTE, function=_inplace_of_composite(function))
+
+
+def _of_copy(layer: Layer, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a composite compute from a copy of its first argument where a layer may save that: it is changed after."""
+
+    def of_copy(*args: Any) -> Any:
+        if not layer.saves(args):
+            return function(*args)
+        target = args[0]
+        copy = ops.clone(target)
+        return function(*(copy if value is target else value for value in args))
+
+    return of_copy
 
 
 def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -180,6 +180,10 @@ class AutogradLayer(Layer):
         """Return whether this thread records nothing."""
         return not STATE.enabled()
 
+    def saves(self, args: Sequence[Any]) -> bool:
+        """Return whether this thread records."""
+        return STATE.enabled()
+
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Return whether the operator is declared without gradient."""
         return not operator.definition.grad

@@ -25,9 +25,11 @@ __all__ = [
     "edge",
     "ensure_view",
     "explain",
+    "geometry",
     "hold_geometry",
     "hold_own_geometry",
     "hold_unrecorded",
+    "look",
     "maker",
     "refresh",
     "renew",
@@ -187,15 +189,15 @@ def steps_to(view: ViewMeta) -> list[ViewMeta]:
 def replay(root: Any, steps: Sequence[ViewMeta]) -> Any:
     for step in steps:
         if step.operator is None:
-            root = _look(root, *step.args)
+            root = look(root, *step.args)
         else:
             found = step.operator.overload().execute((root, *step.args[1:]))
             root = found if step.index < 0 else found[step.index]
     return root
 
 
-def _look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, form: str = "same") -> Any:
-    """View a tensor with a geometry of `_geometry`, whose offset counts from the tensor's own."""
+def look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, form: str = "same") -> Any:
+    """View a tensor with a geometry of `geometry()`, whose offset counts from the tensor's own."""
     if form == "real":
         root = ops.view_as_real(root)
     if form != "complex":
@@ -230,7 +232,7 @@ def ensure_view(target: Any, root: Any) -> None:
         target._record = record
     if record.view is None:
         record.view = ViewMeta(
-            root, None, _geometry(target, root), -1, -1 if record.node is None else version_of(target)
+            root, None, geometry(target, root), -1, -1 if record.node is None else version_of(target)
         )
     if not target._keys & STATE.bit and root._keys & STATE.bit:
         record.view.version = -1
@@ -255,17 +257,17 @@ def hold_geometry(target: Any) -> None:
         steps = steps_to(view)
         if not any(isinstance(step.operator, Node | Unrecorded) for step in steps) and _form(other, root):
             index = max(step.index for step in steps)
-            record.view = ViewMeta(root, None, _geometry(other, root), index, view.version)
+            record.view = ViewMeta(root, None, geometry(other, root), index, view.version)
 
 
 def hold_own_geometry(target: Any) -> None:
     """Note how a view looks at its memory now that it was itself turned in place."""
     root = root_of(target)
     if root is not target and root._keys & STATE.bit:
-        target._record.view = ViewMeta(root, None, _geometry(target, root), -1, version_of(target))
+        target._record.view = ViewMeta(root, None, geometry(target, root), -1, version_of(target))
 
 
-def _geometry(target: Any, root: Any) -> tuple[Any, ...]:
+def geometry(target: Any, root: Any) -> tuple[Any, ...]:
     """Return sizes, strides, how far behind the start of the root a tensor starts, and its form.
 
     If only one of the two is complex, the distance is in real numbers.

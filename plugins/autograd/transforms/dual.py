@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.library import Operator, TensorBase, errors, ops
+from tt.core.library import Operator, TensorBase, ops
 from tt.plugins.autograd.formulas.table import Formula
 from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.plans import find_slot, parameters
+from tt.plugins.autograd.transforms.inplace import is_recorded_below, with_kept_target, write_tangent
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, levels, primal_and_tangent
-from tt.plugins.autograd.transforms.unwrap import has_history, pull, variable
+from tt.plugins.autograd.transforms.unwrap import pull, variable
 
 __all__ = ["run_dual"]
 
@@ -322,23 +323,21 @@ def _inplace(
     primals: tuple[Any, ...],
     tangents: tuple[Any, ...],
 ) -> Any:
+    """Write the new values and their tangents; see Note [Tangents of memory] in `inplace`."""
     target = args[0]
-    if tangents[0] is None:
-        if not level.open:
-            operator.overload("inplace").dispatch(primals)
-            return target
-        raise errors.InplaceError(
-            f"{operator.definition.inplace_name}() changes a tensor without a tangent by one that has one: "
-            "use the operation that returns a new tensor"
-        )
-    if operator.definition.kind == "view":
-        for part in (primals[0], tangents[0]):
-            operator.overload("inplace").dispatch((part, *primals[1:]))
-        return target
-    result = operator.overload().dispatch(primals)
-    (tangent,) = _tangents(level, operator, formula, primals, tangents, [result])
-    with_history = [t for t in (result, tangent) if t is not None and has_history(t)]
-    with recording(bool(with_history) and STATE.enabled()):
+    moving = level.open and STATE.floating >> target._spec.code & 1 and _any(tangents)
+    if not moving:
         operator.overload("inplace").dispatch(primals)
-        tangents[0].copy_(ops.zeros_like(tangents[0]) if tangent is None else _fitted(tangent, primals[0]))
+        return target
+    before, changes = primals, tangents
+    if STATE.enabled() and (is_recorded_below(primals) or is_recorded_below(tangents)):
+        # What is recorded for the tangents saves the old values, which the write changes.
+        before, changes = with_kept_target(primals), with_kept_target(tangents)
+    result = operator.overload().dispatch(before)
+    (tangent,) = _tangents(level, operator, formula, before, changes, [result])
+    operator.overload("inplace").dispatch(primals)
+    if tangent is not None:
+        write_tangent(level, target, _fitted(tangent, primals[0]), operator)
+    elif tangents[0] is not None:
+        tangents[0].zero_()
     return target

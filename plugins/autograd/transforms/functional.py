@@ -22,7 +22,7 @@ from tt.plugins.autograd.transforms.randomness import Randomness, check_randomne
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable
 
-__all__ = ["detached", "grad", "grad_and_value", "leave", "vmap"]
+__all__ = ["detached", "grad", "grad_and_value", "leave", "mapped_over", "vmap"]
 
 
 # --- vmap ------------------------------------------------------------------------------------------------------
@@ -66,6 +66,27 @@ def vmap(
     >>> tt.func.vmap(lambda a, b: (a * b).sum())(x, y)
     tensor([1., 5., 9.])
     """
+    return mapped_over(func, in_dims, out_dims, randomness, chunk_size)
+
+
+def mapped_over(
+    func: Callable[..., Any],
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    implicit: bool = False,
+) -> Callable[..., Any]:
+    """Return what `vmap` returns.
+
+    Parameters
+    ----------
+    func, in_dims, out_dims, randomness, chunk_size
+        As of `vmap`.
+    implicit : bool
+        Whether the function does not know that it is mapped, so that it may write what differs by example into a
+        tensor of its own.
+    """
     check_randomness("vmap", randomness)
     if chunk_size is not None and chunk_size <= 0:
         raise errors.ValueRangeError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -80,7 +101,7 @@ def vmap(
         size = _size(values, dims)
 
         def run(values: list[Any], size: int) -> tuple[list[Any], list[Any], Any]:
-            with running(size, randomness) as level, Randomness(level, randomness):
+            with running(size, randomness, implicit) as level, Randomness(level, randomness):
                 wrapped = [
                     v if d is None else batched(v, d, level) for v, d in zip(values, dims, strict=True)
                 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.record.modes import recording
-from tt.plugins.autograd.transforms.functional import detached, vmap
+from tt.plugins.autograd.transforms.functional import detached, mapped_over
 from tt.plugins.autograd.transforms.levels import (
     differentiating,
     dual,
@@ -262,7 +262,7 @@ def _in_chunks(
         # Nothing to map over; one call with a zero row gives the shapes.
         found = function(*[ops.zeros(r.shape[1:], dtype=r.dtype, device=r.device) for r in rows])
         return [ops.zeros((0, *f.shape), dtype=f.dtype, device=f.device) for f in found]
-    return list(vmap(function, randomness=randomness, chunk_size=chunk)(*rows))
+    return list(mapped_over(function, 0, 0, randomness, chunk, implicit=True)(*rows))
 
 
 def jacrev(

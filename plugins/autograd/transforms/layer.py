@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.library import (
@@ -21,7 +21,14 @@ from tt.core.library import (
     targets_of,
     with_targets_of,
 )
+from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.layer import AutogradLayer
+from tt.plugins.autograd.transforms.inplace import (
+    is_recorded_below,
+    note_views,
+    spread,
+    with_kept_target,
+)
 from tt.plugins.autograd.transforms.levels import Dual, DualLevel, Level, batched, innermost, unwrap
 
 if TYPE_CHECKING:
@@ -76,6 +83,9 @@ class TransformLayer(Layer):
         """Return the levels' rule for an operator; None: all use its composite."""
         from tt.plugins.autograd.transforms.batching.base import NoRuleError
 
+        definition = operator.definition
+        if form == "inplace" and definition.kind == "view" and operator.name != "detach":
+            return turn_in_place
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
         formula = self.autograd.formula(operator.name)
@@ -86,21 +96,25 @@ class TransformLayer(Layer):
         tried = composed and form == "functional" and not operator.mutates and _takes_tensors(operator)
         if form == "out" or (batch is None and not whole and not tried):
             return None
-        definition = operator.definition
-
         listing = form == "functional" and not operator.mutates
+        looks = definition.kind == "view" and form == "functional" and operator.name != "detach"
 
         def run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             result = compute(entry, args)
+            if looks:
+                note_views(args[0], result)
             # Lists of tensors are tuples for a caller.
             return tuple(result) if listing and type(result) is list else result
 
         def compute(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
             if isinstance(level, DualLevel):
-                if whole or not composed:
+                # A new tensor is like the value, which may be mapped; a composite would see its shape only.
+                if whole or not composed or definition.kind == "factory":
                     return _with_tangents(level, entry, formula, args)
                 return _parts(entry, args)
+            if level.implicit and form == "inplace" and unwrap(args[0], level)[1] is None:
+                spread(level, args[0], operator)
             try:
                 if batch is None:
                     return _parts(entry, args) if composed else self.unsupported(entry, args)
@@ -112,6 +126,10 @@ class TransformLayer(Layer):
             return _as_seen(entry, result) if promotes else result
 
         return run
+
+    def saves(self, args: Sequence[Any]) -> bool:
+        """Return whether this thread records, and tensors below the wrappers require gradients."""
+        return STATE.enabled() and is_recorded_below(args)
 
     def format_tensor(self, tensor: Any) -> str:
         """Return the tensor inside, with its hidden dim and its level, as PyTorch prints it."""
@@ -131,6 +149,14 @@ class TransformLayer(Layer):
         found = one_by_one(level, entry.operator, entry.form, args)
         self.fallbacks[entry.operator.name] += 1
         return found
+
+
+def turn_in_place(entry: CachedCall, args: tuple[Any, ...]) -> Any:
+    """Let a wrapped tensor look at its memory in another way; the tensors inside may be other functions' values."""
+    target = args[0]
+    result = entry.operator.overload().dispatch(args)
+    target._set_data(result._handle, result._spec)
+    return target
 
 
 def _with_tangents(level: DualLevel, entry: CachedCall, formula: Any, args: tuple[Any, ...]) -> Any:
@@ -158,9 +184,10 @@ def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the composite on the wrapped tensors, so that its parts meet the level."""
     composite = entry.operator.registry.composite(entry.operator.name)
     assert composite is not None  # checked before
-    result = composite.function(*args)
     if entry.form == "inplace":
-        return args[0].copy_(result)
+        saved = STATE.enabled() and is_recorded_below(args)
+        return args[0].copy_(composite.function(*(with_kept_target(args) if saved else args)))
+    result = composite.function(*args)
     return entry.operator.return_type(result) if type(result) is tuple else result
 
 

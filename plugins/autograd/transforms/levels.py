@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary
 
 from tt.core.library import KEYS, Backend, Block, Tensor, TensorBase, TensorSpec, errors, ops, wrap
 from tt.core.library import dtype as Dtype
@@ -55,12 +55,18 @@ class Level:
         The number of calls that it represents.
     randomness : str
         What random operators do: "error", "different" or "same".
+    implicit : bool
+        Whether the function does not know that it is mapped: `jacfwd` does so for its directions.
+    written : list
+        What tensors were before a write wrapped them at the level: weak references, the tensors that they were, and
+        their key bits.
     """
 
-    __slots__ = ("depth", "randomness", "size")
+    __slots__ = ("depth", "implicit", "randomness", "size", "written")
 
-    def __init__(self, depth: int, size: int, randomness: str = "error") -> None:
-        self.depth, self.size, self.randomness = depth, size, randomness
+    def __init__(self, depth: int, size: int, randomness: str = "error", implicit: bool = False) -> None:
+        self.depth, self.size, self.randomness, self.implicit = depth, size, randomness, implicit
+        self.written: list[tuple[ReferenceType[Any], Any, int]] = []
 
 
 class DualLevel(Level):
@@ -133,18 +139,20 @@ def refuse_in_transforms(function: str, instead: str) -> None:
 class running(Block):  # noqa: N801 - reads as a statement: with running(size) as level
     """Puts a level on the stack for a `with` block."""
 
-    def __init__(self, size: int, randomness: str = "error") -> None:
-        self._size, self._randomness = size, randomness
+    def __init__(self, size: int, randomness: str = "error", implicit: bool = False) -> None:
+        self._size, self._randomness, self._implicit = size, randomness, implicit
 
     def _look(self) -> tuple[Level, ...]:
         return _STACK.levels
 
     def _begin(self) -> Level:
-        level = Level(len(_STACK.levels), self._size, self._randomness)
+        level = Level(len(_STACK.levels), self._size, self._randomness, self._implicit)
         _STACK.levels = (*_STACK.levels, level)
         return level
 
     def _end(self, before: tuple[Level, ...]) -> None:
+        for level in _STACK.levels[len(before) :]:
+            _leave(level)
         _STACK.levels = before
 
 
@@ -167,6 +175,16 @@ def leave_dual(level: DualLevel) -> None:
         raise errors.ArgumentError("exit_dual_level", "only the innermost level can be left")
     _STACK.levels = _STACK.levels[:-1]
     level.open = False
+    _leave(level)
+
+
+def _leave(level: Level) -> None:
+    if level.written:
+        from tt.plugins.autograd.transforms.inplace import (
+            restore,  # few functions write into tensors of their own
+        )
+
+        restore(level)
 
 
 class Batched:

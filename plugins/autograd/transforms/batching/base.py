@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import Operator, TensorBase, errors, ops
+from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.transforms.inplace import is_recorded_below, with_kept_target
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first, move_dim, unwrap
 
 __all__ = [
@@ -121,7 +123,10 @@ def inplace_of(functional: BatchingRule) -> BatchingRule:
         inside, dim = unwrap(args[0], level)
         if dim is None:
             raise NoRuleError  # refused by the loop, which gives the reason
-        found, _ = hidden_dim_first(functional(level, operator, args), level)
+        saved = STATE.enabled() and is_recorded_below(args)
+        found, _ = hidden_dim_first(
+            functional(level, operator, with_kept_target(args) if saved else args), level
+        )
         inside.copy_(move_dim(found, 0, dim))
         return args[0]
 

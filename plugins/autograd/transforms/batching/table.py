@@ -12,7 +12,7 @@ from tt.plugins.autograd.transforms.batching.base import BatchingRule
 
 __all__ = ["FAMILIES", "INDEXED", "rule_of"]
 
-FAMILIES: Final = ("views", "scans", "matrices", "indexing", "neural", "statistics")
+FAMILIES: Final = ("creation", "views", "scans", "matrices", "indexing", "neural", "statistics")
 
 INDEXED: Final = ("tt.plugins.autograd.transforms.batching", FAMILIES, lambda module: module.table.rules)
 """The parameters of the index; the build makes it for wheels."""

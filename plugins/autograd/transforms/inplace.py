@@ -1,0 +1,234 @@
+"""Changes in place of tensors with tangents, and of tensors that get one by being written to.
+
+Note [Tangents of memory]
+-------------------------
+A write changes memory, so that its tangent must change for all tensors that look at this memory.  The tangent of a view
+is therefore a view of the tangent of its root, and a write goes into both.  Two kinds of targets have no tangent that
+could be written to:
+
+- tensors made inside of the function (`zeros(3)`), which get their first tangent by the write;
+- tensors whose tangent is the same for all examples of a level, while that of the written values differs by example.
+
+Both get a new tangent: zeros, or a copy of the old one, with all levels of the value and of what is written.  The other
+views of the memory are searched for, as autograd does for the first history (`share_history`).  A tensor from outside
+of the function loses the tangent again when its level ends.
+
+`vmap` refuses to write what differs by example into a tensor that does not.  But a function under `jacfwd` does not
+know that it is mapped over directions, and a reverse derivative in it gives its variables the dim of the directions
+(`unwrap.variable`): there a tensor gets memory for each example in the same way (`spread`).
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import Operator, Tensor, TensorBase, alias, errors, ops
+from tt.plugins.autograd.record.graph import STATE, ViewMeta
+from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.record.views import geometry, look, root_of
+from tt.plugins.autograd.transforms.levels import (
+    BIT,
+    Batched,
+    Dual,
+    DualLevel,
+    Level,
+    batched,
+    dual,
+    primal_and_tangent,
+)
+
+__all__ = [
+    "is_recorded_below",
+    "levels_of",
+    "note_views",
+    "restore",
+    "spread",
+    "with_kept_target",
+    "write_tangent",
+]
+
+
+def note_views(source: Any, results: Any) -> None:
+    """Note that wrapped tensors look at the memory of another."""
+    root = source if source._root is None else source._root
+    root._ensure_storage()  # marks it as viewed
+    for view in (results,) if isinstance(results, TensorBase) else results:
+        if view is not source and view._keys & BIT and view._root is None:
+            view._root = root
+
+
+def is_recorded_below(value: Any) -> bool:
+    """Return whether a tensor below the wrappers of a value, or of the values in a list, requires a gradient."""
+    if isinstance(value, list | tuple):
+        return any(map(is_recorded_below, value))
+    if not isinstance(value, TensorBase):
+        return False
+    if not value._keys & BIT:
+        return bool(value._keys & STATE.bit)
+    handle = value._handle
+    if isinstance(handle, Batched):
+        return is_recorded_below(handle.value)
+    return is_recorded_below(handle.value) or is_recorded_below(handle.tangent)
+
+
+def with_kept_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with the first one, which is about to be changed, replaced by a copy."""
+    if not isinstance(args[0], TensorBase):
+        return args
+    copy = ops.clone(args[0])
+    return tuple(copy if value is args[0] else value for value in args)
+
+
+# --- tangents that can be written to ---------------------------------------------------------------------------
+
+
+def levels_of(value: Any) -> set[Level]:
+    """Return the levels that have wrapped a tensor or a part of it."""
+    found: set[Level] = set()
+    if isinstance(value, TensorBase) and value._keys & BIT:
+        handle = value._handle
+        found = levels_of(handle.value) | {handle.level}
+        if isinstance(handle, Dual):
+            found |= levels_of(handle.tangent)
+    return found
+
+
+def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operator) -> None:
+    """Write the tangent of new values into that of a tensor, which gets one if it has none.
+
+    Raises
+    ------
+    InplaceError
+        When a tensor without a tangent that shares the memory is a leaf that requires a gradient.
+    """
+    value, current = primal_and_tangent(target, level)
+    if current is None or not levels_of(tangent) <= levels_of(current):
+        _widen(level, target, levels_of(value) | levels_of(tangent) | levels_of(current), operator)
+        current = target._handle.tangent
+    current.copy_(tangent)
+
+
+def _widen(level: DualLevel, target: Any, wrappers: set[Level], operator: Operator) -> None:
+    """Give all tensors that look at the memory of a tensor a new tangent, wrapped at the given levels."""
+    root = target if target._root is None else target._root
+    views, shapes = _views(root, operator)
+    whole = _memory(root, wrappers)
+    current = primal_and_tangent(root, level)[1]
+    if current is not None:
+        whole.copy_(current)
+    bare = _with_tangent(root, whole, level)
+    for view, shape in zip(views, shapes, strict=True):
+        _with_tangent(view, look(whole, *shape), level, bare, shape)
+
+
+def spread(level: Level, target: Any, operator: Operator) -> None:
+    """Give a tensor that is the same for all examples of a level, and all its views, memory for each example.
+
+    Raises
+    ------
+    InplaceError
+        When one of the tensors is a leaf that requires a gradient.
+    """
+    root = target if target._root is None else target._root
+    views, shapes = _views(root, operator)
+    whole = _memory(root, levels_of(root) | {level})
+    whole.copy_(root)
+    parts = [whole, *(look(whole, *shape) for shape in shapes)]
+    for tensor, part in zip([root, *views], parts, strict=True):
+        _become(tensor, part, level, _as_it_is(tensor))
+
+
+def _memory(root: Any, wrappers: set[Level]) -> Any:
+    """Return zeros in the geometry of a tensor, with memory of their own, wrapped at levels."""
+    extent = 1 + sum((n - 1) * step for n, step in zip(root.shape, root.stride(), strict=True))
+    ordered = sorted(wrappers, key=lambda wrapper: wrapper.depth)
+    memory = _zeros((extent if root.shape.numel() else 0,), ordered, root)
+    return ops.as_strided(memory, tuple(root.shape), tuple(root.stride()), 0)
+
+
+def _zeros(size: tuple[int, ...], wrappers: Sequence[Level], like: Any) -> Any:
+    """Return zeros that are wrapped at levels, of which the last one is the innermost."""
+    if not wrappers:
+        return ops.zeros(size, dtype=like.dtype, device=like.device)
+    *outer, inner = wrappers
+    if isinstance(inner, DualLevel):
+        return dual(_zeros(size, outer, like), _zeros(size, outer, like), inner)
+    return batched(_zeros((inner.size, *size), outer, like), 0, inner)
+
+
+def _views(root: Any, operator: Operator) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    """Return the live views of a tensor, whose numbers are also its own, and how they look at its memory."""
+    views: list[Any] = []
+    if root._storage is not None:  # otherwise it was never viewed
+        views = [
+            other
+            for other in gc.get_referrers(root)
+            if isinstance(other, Tensor) and other._root is root and root_of(other) is root
+        ]
+    for tensor in (root, *views):
+        if not tensor._keys & BIT and tensor._keys & STATE.bit and tensor._record.leaf:
+            raise errors.InplaceError(
+                f"{operator.definition.inplace_name}() writes what only a transform knows into a leaf that requires a "
+                "gradient: use the operation that returns a new tensor"
+            )
+    return views, [geometry(view, root) for view in views]
+
+
+def _with_tangent(
+    tensor: Any, tangent: Any, level: DualLevel, root: Any = None, shape: tuple[Any, ...] | None = None
+) -> Any:
+    """Let a tensor have a tangent, and return its value."""
+    if tensor._keys & BIT and tensor._handle.level is level:
+        tensor._handle.tangent = tangent
+        return tensor._handle.value
+    value = _as_it_is(tensor, root)
+    view = _view(tensor)
+    if view is not None and shape is not None:
+        tensor._record.view = ViewMeta(root, None, shape, view.index, view.version)
+    _become(tensor, dual(value, tangent, level), level, value)
+    return value
+
+
+def _view(tensor: Any) -> ViewMeta | None:
+    """Return how autograd knows a tensor as a view, if it does."""
+    return None if tensor._keys & BIT or tensor._record is None else tensor._record.view
+
+
+# --- what a tensor is while a level runs -----------------------------------------------------------------------
+
+
+def _as_it_is(tensor: Any, root: Any = None) -> Any:
+    """Return another tensor that is what a tensor is now, with the same history."""
+    now = alias(tensor)
+    now._record, now._root = tensor._record, root
+    return now
+
+
+def _become(tensor: Any, wrapped: Any, level: Level, before: Any) -> None:
+    """Let a tensor be wrapped at a level until that ends."""
+    level.written.append((weakref.ref(tensor), before, tensor._keys))
+    tensor._keys, tensor._spec, tensor._handle = wrapped._keys, wrapped._spec, wrapped._handle
+    tensor._record = level
+
+
+def restore(level: Level) -> None:
+    """Let tensors that a write has wrapped be again what they were; one of all examples counts: they do not differ."""
+    roots: dict[int, Any] = {}
+    while level.written:
+        reference, before, keys = level.written.pop(0)
+        tensor = reference()
+        if tensor is None or not tensor._keys & BIT or tensor._handle.level is not level:
+            continue
+        inside = tensor._handle
+        roots[id(before)] = tensor
+        tensor._keys, tensor._spec, tensor._handle = before._keys | keys, before._spec, before._handle
+        tensor._record = before._record
+        view = _view(tensor)
+        if view is not None:
+            view.root = roots.get(id(view.root), view.root)
+        if isinstance(inside, Batched) and level.size:
+            with recording(False):
+                tensor.copy_(ops.detach(ops.select(inside.value, inside.dim, 0)))
