@@ -1,7 +1,9 @@
-"""What hooks learn about the backward pass that runs them; for the libraries over tt."""
+"""What the libraries over tt learn about passes: their ends, second runs of checkpoints, hooks on saved tensors."""
 
 from __future__ import annotations
 
 from tt.plugins.autograd.backward.multi_hooks import watch_passes, when_pass_ends
+from tt.plugins.autograd.features.checkpoint import recompute_within
+from tt.plugins.autograd.features.saved_hooks import innermost_hooks
 
-__all__ = ["watch_passes", "when_pass_ends"]
+__all__ = ["innermost_hooks", "recompute_within", "watch_passes", "when_pass_ends"]

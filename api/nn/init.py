@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import tt
+from tt.errors import UnsupportedError
 from tt.library import warn_user
 
 __all__ = [
@@ -158,6 +159,15 @@ def _check_dims(tensor: tt.Tensor, allowed: tuple[int, ...], named: str) -> None
         )
 
 
+def _expect_whole(name: str, tensor: tt.Tensor) -> None:
+    """Raise for a tensor of which this rank has only some rows: the values depend on the shape of the whole."""
+    if hasattr(type(tensor), "to_local"):
+        raise UnsupportedError(
+            f"{name}(): the tensor is divided among ranks, and the values depend on the whole\n"
+            "  try: to initialise the module before fully_shard"
+        )
+
+
 def eye_(tensor: tt.Tensor) -> tt.Tensor:
     """Fill a matrix with ones in the diagonal and zeros elsewhere.
 
@@ -169,6 +179,7 @@ def eye_(tensor: tt.Tensor) -> tt.Tensor:
             [0., 1., 0.]])
     """
     _check_dims(tensor, (2,), "2")
+    _expect_whole("eye_", tensor)
     with tt.no_grad():
         return tensor.copy_(tt.eye(*tensor.shape, device=tensor.device, dtype=tensor.dtype))
 
@@ -189,6 +200,7 @@ def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
         If the weight has other dimensions, or the groups do not divide its outputs.
     """
     _check_dims(tensor, (3, 4, 5), "3, 4, or 5")
+    _expect_whole("dirac_", tensor)
     sizes = tensor.size()
     if sizes[0] % groups:
         raise ValueError(f"dim 0 must be divisible by groups: it is {sizes[0]}, and groups is {groups}")
@@ -208,6 +220,7 @@ def _calculate_fan_in_and_fan_out(tensor: tt.Tensor) -> tuple[int, int]:
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions: "
             f"the shape is {tuple(tensor.shape)}"
         )
+    _expect_whole("fan in and fan out", tensor)
     field = math.prod(tensor.shape[2:])
     return tensor.size(1) * field, tensor.size(0) * field
 
@@ -308,6 +321,7 @@ def orthogonal_(tensor: tt.Tensor, gain: float = 1, generator: tt.Generator | No
         raise ValueError(
             f"Only tensors with 2 or more dimensions are supported, and this one has {tensor.ndim}"
         )
+    _expect_whole("orthogonal_", tensor)
     if tensor.numel() == 0:
         return tensor
     rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
@@ -340,6 +354,7 @@ def sparse_(
         Where the random numbers come from.
     """
     _check_dims(tensor, (2,), "2")
+    _expect_whole("sparse_", tensor)
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with tt.no_grad():

@@ -7,7 +7,7 @@ from typing import Any
 import tt
 from tt.errors import AssertedError, ValueRangeError
 from tt.optim._steps.elementwise import Elementwise
-from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate
+from tt.optim._steps.options import Options, State, expect_not_negative, expect_rate, expect_whole
 from tt.optim.optimizer import ParamsT
 
 __all__ = ["Adafactor", "adafactor"]
@@ -82,6 +82,8 @@ class Adafactor(Elementwise):
                 "maximize": maximize,
             },
         )
+        for group in self.param_groups:
+            expect_whole("Adafactor", group["params"])
 
     def _new_state(self, group: Options, param: Any) -> State:
         if param.is_complex():
@@ -98,6 +100,7 @@ class Adafactor(Elementwise):
         return False, False
 
     def _take(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
+        expect_whole("Adafactor", (param, grad))
         step = state["step"].item()
         new, rate = step ** options["beta2_decay"], min(options["lr"], 1 / step**0.5)
         least, smallest = options["eps"]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import tt
 from tt.errors import ValueRangeError
-from tt.optim._steps.options import expect_not_negative, expect_rate
+from tt.optim._steps.options import expect_not_negative, expect_rate, expect_whole
 from tt.optim.optimizer import Closure, Optimizer, ParamsT
 
 __all__ = ["Muon", "muon"]
@@ -114,6 +114,7 @@ class Muon(Optimizer):
             },
         )
         for group in self.param_groups:
+            expect_whole("Muon", group["params"])
             for param in group["params"]:
                 if param.ndim != 2:
                     raise ValueError(
@@ -150,6 +151,7 @@ class Muon(Optimizer):
 
 def _expect_matrix(param: Any, grad: Any, group: Mapping[str, Any]) -> None:
     """Raise unless a step can be taken."""
+    expect_whole("Muon", (param, grad))
     if param.ndim != 2:
         raise ValueError(
             f"Muon only supports 2D parameters whereas we found a parameter with size: {param.shape}"

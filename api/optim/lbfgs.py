@@ -6,7 +6,7 @@ from typing import Any
 
 import tt
 from tt.optim._steps.line_search import strong_wolfe
-from tt.optim._steps.options import expect_rate
+from tt.optim._steps.options import expect_rate, expect_whole
 from tt.optim.optimizer import Closure, Optimizer, ParamsT
 
 __all__ = ["LBFGS"]
@@ -79,6 +79,7 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
+        expect_whole("LBFGS", self._params)
 
     # --- all parameters as one vector ----------------------------------------------------------------------------
 

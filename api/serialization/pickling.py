@@ -17,7 +17,7 @@ import re
 import sys
 from collections import OrderedDict
 from types import FunctionType, ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -299,6 +299,11 @@ def _state_of(tensor: Any) -> dict[str, Any]:
 def reduced(obj: Any, table: StorageTable) -> Any:
     """Return how an object of tt is written, in the form of `__reduce__`; `_NOT_OURS` if it is none of tt."""
     if isinstance(obj, tt.Tensor):
+        if hasattr(
+            type(obj), "to_local"
+        ):  # divided among ranks: a file has the rows of the rank that writes it
+            rows = cast(Any, obj).to_local()
+            obj = tt.nn.Parameter(rows, obj.requires_grad) if isinstance(obj, tt.nn.Parameter) else rows
         kind: Any = type(obj)
         if kind.__reduce_ex__ is not tt.Tensor.__reduce_ex__ or kind.__reduce__ is not tt.Tensor.__reduce__:
             return _NOT_OURS  # a class with a form of its own

@@ -8,10 +8,10 @@ from typing import Any
 
 import tt
 from tt import Tensor
-from tt.distributed import collectives, world
+from tt.distributed import world
 from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from tt.distributed.fsdp.shard_group import ShardGroup
-from tt.distributed.fsdp.sharded_parameter import ShardedParameter
+from tt.errors import AssertedError
 from tt.nn import Module
 from tt.utils._pytree import tree_map
 
@@ -22,6 +22,8 @@ class FSDPModule:
     """The methods that `fully_shard` adds: it makes a module a subclass of its class and of this one."""
 
     _shards: ShardGroup
+    _own_forward: Any
+    """A forward that the module had as an attribute, as patches set it; else None."""
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Gather the parameters, and call the module's own forward."""
@@ -36,22 +38,24 @@ class FSDPModule:
                 args, kwargs = _cast((args, kwargs), policy.param_dtype)
             run.begin(shards)
             with shards.whole():
-                outputs = super().forward(*args, **kwargs)  # type: ignore[misc]  # the module's class comes next
+                forward = self._own_forward or super().forward  # type: ignore[misc]  # the module's class comes next
+                outputs = forward(*args, **kwargs)
         finally:
             run.depth -= 1
             if run.depth == 0:
-                for inner in _sharded(self):
-                    inner._shards.release()
+                for group in _groups(self):
+                    group.release()
         return outputs if policy.output_dtype is None else _cast(outputs, policy.output_dtype)
 
     def _begin(self) -> None:
         """Start a forward pass as its outermost module: all inner ones are of it."""
         run = self._shards.run
-        for inner in _sharded(self):
-            inner._shards.run = run
-            inner._shards.forget()
-        for inner in _sharded(self):  # backward collects in the reverse order, in which averages end
-            inner._shards.prepare()
+        run.groups = _groups(self)
+        for group in run.groups:
+            group.run = run
+            group.forget()
+        for group in run.groups:  # backward collects in the reverse order, in which averages end
+            group.prepare()
         run.last, run.order = run.order or run.last, []
 
     def unshard(self, async_op: bool = False) -> None:
@@ -76,11 +80,18 @@ class FSDPModule:
         """Set what sums of gradients are divided by; the number of ranks by default."""
         self._shards.divisor = factor
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        """Refuse: the copy would belong to the same ranks, whose calls it would disturb."""
+        raise AssertedError(
+            "FSDP does not support deepcopy. Please use state dict for serialization.\n"
+            "  try: copy.deepcopy(module) before fully_shard"
+        )
+
     @contextmanager
     def summon(self) -> Generator[None]:
         """Return a context in which all parameters are whole; changes to them are lost."""
         with tt.no_grad():
-            contexts = [inner._shards.whole() for inner in _sharded(self)]
+            contexts = [group.whole() for group in _groups(self)]
             for context in contexts:
                 context.__enter__()
             try:
@@ -107,8 +118,9 @@ def fully_shard(
 
     Parameters
     ----------
-    module : Module
-        The module; its class becomes a subclass of itself and `FSDPModule`.
+    module : Module or list of Module
+        The module; its class becomes a subclass of itself and `FSDPModule`.  Several modules share a group, for
+        parameters that are tied between them.
     mesh : DeviceMesh, optional
         A mesh of one dimension; by default all ranks.  With two, parameters are divided along the second, and the
         ranks along the first have the same parts.
@@ -127,12 +139,13 @@ def fully_shard(
     Returns
     -------
     Module
-        The same module.
+        The same module, or list.
 
     Raises
     ------
     ValueError
-        It is sharded already or a container without `forward`, or there is no default group.
+        It is sharded already or a container without `forward`, a parameter is tied with one of another group, or there
+        is no default group.
 
     Examples
     --------
@@ -153,12 +166,20 @@ def fully_shard(
         raise NotImplementedError("fully_shard(): shard_placement_fn is not served")
     if offload_policy is not None and not isinstance(offload_policy, OffloadPolicy):
         raise TypeError(f"fully_shard(): expected an OffloadPolicy, got {type(offload_policy).__name__}")
-    if not isinstance(module, Module):
-        raise ValueError(f"fully_shard(): expected a Module, got {type(module).__name__}")
-    if isinstance(module, FSDPModule):
-        raise ValueError("fully_shard(): the module has been sharded already")
-    if isinstance(module, tt.nn.ModuleList | tt.nn.ModuleDict):
-        raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
+    modules = [module] if isinstance(module, Module) else module
+    if (
+        not isinstance(modules, list | tuple)
+        or not modules
+        or not all(isinstance(m, Module) for m in modules)
+    ):
+        raise ValueError(
+            f"fully_shard(): expected a Module or a list of modules, got {type(module).__name__}"
+        )
+    for each in modules:
+        if isinstance(each, FSDPModule):
+            raise ValueError("fully_shard(): the module has been sharded already")
+        if isinstance(each, tt.nn.ModuleList | tt.nn.ModuleDict):
+            raise ValueError(f"fully_shard does not support containers that do not implement forward: {each}")
     if mesh is not None and mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     replicas = None
@@ -169,7 +190,7 @@ def fully_shard(
     else:
         replicas, group = mesh.get_group(0), mesh.get_group(1)
     shards = ShardGroup(
-        module,
+        modules,
         group,
         mp_policy or MixedPrecisionPolicy(),
         True if reshard_after_forward is None else bool(reshard_after_forward),
@@ -177,9 +198,10 @@ def fully_shard(
         replicas,
         offload_policy if isinstance(offload_policy, CPUOffloadPolicy) else None,
     )
-    kind = type(module)
-    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
-    module._shards = shards
+    for each in modules:
+        kind = type(each)
+        each.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+        each._shards, each._own_forward = shards, each.__dict__.pop("forward", None)
     return module
 
 
@@ -200,33 +222,16 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0) ->
     Tensor
         The total norm before.
     """
-    found = [parameter for parameter in parameters if parameter.grad is not None]
-    parts: dict[Any, list[Tensor]] = {}
-    for parameter in found:
-        group = parameter.placement.group if isinstance(parameter, ShardedParameter) else None
-        parts.setdefault(group, []).append(parameter.grad.detach())
-    biggest = norm_type == float("inf")
-    totals = []
-    for group, gradients in parts.items():
-        norms = tt.stack(
-            [tt.linalg.vector_norm(g, norm_type) if g.numel() else g.new_zeros(()) for g in gradients]
-        )
-        total = norms.amax() if biggest else norms.pow(norm_type).sum()
-        if group is not None:
-            op = tt.distributed.ReduceOp.MAX if biggest else tt.distributed.ReduceOp.SUM
-            collectives.all_reduce(total, op=op, group=group)
-        totals.append(total)
-    if not totals:
-        return tt.tensor(0.0)
-    total = tt.stack(totals).amax() if biggest else tt.stack(totals).sum().pow(1.0 / norm_type)
-    scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
-    for parameter in found:
-        parameter.grad.detach().mul_(scale.to(parameter.grad.dtype))
-    return total
+    return tt.nn.utils.clip_grad_norm_(parameters, max_norm, norm_type)
 
 
 def _sharded(module: Any) -> list[Any]:
     return [inner for inner in module.modules() if isinstance(inner, FSDPModule)]
+
+
+def _groups(module: Any) -> list[ShardGroup]:
+    """Return the groups of a module and those in it; several modules may share one."""
+    return list(dict.fromkeys(inner._shards for inner in _sharded(module)))
 
 
 def _cast(values: Any, dtype: Any) -> Any:

@@ -203,7 +203,8 @@ class FullyShardedDataParallel(Module):
         if not recurse:
             chosen = chosen[:1]
         with tt.no_grad(), ExitStack() as stack:
-            wholes = [(m._shards.parameters, stack.enter_context(m._shards.whole())) for m in chosen]
+            groups = dict.fromkeys(inner._shards for inner in chosen)
+            wholes = [(group.parameters, stack.enter_context(group.whole())) for group in groups]
             yield
             if writeback:
                 for parameters, tensors in wholes:

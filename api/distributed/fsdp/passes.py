@@ -20,6 +20,8 @@ class Pass:
     def __init__(self) -> None:
         self.order: list[ShardGroup] = []
         self.last: list[ShardGroup] = []
+        self.groups: list[ShardGroup] = []
+        """Those of the model, reached or not."""
         self.depth = 0
         self.under_way = UnderWay()
         self._touched: dict[ShardGroup, list[Tensor] | None] | None = None
@@ -64,6 +66,9 @@ class Pass:
         touched, self._touched = self._touched or {}, None
         begun, self._begun = self._begun, []
         if not failed:
+            if None in touched.values():  # gradients have been averaged
+                for group in self.groups:
+                    group.average_rest()
             return
         for averages in begun:
             averages.clear()

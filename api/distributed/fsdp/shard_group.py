@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import reduce
 from typing import Any, NamedTuple
 
 import tt
 from tt import Tensor
 from tt.autograd import Function
+from tt.autograd._passes import innermost_hooks, recompute_within
 from tt.autograd.function import once_differentiable
 from tt.autograd.graph import saved_tensors_hooks
 from tt.distributed import gathering, ranks
@@ -29,9 +31,10 @@ class _Place(NamedTuple):
 
 
 class _View(NamedTuple):
-    """The graph's placeholder for a gathered parameter, or for a view of it."""
+    """The graph's placeholder for a gathered parameter, or for a view of it, perhaps of another dtype."""
 
     place: int
+    dtype: Any
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
@@ -58,10 +61,16 @@ class ShardGroup:
     nothing else.  (Setting `.grad` from outside the graph, at the end of backward, was rejected: all of these would
     have to be done again by hand.)
 
+    Note [Sharded parameters and checkpoints]
+    -----------------------------------------
+    A checkpointed function runs again in backward, when the parts are in their places: it runs inside of `whole_again`,
+    with parameters that are gathered once for the backward pass.  While the innermost hooks on saved tensors are others
+    than ours, a checkpoint's say, ours are not set: they would hide the saved tensors from them.
+
     Parameters
     ----------
-    module : Module
-        The module.
+    modules : sequence of Module
+        The modules.
     group : ProcessGroup
         The ranks.
     policy : MixedPrecisionPolicy
@@ -78,7 +87,7 @@ class ShardGroup:
 
     def __init__(
         self,
-        module: Module,
+        modules: Sequence[Module],
         group: Any,
         policy: MixedPrecisionPolicy,
         reshard: bool,
@@ -89,23 +98,23 @@ class ShardGroup:
         self.group, self.policy, self.reshard, self.replicas = group, policy, reshard, replicas
         self.size = ranks.get_world_size(group)
         self.divisor: float = self.size * (1 if replicas is None else ranks.get_world_size(replicas))
-        self._device: Any = None  # where the whole parameters are
+        self._device: Any = None  # where the whole parameters are, if not where the parts are
         self.syncs = True
         self.run = Pass()
         self._places: list[list[_Place]] = []
         self.parameters: list[ShardedParameter] = []
         made: dict[Tensor, int] = {}
-        for inner in module.modules():
-            for name, parameter in list(inner._parameters.items()):
-                if parameter is None or isinstance(parameter, ShardedParameter) or parameter in ignored:
-                    continue
-                if parameter not in made:
-                    made[parameter] = len(self.parameters)
-                    self.parameters.append(ShardedParameter.of(parameter, group, replicas, offload))
+        owned = _owned(modules, ignored)
+        for place, parameter in owned:
+            if parameter not in made:
+                made[parameter] = len(self.parameters)
+                self.parameters.append(ShardedParameter.of(parameter, group, replicas, offload))
+                vars(parameter)["_sharded"] = True  # for modules that are tied with these
+                if offload is not None:
                     self._device = parameter.device
-                    self._places.append([])
-                self._places[made[parameter]].append(_Place(inner, name))
-                inner._parameters[name] = self.parameters[made[parameter]]
+                self._places.append([])
+            self._places[made[parameter]].append(place)
+            place.module._parameters[place.name] = self.parameters[made[parameter]]
         self._under_way: tuple[Tensor, Any] | None = None
         self._gathered: list[Tensor] | None = None
         self.unreduced: list[Tensor] | None = None
@@ -122,17 +131,14 @@ class ShardGroup:
         if self._under_way is not None or self._gathered is not None or not self.parameters:
             return
         flat = tt.cat([padded(p.to_local(), p.placement).to(self._dtype(p)) for p in self.parameters])
-        flat = flat.to(self._device)
+        flat = flat if self._device is None else flat.to(self._device)
         found = flat.new_empty(self.size * flat.numel())
         work = gathering.all_gather_into_tensor(found, flat, group=self.group, async_op=True)
         self._under_way = found, work
 
     def _dtype(self, parameter: Tensor) -> Any:
-        return (
-            self.policy.param_dtype or self.parameters[0].dtype
-            if parameter.is_floating_point()
-            else parameter.dtype
-        )
+        reduced = self.policy.param_dtype is not None and parameter.is_floating_point()
+        return self.policy.param_dtype if reduced else parameter.dtype
 
     def gather(self) -> list[Tensor]:
         """Return all parameters whole, each in memory of its own."""
@@ -147,7 +153,7 @@ class ShardGroup:
         for parameter, piece in zip(self.parameters, rows.split(self._lengths(), dim=1), strict=True):
             placement = parameter.placement
             flat = piece.reshape(-1)[: placement.rows * placement.row_size]
-            whole = flat.reshape(placement.shape).to(self.policy.param_dtype or parameter.dtype)
+            whole = _as_dtype(flat.reshape(placement.shape), self._dtype(parameter))
             # The pieces of several ranks were copied when they were put together.
             shared = whole.untyped_storage().data_ptr() == found.untyped_storage().data_ptr()
             wholes.append(whole.clone() if shared else whole)
@@ -181,7 +187,8 @@ class ShardGroup:
             self.unreduced = [gradient.clone() for gradient in full] if kept is None else full
             return None
         self.unreduced = None
-        dtype = self.policy.reduce_dtype or full[0].dtype
+        less = self.policy.reduce_dtype
+        dtype = reduce(tt.promote_types, (less if less and not g.is_complex() else g.dtype for g in full))
         rows = []
         for parameter, gradient in zip(self.parameters, full, strict=True):
             placement = parameter.placement
@@ -199,9 +206,23 @@ class ShardGroup:
         for other in parts[1:]:
             part = part + other
         return [
-            piece[: parameter.numel()].reshape(parameter.shape).to(parameter.device, parameter.dtype)
+            _as_dtype(piece[: parameter.numel()].reshape(parameter.shape), parameter.dtype).to(
+                parameter.device
+            )
             for parameter, piece in zip(self.parameters, part.split(self._lengths()), strict=True)
         ]
+
+    def average_rest(self) -> None:
+        """Average what has added up without communication, after a pass that did not reach the module."""
+        if self.unreduced is None or not self.syncs:
+            return
+        with tt.no_grad():
+            average = self.reduce([tt.zeros_like(gradient) for gradient in self.unreduced])
+            for parameter, part in zip(
+                self.parameters, self.collect([average] if average else []), strict=True
+            ):
+                if parameter.requires_grad:
+                    parameter.grad = part if parameter.grad is None else parameter.grad + part
 
     def undo(self, unreduced: list[Tensor] | None) -> None:
         """Return to the state before a failed backward pass, with the gradients accumulated until then."""
@@ -219,41 +240,62 @@ class ShardGroup:
             if self._sources is None:
                 self.prepare()
             wholes = list(_Gather.apply(self, self._averages, *(self._sources or self.parameters)))
-        with self._in_place(wholes):
-            if self.reshard and wholes and tt.is_grad_enabled():
-                indices = {
-                    tensor.untyped_storage().data_ptr(): i
-                    for i, tensor in enumerate(wholes)
-                    if tensor.numel()
-                }
-                with saved_tensors_hooks(lambda tensor: self._pack(tensor, indices), self._unpack):
-                    yield wholes
-            else:
-                yield wholes
+        with self._in_place(wholes), recompute_within(self.whole_again), self._hooks(wholes):
+            yield wholes
+
+    @contextmanager
+    def whole_again(self) -> Generator[None]:
+        """Put gathered parameters in their places for the second run of a checkpointed function, in backward."""
+        wholes = [
+            tensor.detach().requires_grad_(parameter.requires_grad)
+            for tensor, parameter in zip(self._gathered_again(), self.parameters, strict=True)
+        ]
+        with self._in_place(wholes), recompute_within(self.whole_again):
+            yield
 
     @contextmanager
     def _in_place(self, wholes: Sequence[Tensor]) -> Generator[None]:
+        before = [[module._parameters[name] for module, name in places] for places in self._places]
         for places, tensor in zip(self._places, wholes, strict=True):
             for module, name in places:
                 module._parameters[name] = tensor  # type: ignore[assignment]  # for as long as forward runs
         try:
             yield
         finally:
-            for places, parameter in zip(self._places, self.parameters, strict=True):
-                for module, name in places:
+            for places, parameters in zip(self._places, before, strict=True):
+                for (module, name), parameter in zip(places, parameters, strict=True):
                     module._parameters[name] = parameter
+
+    def _hooks(self, wholes: Sequence[Tensor]) -> AbstractContextManager[None]:
+        """Return the hooks that do not keep what is saved of these, where they are freed after forward."""
+        if not (self.reshard and wholes and tt.is_grad_enabled()):
+            return nullcontext()
+        outer = innermost_hooks()
+        if outer is not None and not isinstance(getattr(outer[1], "__self__", None), ShardGroup):
+            return nullcontext()
+        indices = {_memory(tensor): index for index, tensor in enumerate(wholes) if tensor.numel()}
+        return saved_tensors_hooks(lambda tensor: self._pack(tensor, indices), self._unpack)
 
     def _pack(self, tensor: Tensor, indices: dict[int, int]) -> Any:
         if type(tensor) is not Tensor or tensor.layout is not tt.strided or not tensor.numel():
             return tensor
-        index = indices.get(tensor.untyped_storage().data_ptr())
+        index = indices.get(_memory(tensor))
         if index is None:
             return tensor
-        return _View(index, tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset())
+        place = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
+        return _View(index, tensor.dtype, *place)
 
     def _unpack(self, kept: Any) -> Any:
         if not isinstance(kept, _View):
             return kept
+        tensor = self._gathered_again()[kept.place]
+        if tensor.dtype is kept.dtype:
+            return tensor.as_strided(kept.shape, kept.strides, kept.offset)
+        view = tt.empty(0, dtype=kept.dtype, device=tensor.device)
+        return view.set_(tensor.untyped_storage(), kept.offset, kept.shape, kept.strides)
+
+    def _gathered_again(self) -> list[Tensor]:
+        """Return the parameters whole, gathered once for a backward pass."""
         if self._gathered is None:
             self.run.touch(self)
             with tt.no_grad():
@@ -261,7 +303,37 @@ class ShardGroup:
             earlier = self.run.before(self)
             if earlier is not None and earlier.reshard:
                 earlier.start_gathering()
-        return self._gathered[kept.place].as_strided(kept.shape, kept.strides, kept.offset)
+        return self._gathered
+
+
+def _as_dtype(tensor: Tensor, dtype: Any) -> Tensor:
+    """Return a tensor in its own dtype after it travelled in one for all; real ones in the company of complex ones."""
+    return (tensor.real if tensor.is_complex() and not dtype.is_complex else tensor).to(dtype)
+
+
+def _memory(tensor: Tensor) -> int:
+    """Return what is the same number for views of one tensor; memory without an address is known by its object."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr() or id(storage)
+
+
+def _owned(modules: Sequence[Module], ignored: set[Tensor]) -> list[tuple[_Place, Tensor]]:
+    """Return the parameters that no inner group has, with their places; refuse those that another group has whole."""
+    owned: dict[_Place, Tensor] = {}
+    for module in modules:
+        for prefix, inner in module.named_modules():
+            for name, parameter in inner._parameters.items():
+                if parameter is None or isinstance(parameter, ShardedParameter) or parameter in ignored:
+                    continue
+                if getattr(parameter, "_sharded", False):
+                    full = f"{prefix}.{name}" if prefix else name
+                    raise ValueError(
+                        f"Parameter '{full}' is shared with a parameter already managed by another FSDP group. For "
+                        "shared/tied parameters, use fully_shard([module_a, module_b]) to place them in the same FSDP "
+                        "group."
+                    )
+                owned[_Place(inner, name)] = parameter
+    return list(owned.items())
 
 
 class _Gather(Function):

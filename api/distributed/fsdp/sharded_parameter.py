@@ -10,6 +10,7 @@ import tt
 from tt import Tensor
 from tt.distributed import gathering, ranks
 from tt.distributed.fsdp.policies import CPUOffloadPolicy
+from tt.distributed.fsdp.rows import call, rows_of
 from tt.nn import Parameter
 
 __all__ = ["Placement", "ShardedParameter", "ShardedTensor", "padded", "whole"]
@@ -32,6 +33,10 @@ class Placement:
     group: Any
     shape: tuple[int, ...]
     replicas: Any = None
+
+    def __deepcopy__(self, memo: Any) -> Placement:
+        """Return the same placement: copies of a part are divided among the same ranks."""
+        return self
 
     @property
     def rows(self) -> int:
@@ -74,9 +79,30 @@ class _Part:
 
     placement: Placement
 
+    @classmethod
+    def __tt_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call an operator on this rank's rows, or over all ranks, or refuse it; see `tt.distributed.fsdp.rows`."""
+        return call(func, args, kwargs or {})
+
+    @property
+    def group(self) -> Any:
+        """The ranks that have the other rows."""
+        return self.placement.group
+
+    def like(self, result: Tensor, same_places: bool = False) -> Tensor:
+        """Return a result of an operator on this part as a part; divided like it if it has the same elements."""
+        if not same_places or result.shape != self.shape:  # type: ignore[attr-defined]  # of a tensor's class
+            return rows_of(result, self.group)
+        new: ShardedTensor = result.as_subclass(ShardedTensor)
+        new.placement = self.placement
+        return new
+
     def to_local(self) -> Tensor:
         """Return this rank's part as an ordinary tensor that shares its memory."""
-        return self.detach().as_subclass(Tensor)  # type: ignore[attr-defined, no-any-return]  # of a tensor's class
+        with tt.DisableTTFunctionSubclass():
+            return self.detach().as_subclass(Tensor)  # type: ignore[attr-defined, no-any-return]  # of a tensor's class
 
     def full_tensor(self) -> Tensor:
         """Return the whole; all ranks call it."""
@@ -95,7 +121,8 @@ class ShardedTensor(_Part, Tensor):
     @classmethod
     def of(cls, part: Tensor, placement: Placement) -> ShardedTensor:
         """Return a part that shares a tensor's memory."""
-        made: ShardedTensor = part.detach().as_subclass(cls)
+        with tt.DisableTTFunctionSubclass():
+            made: ShardedTensor = part.detach().as_subclass(cls)
         made.placement = placement
         return made
 

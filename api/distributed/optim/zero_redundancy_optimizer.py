@@ -9,6 +9,7 @@ import tt
 from tt import Tensor
 from tt.distributed import collectives, objects, ranks, world
 from tt.distributed.algorithms.join import Join, Joinable, JoinHook
+from tt.optim import LBFGS
 from tt.optim.optimizer import Optimizer
 from tt.utils._pytree import tree_map
 
@@ -69,6 +70,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     ) -> None:
         if overlap_with_ddp:
             raise NotImplementedError("ZeroRedundancyOptimizer(): overlap_with_ddp is not served")
+        if issubclass(optimizer_class, LBFGS):
+            raise NotImplementedError(
+                f"ZeroRedundancyOptimizer(): a step of {optimizer_class.__name__} looks at all parameters together, "
+                "and each rank would see its own only"
+            )
         groups = _checked(params)
         self.process_group = world.default_group() if process_group is None else process_group
         self.rank = ranks.get_rank(self.process_group)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import tt
+from tt.errors import UnsupportedError
 from tt.nn.modules.traversal import Traversal
 from tt.nn.parameter import Parameter
 
@@ -83,6 +84,11 @@ class Conversion(Traversal):
                 continue
             if _takes_data(param, new):
                 param.data = new
+            elif hasattr(type(param), "to_local"):
+                raise UnsupportedError(
+                    f"parameter {name} is divided among ranks, and stays the same object: it cannot come from "
+                    f"{param.device} to {new.device}\n  try: to convert the module before fully_shard"
+                )
             else:
                 param = self._parameters[name] = Parameter(new, param.requires_grad)
             if grad is None:

@@ -20,7 +20,15 @@ def _gradients(parameters: Any) -> list[tt.Tensor]:
     parameters = list(parameters)
     if generated and not parameters:
         warn_user("the generator of parameters is empty: no gradient is clipped\n  (is it used up already?)")
-    return [p.grad for p in parameters if p.grad is not None]
+    return [_gradient(p) for p in parameters if p.grad is not None]
+
+
+def _gradient(parameter: Any) -> Any:
+    """Return the gradient; of a parameter that is divided among ranks, as a part whose norm counts all of them."""
+    gradient = parameter.grad
+    if not hasattr(type(parameter), "to_local") or hasattr(type(gradient), "to_local"):
+        return gradient
+    return parameter.like(gradient, same_places=True)
 
 
 def _groups(tensors: Iterable[tt.Tensor], foreach: bool | None) -> list[list[tt.Tensor]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import tt
+from tt.errors import UnsupportedError
 
 __all__ = [
-    "Options", "State", "expect_betas", "expect_not_negative", "expect_rate", "in_numbers", "is_set", "to_number"
+    "Options", "State", "expect_betas", "expect_not_negative", "expect_rate", "expect_whole", "in_numbers",
+    "is_set", "to_number",
 ]  # fmt: skip
 
 State = dict[str, Any]
@@ -40,6 +42,16 @@ def expect_not_negative(**options: Any) -> None:
     for name, value in options.items():
         if not tt.is_tensor(value) and not value >= 0:
             raise ValueError(f"Invalid {name} value: {value}")
+
+
+def expect_whole(name: str, tensors: Iterable[Any]) -> None:
+    """Raise for a tensor of which this rank has only some rows: the optimizer's step looks at wholes."""
+    for index, tensor in enumerate(tensors):
+        if hasattr(type(tensor), "to_local"):
+            raise UnsupportedError(
+                f"{name}: tensor {index} is divided among ranks, and a step looks at more than single elements\n"
+                "  try: an optimizer whose step is element by element, such as AdamW, or DistributedDataParallel"
+            )
 
 
 def to_number(value: Any) -> Any:

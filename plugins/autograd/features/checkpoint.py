@@ -37,6 +37,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "noop_context_fn",
+    "recompute_within",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
@@ -45,6 +46,7 @@ __all__ = [
 class _Settings(threading.local):
     stop: bool | None = None
     debug: bool | None = None
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext
 
 
 _SETTINGS = _Settings()
@@ -108,6 +110,31 @@ class set_checkpoint_debug_enabled(Block):  # noqa: N801 - PyTorch's name
 
     def _end(self, before: bool | None) -> None:
         _SETTINGS.debug = before
+
+
+class recompute_within(Block):  # noqa: N801 - reads as a statement: with recompute_within(context)
+    """Lets checkpoints in a `with` block run their functions again inside of a context.
+
+    For libraries that change modules for as long as forward runs: the second run of a function needs the same change.
+    Of blocks in each other the innermost counts.
+
+    Parameters
+    ----------
+    context : callable
+        Returns the context manager of a second run.
+    """
+
+    def __init__(self, context: Callable[[], AbstractContextManager[Any]]) -> None:
+        self.context = context
+
+    def _look(self) -> Callable[[], AbstractContextManager[Any]]:
+        return _SETTINGS.within
+
+    def _begin(self) -> None:
+        _SETTINGS.within = self.context
+
+    def _end(self, before: Callable[[], AbstractContextManager[Any]]) -> None:
+        _SETTINGS.within = before
 
 
 class _AllThere(Exception):  # noqa: N818 - not an error: it ends the second run of a function
@@ -341,6 +368,7 @@ def checkpoint(
             places.append(place)
             tensors.append(value)
             given[place] = None
+    within = _SETTINGS.within
     anchor = ops.empty((0,))
     anchor.requires_grad = True
     node = _Arguments.apply(anchor, *tensors).grad_fn
@@ -351,7 +379,7 @@ def checkpoint(
         for place, value in zip(places, node.saved_tensors, strict=True):
             values[place] = value
         count = len(values) - len(names)
-        with device, second, nullcontext() if state is None else state.again():
+        with within(), device, second, nullcontext() if state is None else state.again():
             function(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
     stop = early_stop if _SETTINGS.stop is None else _SETTINGS.stop

@@ -9,7 +9,7 @@ from tt.core.library import Block, errors
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.saved import HOOKS, Pairs, leave_opened
 
-__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["disable_saved_tensors_hooks", "innermost_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
@@ -55,6 +55,11 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
 
     def _end(self, before: Pairs) -> None:
         leave_opened(before, HOOKS.forbidden)
+
+
+def innermost_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
+    """Return the pair of hooks that tensors of this thread are saved by now, or None."""
+    return HOOKS.pairs[-1] if HOOKS.pairs else None
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name

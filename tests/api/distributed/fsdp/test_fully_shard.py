@@ -481,7 +481,7 @@ def test_what_cannot_be_sharded_is_refused():
         fully_shard(nn.Linear(1, 1))
 
     def refuse():
-        with pytest.raises(ValueError, match="expected a Module, got list"):
+        with pytest.raises(ValueError, match="expected a Module or a list of modules, got list"):
             fully_shard([])
         with pytest.raises(ValueError, match="containers that do not implement forward"):
             fully_shard(nn.ModuleList([nn.Linear(1, 1)]))

@@ -1,0 +1,364 @@
+"""Operators on tensors of which each rank keeps some rows: element by element, over all ranks, or refused.
+
+Note [Who looks at a whole]
+---------------------------
+A part is an ordinary tensor to optimizers and to whatever works element by element: the result is this rank's rows of
+the result, and says so by its class.  What looks at more than single elements would silently see the rows of one rank.
+So reductions that can be combined are: each rank reduces its rows, the results are gathered, and reduced again.  All
+ranks must then call them, as they call forward.  Everything else is refused by name.  The backward of gathering takes
+this rank's entry and adds nothing up, for all ranks compute the same from it: the gradient of ``p.square().sum()`` is
+``2 * p``, whatever the number of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from math import inf
+from typing import Any, Final
+
+import tt
+from tt import Tensor
+from tt.autograd import Function
+from tt.autograd.function import once_differentiable
+from tt.distributed import collectives, gathering, ranks
+from tt.errors import UnsupportedError
+
+__all__ = ["Rows", "call", "rows_of"]
+
+_SAME_PLACES: Final = frozenset((
+    "_to_copy", "alias", "angle", "bernoulli", "bfloat16", "cauchy", "clone", "contiguous", "copy", "detach", "double",
+    "exponential", "fill", "float", "float_power", "geometric", "half", "log_normal", "masked_fill", "normal",
+    "positive", "random", "resolve_conj", "resolve_neg", "to", "type_as", "uniform", "where", "zero",
+))  # fmt: skip
+"""Operators that are not pointwise in the schema, and whose elements are each of the one in the same position."""
+
+_MOVED: Final = frozenset((
+    "H", "T", "adjoint", "broadcast_to", "cat", "chunk", "expand_as", "flatten", "item", "mH", "mT", "movedim",
+    "narrow", "ravel", "reshape", "reshape_as", "split_with_sizes", "stack", "unflatten", "view_as",
+))  # fmt: skip
+"""Operators that are no views in the schema, and only move elements."""
+
+_COMBINED: Final[dict[str, Callable[[Tensor], Tensor]]] = {
+    "sum": lambda results: results.sum(0),
+    "nansum": lambda results: results.sum(0),
+    "count_nonzero": lambda results: results.sum(0),
+    "dot": lambda results: results.sum(0),
+    "vdot": lambda results: results.sum(0),
+    "prod": lambda results: results.prod(0),
+    "all": lambda results: results.all(0),
+    "any": lambda results: results.any(0),
+    "equal": lambda results: results.all(0),
+    "allclose": lambda results: results.all(0),
+    "amax": lambda results: results.amax(0),
+    "amin": lambda results: results.amin(0),
+    "max": lambda results: results.amax(0),
+    "min": lambda results: results.amin(0),
+}
+"""Reductions -> how the results of all ranks become one."""
+
+_NORMS: Final = {"norm": "p", "linalg_norm": "ord", "linalg_vector_norm": "ord"}
+"""Norms -> the name of their order, which stands before their dimensions."""
+
+
+class Rows(Tensor):
+    """What a rank has computed, element by element, of the rows that it keeps.
+
+    Attributes
+    ----------
+    group : ProcessGroup
+        The ranks that have the others.
+    """
+
+    group: Any
+
+    @classmethod
+    def __tt_function__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call an operator on this rank's rows, or over all ranks, or refuse it; see the module."""
+        return call(func, args, kwargs or {})
+
+    def to_local(self) -> Tensor:
+        """Return this rank's rows as an ordinary tensor that shares their memory."""
+        with tt.DisableTTFunctionSubclass():
+            rows: Tensor = self.detach().as_subclass(Tensor)
+        return rows
+
+    def like(self, result: Tensor, same_places: bool = False) -> Tensor:
+        """Return a result of an operator on these rows, which is of some rows, too."""
+        return rows_of(result, self.group)
+
+
+def rows_of(result: Tensor, group: Any) -> Rows:
+    """Return a tensor as what this rank has computed of its rows."""
+    new: Rows = result.as_subclass(Rows)
+    new.group = group
+    return new
+
+
+def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an operator with parts among its arguments.
+
+    Raises
+    ------
+    UnsupportedError
+        The operator reads more than single elements, and results of all ranks do not add up to its result.
+    """
+    name = getattr(func, "name", None)
+    if not isinstance(name, str):
+        return _member(func, args, kwargs)
+    parts = list(_parts((args, kwargs)))
+    base = name if name.startswith("_") else name.removesuffix("_")
+    kind = _kind(base)
+    if base == "_foreach_norm":
+        return _foreach_norm(*args, **kwargs)
+    if (
+        kind == "factory"
+        or base.startswith(("_foreach_", "_fused_"))
+        or name.endswith("_")
+        or "out" in kwargs
+    ):
+        if kind in ("factory", "pointwise") or base.startswith("_") or base in _SAME_PLACES:
+            return _plainly(func, args, kwargs)
+        raise _refusal(name)
+    if any(part.group is not parts[0].group for part in parts):
+        raise _refusal(name, "its tensors are divided among different ranks")
+    if kind == "pointwise" or base in _SAME_PLACES or (base in ("max", "min") and _is_pair(args)):
+        args = tuple(_used_by_all(arg, parts[0].group) for arg in args)
+        return _as_parts(parts[0], _plainly(func, args, kwargs), same_places=True)
+    if kind == "view" or base in _MOVED:
+        return _as_parts(parts[0], _plainly(func, args, kwargs))
+    if kind == "reduction" or base in _COMBINED or base in _NORMS:
+        return _reduced(name, func, args, kwargs)
+    raise _refusal(name)
+
+
+def _refusal(
+    name: str, reason: str = "the results of all ranks do not make up that of the whole"
+) -> Exception:
+    return UnsupportedError(
+        f"{name}(): a tensor that is divided among ranks has only some of its rows here, and {reason}\n"
+        "  try: full_tensor(), which gathers the whole, or to_local() for the rows of this rank"
+    )
+
+
+# --- element by element ------------------------------------------------------------------------------------------
+
+
+def _plainly(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with tt.DisableTTFunctionSubclass():
+        return func(*args, **kwargs)
+
+
+def _parts(values: Any) -> Iterator[Any]:
+    """Return the parts among arguments, those in lists and dicts too."""
+    if isinstance(values, Tensor):
+        if hasattr(type(values), "to_local"):
+            yield values
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _parts(value)
+    elif isinstance(values, dict):
+        yield from _parts(list(values.values()))
+
+
+class _UsedByAll(Function):
+    """Passes on a number that all ranks have; its gradient is the sum over the ranks, each of which uses it."""
+
+    @staticmethod
+    def forward(ctx: Any, number: Tensor, group: Any) -> Tensor:
+        ctx.group = group
+        return number.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        total = gradient.clone()
+        collectives.all_reduce(total, group=ctx.group)
+        return total, None
+
+
+def _used_by_all(value: Any, group: Any) -> Any:
+    """Return an operand of an elementwise operator so that the gradient of a number counts all ranks."""
+    if not isinstance(value, Tensor) or value.ndim or hasattr(type(value), "to_local"):
+        return value
+    return _UsedByAll.apply(value, group) if value.requires_grad and tt.is_grad_enabled() else value
+
+
+@cache
+def _kind(name: str) -> str:
+    """Return what kind of operator a name stands for, as the schema says it."""
+    operator = getattr(tt.ops, name, None)
+    operator = getattr(operator, "default", operator)
+    kind: str = getattr(getattr(operator, "definition", None), "kind", "other")
+    return kind
+
+
+def _is_pair(args: tuple[Any, ...]) -> bool:
+    return len(args) > 1 and isinstance(args[1], Tensor)
+
+
+def _as_parts(part: Any, result: Any, same_places: bool = False) -> Any:
+    """Return a result as rows of this rank, where it is a tensor or several."""
+    if isinstance(result, Tensor):
+        return result if hasattr(type(result), "to_local") else part.like(result, same_places)
+    if isinstance(result, list | tuple):
+        items = [_as_parts(part, item, same_places) for item in result]
+        return getattr(type(result), "_make", type(result))(items)
+    return result
+
+
+def _member(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Use a member that is no operator: of the rows that are here; items and `data` are rows, too."""
+    result = _plainly(func, args, kwargs)
+    if not args or not hasattr(type(args[0]), "to_local"):
+        return result
+    if getattr(func, "__name__", "") in ("getitem", "cpu", "cuda"):
+        return _as_parts(args[0], result)
+    member = getattr(func, "__self__", None)
+    if member is Tensor.data:
+        return _as_parts(args[0], result, same_places=True)
+    if (
+        member is Tensor.grad
+        and type(result) is Tensor
+        and not result.requires_grad
+        and result.layout is tt.strided
+    ):
+        # The engine's gradients are plain; from now on this one is a part, too, so that its norm counts all ranks.
+        part = args[0].like(result.detach(), same_places=True)
+        with tt.DisableTTFunctionSubclass():
+            args[0].grad = part
+        return part
+    return result
+
+
+# --- over all ranks ----------------------------------------------------------------------------------------------
+
+
+class _Together(Function):
+    """Puts the results of all ranks one after the other; each takes its own gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, result: Tensor, group: Any) -> Tensor:
+        ctx.rank = ranks.get_rank(group)
+        results = result.new_empty((ranks.get_world_size(group), *result.shape))
+        gathering.all_gather_into_tensor(results.view(-1), result.contiguous().view(-1), group=group)
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
+        return gradient[ctx.rank], None
+
+
+def _together(result: Tensor, group: Any) -> Tensor:
+    results: Tensor = _Together.apply(result, group)
+    return results
+
+
+def _reduced(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Reduce over rows by the results of all ranks, or within each row."""
+    part = next(_parts((args, kwargs)))
+    dims = kwargs.get(
+        "dim", args[2 if name in _NORMS else 1] if len(args) > (2 if name in _NORMS else 1) else None
+    )
+    if name in ("dot", "vdot", "equal", "allclose"):
+        dims = None
+    if dims is not None:
+        if isinstance(part, Rows):
+            raise _refusal(name, "which of these dimensions is divided is not known any more")
+        listed = [dims] if isinstance(dims, int) else list(dims)
+        if not any(dim in (0, -part.ndim) for dim in listed):
+            return _as_parts(part, _plainly(func, args, kwargs))
+        if name in ("max", "min"):
+            raise _refusal(name)
+    if name in _NORMS:
+        return _norm(name, func, args, kwargs, part, dims)
+    if name == "mean":
+        total = _plainly(tt.sum, args, kwargs)
+        count = tt.tensor(part.numel() // max(total.numel(), 1), device=part.device)
+        return _together(total, part.group).sum(0) / _together(count, part.group).sum()
+    if name not in _COMBINED:
+        raise _refusal(name)
+    if name in ("amax", "amin", "max", "min") and not part.numel():
+        local = _plainly(func, (_nothing(part, name in ("amin", "min")), *args[1:]), kwargs)
+    else:
+        local = _plainly(func, args, kwargs)
+    if isinstance(local, bool):
+        return bool(_COMBINED[name](_together(tt.tensor(local, device=part.device), part.group)))
+    return _COMBINED[name](_together(local, part.group))
+
+
+def _nothing(part: Any, largest: bool) -> Tensor:
+    """Return a row that the largest (or smallest) value of other ones replaces."""
+    dtype = part.dtype
+    if dtype.is_floating_point:
+        value: Any = inf if largest else -inf
+    elif dtype is tt.bool:
+        value = largest
+    else:
+        value = tt.iinfo(dtype).max if largest else tt.iinfo(dtype).min
+    row: Tensor = tt.full((1, *part.shape[1:]), value, dtype=dtype, device=part.device) + _no_rows(part)
+    return row
+
+
+def _no_rows(part: Any) -> Any:
+    """Return zero, as the sum of no rows: with a history like that of ranks that have some, for backward meets all."""
+    return _plainly(tt.sum, (_plainly(tt.abs, (part,), {}),), {}) if part.requires_grad else 0
+
+
+def _order(name: str, value: Any, ndim: int) -> float:
+    """Return the order of a norm of vectors; refuse those of matrices."""
+    if value is None or value == "fro":
+        return 2.0
+    if isinstance(value, str) or (name == "linalg_norm" and ndim > 1):
+        raise _refusal(name)
+    return float(value)
+
+
+def _norm(
+    name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Any
+) -> Tensor:
+    value = kwargs.get(_NORMS[name], args[1] if len(args) > 1 else None)
+    order = _order(name, value, part.ndim if dims is None else 1 if isinstance(dims, int) else len(dims))
+    if part.numel() or (order > -inf and order < inf):
+        local = _plainly(func, args, kwargs)
+    else:
+        row = tt.zeros((1, *part.shape[1:]), dtype=part.dtype, device=part.device) + _no_rows(part)
+        local = _plainly(func, (row, *args[1:]), kwargs)
+        local = local + inf if order < 0 else local
+    return _combined_norms(_together(local, part.group), order)
+
+
+def _combined_norms(norms: Tensor, order: float) -> Tensor:
+    """Return the norms of vectors whose pieces have these, along the first dimension."""
+    return norms.sum(0) if order == 0 else tt.linalg.vector_norm(norms, order, dim=0)
+
+
+def _foreach_norm(tensors: Any, ord: Any = 2, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Return the norm of each tensor, where the parts of one group are gathered together."""
+    order = float(ord)
+    norms = list(
+        _plainly(
+            tt.ops._foreach_norm,
+            ([_filled(tensor, order) for tensor in tensors], order),
+            kwargs,
+        )
+    )
+    groups: dict[Any, list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        if hasattr(type(tensor), "to_local"):
+            groups.setdefault((tensor.group, norms[index].dtype, norms[index].device), []).append(index)
+    for (group, _, _), indices in groups.items():
+        wholes = _combined_norms(_together(tt.stack([norms[i] for i in indices]), group), order)
+        for index, norm in zip(indices, wholes.unbind(), strict=True):
+            norms[index] = norm
+    return tuple(norms)
+
+
+def _filled(tensor: Any, order: float) -> Any:
+    """Return a tensor, or what has the norm of no elements where an infinite order needs one."""
+    if tensor.numel() or not hasattr(type(tensor), "to_local") or abs(order) != inf:
+        return tensor
+    value = 0.0 if order > 0 else inf
+    return tt.full((1,), value, dtype=tensor.dtype, device=tensor.device) + _no_rows(tensor)
