@@ -25,7 +25,7 @@ TESTED_ELSEWHERE: Final = {
     "api/distributed/{algorithms/ddp_comm_hooks/*,algorithms/model_averaging/*,backend,call,carried,"
     "checkpoint/state_dict,checks,"
     "derived,engines/meeting,engines/mpi_world,engines/nccl_libraries,engines/pmi,errors,"
-    "fsdp/averages,fsdp/passes,fsdp/policies,fsdp/shard_group,fsdp/sharded_parameter,fsdp/wrap,"
+    "fsdp/averages,fsdp/passes,fsdp/policies,fsdp/sharded_parameter,fsdp/wrap,"
     "optim/post_localSGD_optimizer,process_group,reductions,target,work}.py": "training, faults: tests/api/distributed",
     "api/distributions/*": "every distribution: test_against_torch.py and test_densities.py there",
     "api/nn/modules/*": "test_module.py, and every class against PyTorch's: test_module_db.py there",

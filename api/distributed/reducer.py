@@ -261,7 +261,7 @@ class Reducer:
         def arrived(parameter: Tensor) -> None:
             if self._running:
                 self._take(place, parameter)
-            else:
+            elif parameter.grad is not None:
                 self._added_up.add(place)
 
         return arrived
@@ -284,7 +284,7 @@ class Reducer:
             raise RuntimeError(_TWICE.format(place=place))
         gradient = parameter.grad
         self._sparse.check(place, gradient)
-        if self._used is not None:
+        if self._used is not None and gradient is not None:  # a pass may reach a leaf without a gradient
             self._used[place] = 1
         view = self._fill(place, gradient)
         if view is not None:

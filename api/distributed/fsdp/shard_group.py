@@ -177,6 +177,16 @@ class ShardGroup:
         """Let go of the graph, which belongs to the outputs."""
         self._sources = self._averages = None
 
+    def filled(self, gradients: Sequence[Tensor | None]) -> list[Tensor]:
+        """Return the gradients of whole parameters, with zeros for those that were not used."""
+        device = next(gradient.device for gradient in gradients if gradient is not None)
+        return [
+            tt.zeros(parameter.placement.shape, dtype=self._dtype(parameter), device=device)
+            if gradient is None
+            else gradient
+            for gradient, parameter in zip(gradients, self.parameters, strict=True)
+        ]
+
     def reduce(self, gradients: Sequence[Tensor]) -> Average | None:
         """Start averaging; return None while gradients only add up."""
         self.run.touch(self)
@@ -218,9 +228,8 @@ class ShardGroup:
             return
         with tt.no_grad():
             average = self.reduce([tt.zeros_like(gradient) for gradient in self.unreduced])
-            for parameter, part in zip(
-                self.parameters, self.collect([average] if average else []), strict=True
-            ):
+            assert average is not None  # gradients are averaged
+            for parameter, part in zip(self.parameters, self.collect([average]), strict=True):
                 if parameter.requires_grad:
                     parameter.grad = part if parameter.grad is None else parameter.grad + part
 
@@ -344,13 +353,16 @@ class _Gather(Function):
         ctx: Any, group: ShardGroup, averages: list[Average] | None, *parameters: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.group, ctx.averages = group, averages
+        ctx.set_materialize_grads(False)
         return tuple(group.gather())
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        average = ctx.group.reduce(gradients)
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
         parameters = ctx.group.parameters
+        average = None
+        if any(gradient is not None for gradient in gradients):  # else nothing has used the module's results
+            average = ctx.group.reduce(ctx.group.filled(gradients))
         if average is None:
             return None, None, *(None for _ in parameters)
         ctx.group.run.started(ctx.averages, average)
@@ -365,11 +377,14 @@ class _Collect(Function):
         ctx: Any, group: ShardGroup, averages: list[Average], *parameters: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.group, ctx.averages = group, averages
+        ctx.set_materialize_grads(False)
         return parameters
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
         averages = ctx.averages[:]
         ctx.averages.clear()
+        if not averages:  # gradients add up until they are averaged
+            return None, None, *(None for _ in gradients)
         return None, None, *ctx.group.collect(averages)

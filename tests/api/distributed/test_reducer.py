@@ -106,6 +106,29 @@ def test_gradients_that_no_pass_adds_up_stay_with_their_rank_as_before_the_avera
     assert run(train, 2) == [0.0, 1.0]
 
 
+class NoGradient(tt.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None
+
+
+def test_a_parameter_that_a_pass_reaches_without_a_gradient_counts_as_unused():
+    class Blocked(Heads):
+        def forward(self, x, left):
+            return self.right(x) + NoGradient.apply(self.left(x))
+
+    def train():
+        model = DistributedDataParallel(Blocked(), find_unused_parameters=True)
+        model(tt.full((1, 1), dist.get_rank() + 1.0), True).sum().backward()
+        return model.module.left.weight.grad, model.module.right.weight.grad.item()
+
+    assert run(train, 2) == [(None, 1.5)] * 2
+
+
 class Words(nn.Module):
     def __init__(self):
         super().__init__()
