@@ -207,7 +207,7 @@ _LAZY = {
         "tt._late.choosing",
     ),
     **dict.fromkeys(
-        ("_chunk_cat", "_int_mm", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
+        ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
          "_unsafe_masked_index_put_accumulate"),
         "tt._late.internal_forms",
     ),

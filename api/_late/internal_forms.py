@@ -12,7 +12,6 @@ from tt.library import ops
 
 __all__ = [
     "_chunk_cat",
-    "_int_mm",
     "_safe_softmax",
     "_softmax_backward_data",
     "_unsafe_masked_index",
@@ -199,48 +198,3 @@ def _chunk_cat(
         whole = ops.cat([tensor, tensor.new_zeros((*shape[:axis], missing, *shape[axis + 1 :]))], axis)
         parts.append(whole.reshape(*shape[:axis], num_chunks, steps * prod(shape[axis + 1 :])))
     return ops.cat(parts, axis + 1, out=out) if out is not None else ops.cat(parts, axis + 1)
-
-
-# --- products of integers ----------------------------------------------------------------------------------------
-
-
-def _int_mm(self: tt.Tensor, mat2: tt.Tensor, *, out: tt.Tensor | None = None) -> tt.Tensor:
-    """Multiply matrices of int8 (or uint8 by int8), with sums in int32.
-
-    Parameters
-    ----------
-    self : Tensor
-        A matrix of int8 or uint8.
-    mat2 : Tensor
-        A matrix of int8.
-    out : Tensor, optional
-        Of int32 and the shape of the result.
-
-    Raises
-    ------
-    DtypeError
-        For other dtypes.
-    ShapeError
-        Unless both are matrices that fit.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt._int_mm(tt.tensor([[100, 100]], dtype=tt.int8), tt.tensor([[100], [27]], dtype=tt.int8))
-    tensor([[12700]], dtype=tt.int32)
-    """
-    if self.dtype not in (tt.int8, tt.uint8) or mat2.dtype is not tt.int8:
-        raise DtypeError(f"_int_mm(): expected int8 or uint8, and int8, got {self.dtype} and {mat2.dtype}")
-    if self.ndim != 2 or mat2.ndim != 2 or self.shape[1] != mat2.shape[0]:
-        raise ShapeError(
-            f"_int_mm(): expected two matrices that fit, got the shapes {list(self.shape)} and {list(mat2.shape)}"
-        )
-    result = tt.mm(self.to(tt.int32), mat2.to(tt.int32))
-    if out is None:
-        return result
-    if out.dtype is not tt.int32 or out.shape != result.shape:
-        raise ShapeError(
-            f"_int_mm(): expected out of int32 and the shape {list(result.shape)}, got {out.dtype} and "
-            f"{list(out.shape)}"
-        )
-    return out.copy_(result)

@@ -66,6 +66,7 @@ NATIVE: Final = (
     "scan",
     "products",
     "bfloat_products",
+    "byte_products",
     "indexing",
     "scattering",
     "pooling",

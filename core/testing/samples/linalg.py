@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Layout, Sample
-from tt.core.types.dtype import float16, float32, float64, int64
+from tt.core.types.dtype import float16, float32, float64, int8, int64
 
 family = FamilyTable()
 
@@ -61,6 +61,30 @@ def scaled_mm(make: Inputs) -> Iterator[Sample]:
     yield Sample((*two, one, half), {"out_dtype": int64}, name="error: out_dtype", error=RuntimeError)
     yield Sample((*factors((2, 3), (2, 3)), one, half), name="error: sizes", error=RuntimeError)
     yield Sample((bias, two[1], one, half), name="error: one dimension", error=RuntimeError)
+
+
+@family("int_mm")
+def int_mm(make: Inputs) -> Iterator[Sample]:
+    def factors(
+        left: tuple[int, ...], right: tuple[int, ...], layout: Layout = "contiguous"
+    ) -> tuple[Any, Any]:
+        return make.tensor(*left, layout=layout), make.tensor(*right, dtype=int8, layout=layout)
+
+    for left, right in (
+        ((2, 3), (3, 4)),
+        ((1, 3), (3, 1)),
+        ((0, 3), (3, 2)),
+        ((2, 0), (0, 3)),
+        ((9, 7), (7, 50)),
+    ):
+        yield Sample(factors(left, right), name=f"{left} and {right}")
+    layouts: tuple[Layout, ...] = ("transposed", "strided", "offset")
+    for layout in layouts:
+        yield Sample(factors((5, 9), (9, 6), layout), name=layout)
+    yield Sample(factors((2, 3), (2, 3)), name="error: sizes", error=RuntimeError)
+    yield Sample(factors((3,), (3, 2)), name="error: one dimension", error=RuntimeError)
+    other = make.tensor(3, 4, dtype=float32)
+    yield Sample((make.tensor(2, 3), other), name="error: with float32", error=RuntimeError)
 
 
 @family("bmm")

@@ -31,16 +31,6 @@ CASES = {
     "put": lambda t: t._unsafe_masked_index_put_accumulate(
         t.zeros(3), t.tensor([True, False, True]), [t.tensor([1, 9, 1])], t.tensor([1.0, 2.0, 4.0])
     ),
-    "product of integers": lambda t: t._int_mm(integers(t, 20, 24), integers(t, 24, 16)),
-    "long product of integers": lambda t: t._int_mm(
-        t.full((17, 1024), -128, dtype=t.int8), t.full((1024, 8), -128, dtype=t.int8)
-    ),
-    "product of unsigned integers": lambda t: t._int_mm(
-        t.full((17, 80), 255, dtype=t.uint8), t.full((80, 8), -127, dtype=t.int8)
-    ),
-    "product of integers, out": lambda t: t._int_mm(
-        integers(t, 18, 8), integers(t, 8, 8).t(), out=t.zeros(18, 8, dtype=t.int32)
-    ),
     "pieces": lambda t: t._chunk_cat([t.arange(6.0).reshape(3, 2), t.ones(1, 4), t.ones(5)[:, None]], 0, 2),
     "pieces of rows": lambda t: t._chunk_cat([t.arange(8.0).reshape(2, 4), t.ones(2, 3)], 1, 3),
     "pieces, out": lambda t: t._chunk_cat([t.ones(3)], 0, 2, out=t.empty(0)),
@@ -75,21 +65,3 @@ def test_hidden_rows_have_no_gradient():
 def test_pieces_that_do_not_fit_are_refused(call, kind):
     with pytest.raises(kind, match="_chunk_cat"):
         call()
-
-
-@pytest.mark.parametrize(
-    ("self", "mat2", "options", "message"),
-    [
-        (tt.ones(2, 2), tt.ones(2, 2, dtype=tt.int8), {}, "expected int8 or uint8, and int8, got tt.float32"),
-        (tt.ones(2, 2, dtype=tt.int8), tt.ones(2, 2, dtype=tt.uint8), {}, "got tt.int8 and tt.uint8"),
-        (tt.ones(2, dtype=tt.int8), tt.ones(2, 2, dtype=tt.int8), {}, "two matrices that fit"),
-        (tt.ones(2, 3, dtype=tt.int8), tt.ones(2, 3, dtype=tt.int8), {}, "two matrices that fit"),
-        (
-            tt.ones(2, 2, dtype=tt.int8), tt.ones(2, 2, dtype=tt.int8), {"out": tt.ones(2, 3, dtype=tt.int32)},
-            r"expected out of int32 and the shape \[2, 2\]",
-        ),
-    ],
-)  # fmt: skip
-def test_products_of_integers_refuse_what_does_not_fit(self, mat2, options, message):
-    with pytest.raises(RuntimeError, match=message):
-        tt._int_mm(self, mat2, **options)
