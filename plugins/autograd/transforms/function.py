@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.custom.function import Function, FunctionCtx, run
+from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.saved import SavedTensors
+from tt.plugins.autograd.transforms.inplace import is_recorded_below
 from tt.plugins.autograd.transforms.levels import (
+    BIT,
     DualLevel,
     Level,
     batched,
@@ -115,7 +118,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            with running(level.size) as inner:
+            with running(level.size, level.randomness, level.implicit) as inner:
                 output = cls.forward(*wrap_all(args, dims, inner))
                 seen["single"] = not isinstance(output, tuple)
                 results, seen["dims"] = unwrap_all((output,) if seen["single"] else output, inner)
@@ -125,7 +128,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
         def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
             ctx.inner = inner_ctx = _InnerCtx(cls.__name__)
             inner_ctx.needs_input_grad = ctx.needs_input_grad
-            with running(level.size) as inner:
+            with running(level.size, level.randomness, level.implicit) as inner:
                 outputs = wrap_all((output,) if seen["single"] else output, seen["dims"], inner)
                 cls.setup_context(
                     inner_ctx,
@@ -140,7 +143,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            with running(level.size) as inner:
+            with running(level.size, level.randomness, level.implicit) as inner:
                 ctx.inner.kept = tuple(wrap_all(ctx.saved_tensors, ctx.saved_dims, inner))
                 given = wrap_all(
                     gradients,
@@ -157,7 +160,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
-            with running(level.size) as inner:
+            with running(level.size, level.randomness, level.implicit) as inner:
                 ctx.inner.kept = tuple(wrap_all(ctx.saved_tensors, ctx.forward_dims, inner))
                 moving = [
                     d if isinstance(t, TensorBase) else None for t, d in zip(tangents, dims, strict=True)
@@ -194,19 +197,61 @@ def _as_argument(value: Any, place: Any, dim: Any, size: int) -> Any:
 # --- forward mode ----------------------------------------------------------------------------------------------
 
 
+def _on_values(cls: type[Function], primals: tuple[Any, ...]) -> tuple[Any, _InnerCtx]:
+    """Run the function on values; return the output, and the context for `jvp`.
+
+    An outer derivative goes through the tangents, and so through the saved values.  What `setup_context` computes has
+    a history only if it is computed from the recorded output.
+    """
+    inner = _InnerCtx(cls.__name__)
+    wrapped = any(isinstance(value, TensorBase) and value._keys & BIT for value in primals)
+    split = cls.setup_context is not Function.setup_context
+    if wrapped and not split:
+        raise errors.ArgumentError(
+            cls.__name__,
+            "needs setup_context to have tangents inside of other transforms, where forward gets no context",
+        )
+    if wrapped:
+        output = run_function(cls, primals)
+    else:
+        output, ctx = run(cls, primals)
+        if not split or not is_recorded_below(primals):
+            inner.__dict__.update({k: v for k, v in vars(ctx).items() if not k.startswith("_")})
+            inner._materialize, inner.kept = ctx._materialize, ctx._for_forward
+            if not split and is_recorded_below(primals):
+                _refuse_values_without_history(cls, inner.kept, (primals, output))
+            return output, inner
+    inner.needs_input_grad = tuple(is_recorded_below(value) for value in primals)
+    cls.setup_context(inner, primals, output)
+    inner.kept = inner._for_forward
+    return output, inner
+
+
+def _refuse_values_without_history(cls: type[Function], saved: Sequence[Any], known: tuple[Any, Any]) -> None:
+    """Refuse saved values through which a derivative of the tangents would have to go but cannot."""
+    primals, output = known
+    results = output if isinstance(output, tuple) else (output,)
+    for value in saved:
+        if value is None or not STATE.floating >> value._spec.code & 1:
+            continue
+        if not any(value is other for other in (*primals, *results)):
+            raise errors.GradientError(
+                f"{cls.__name__}: save_for_forward() got a tensor that is neither an argument nor a result, so that "
+                "the tangents cannot be differentiated\n  try: write forward without ctx, and a setup_context that "
+                "computes the tensor"
+            )
+
+
 def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel) -> Any:
     """Run the function on the values and its `jvp` method on the tangents."""
     primals, tangents = zip(*(primal_and_tangent(value, level) for value in args), strict=True)
-    output, ctx = run(cls, primals)
+    output, inner = _on_values(cls, primals)
     if not level.open:
         return output
     given = [
-        ops.zeros_like(p) if t is None and isinstance(p, TensorBase) and ctx._materialize else t
+        ops.zeros_like(p) if t is None and isinstance(p, TensorBase) and inner._materialize else t
         for p, t in zip(primals, tangents, strict=True)
     ]
-    inner = _InnerCtx(cls.__name__)
-    inner.__dict__.update({k: v for k, v in vars(ctx).items() if not k.startswith("_")})
-    inner.kept = ctx._for_forward
     found = cls.jvp(inner, *given)
     single = not isinstance(output, tuple)
     results = (output,) if single else output
