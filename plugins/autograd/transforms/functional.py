@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
+from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.levels import (
     Level,
@@ -20,7 +21,7 @@ from tt.plugins.autograd.transforms.levels import (
 )
 from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
-from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable
+from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable, without_history
 
 __all__ = ["detached", "grad", "grad_and_value", "leave", "mapped_over", "vmap"]
 
@@ -227,7 +228,8 @@ def grad_and_value(
         chosen = tuple(n % len(args) for n in chosen)
         values, shape = flatten([args[n] for n in chosen])
         variables = [_variable(value) for value in values]
-        outer = is_differentiating() or any(not v.bare.is_leaf for v in variables)
+        # Under no_grad the gradient is a constant for all that is further out.
+        outer = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
         new_args = list(args)
         for n, value in zip(chosen, unflatten(shape, [v.tensor for v in variables]), strict=True):
             new_args[n] = value
@@ -237,7 +239,7 @@ def grad_and_value(
         _check_scalar(output)
         found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
         gradients = found[0] if isinstance(argnums, int) else tuple(found)
-        bare = output if outer else output.detach()
+        bare = output if outer else without_history(output)
         return gradients, (bare, aux if outer else detached(aux)) if has_aux else bare
 
     return differentiated
@@ -246,7 +248,7 @@ def grad_and_value(
 def detached(aux: Any) -> Any:
     """Return what a function returns besides its result, with tensors that have no history of the transform."""
     values, shape = flatten(aux)
-    return unflatten(shape, [ops.detach(v) if isinstance(v, TensorBase) else v for v in values])
+    return unflatten(shape, [without_history(v) if isinstance(v, TensorBase) else v for v in values])
 
 
 def _variable(value: Any) -> Variable:

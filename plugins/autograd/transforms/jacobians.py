@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
+from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.functional import detached, mapped_over
 from tt.plugins.autograd.transforms.levels import (
@@ -20,7 +21,7 @@ from tt.plugins.autograd.transforms.levels import (
 )
 from tt.plugins.autograd.transforms.randomness import check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, unflatten
-from tt.plugins.autograd.transforms.unwrap import Variable, is_recorded, pull, variable
+from tt.plugins.autograd.transforms.unwrap import Variable, is_recorded, pull, variable, without_history
 
 __all__ = ["hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 
@@ -63,7 +64,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     _expect_tensors("vjp", "the primals", values)
     outer = levels()
     variables = [variable(value, outer) for value in values]
-    nested = is_differentiating() or any(not v.bare.is_leaf for v in variables)
+    # Under no_grad the result is a constant for all that is further out.
+    nested = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
     with differentiating(), recording(True):
         result = func(*unflatten(shape, [v.tensor for v in variables]))
     output, aux = result if has_aux else (result, None)
@@ -76,10 +78,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise errors.GradientError(
                 "vjp: the cotangents do not have the structure of the function's result"
             )
-        create = nested or is_differentiating() if create_graph is None else create_graph
+        create = (
+            STATE.enabled() and (nested or is_differentiating()) if create_graph is None else create_graph
+        )
         return unflatten(shape, _products(outputs, variables, given, create))
 
-    seen = unflatten(output_shape, [o if nested else ops.detach(o) for o in outputs])
+    seen = unflatten(output_shape, [o if nested else without_history(o) for o in outputs])
     if not has_aux:
         return seen, multiply
     return seen, multiply, aux if nested else detached(aux)
@@ -191,7 +195,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with recording(True):
         given = unflatten(output_shape, [c.tensor for c in cotangents])
         products, _ = flatten(multiply(given, create_graph=True))
-    nested = is_differentiating() or any(is_recorded(v, outer) for v in values)
+    nested = STATE.enabled() and (is_differentiating() or any(is_recorded(v, outer) for v in values))
 
     def derivative(*tangents: Any) -> Any:
         directions, direction_shape = flatten(tangents)
@@ -205,7 +209,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                     f"linearize: a tangent is {direction.dtype} of shape {list(direction.shape)}, and its primal "
                     f"{product.dtype} of shape {list(product.shape)}"
                 )
-            create = nested or is_differentiating() or bool(direction.requires_grad)
+            create = STATE.enabled() and (nested or is_differentiating() or bool(direction.requires_grad))
             parts = pull(product, cotangents, direction, create)
             total = [b if a is None else ops.add(a, b) for a, b in zip(total, parts, strict=True)]
         return unflatten(output_shape, total)

@@ -34,7 +34,7 @@ from tt.plugins.autograd.transforms.levels import (
     unwrap,
 )
 
-__all__ = ["Variable", "has_history", "is_recorded", "pull", "pull_duals", "variable"]
+__all__ = ["Variable", "has_history", "is_recorded", "pull", "pull_duals", "variable", "without_history"]
 
 Levels = Sequence[Level]
 
@@ -180,13 +180,23 @@ def is_recorded(value: Any, outer: Levels) -> bool:
     return any(has_history(leaf) for leaf in _leaves(open_value(value, outer, ())))
 
 
+def without_history(value: Any) -> Any:
+    """Return a tensor without what autograd knows of it; tangents of levels further out stay, unlike by `detach`."""
+    if not value._keys & BIT:
+        return ops.detach(value)
+    handle = value._handle
+    if isinstance(handle, Dual):
+        return dual(without_history(handle.value), without_history(handle.tangent), handle.level)
+    return batched(without_history(handle.value), handle.dim, handle.level)
+
+
 def variable(value: Any, outer: Levels) -> Variable:
     """Return a tensor as something to differentiate by, which an outer derivative can still see through."""
     tree = open_value(value, outer, ())
     first = tree
     while isinstance(first, Pair):
         first = first.value
-    if has_history(first):
+    if STATE.enabled() and has_history(first):
         with recording(True):
             bare = ops.clone(first)
     else:

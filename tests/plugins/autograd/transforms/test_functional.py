@@ -430,3 +430,56 @@ def test_networks_in_evaluation_need_no_randomness():
     assert vmap(layer)(tt.ones(2, 4, 1, 2))[0].shape == (2, 4, 1, 3)
     with pytest.raises(RuntimeError, match="called random operation dropout"):
         vmap(network.train())(x)
+
+
+# --- what a transform leaves of its results --------------------------------------------------------------------
+
+CUBE: Callable[[Any], Any] = lambda x: (x**3).sum()  # noqa: E731
+
+INNER: dict[str, Callable[[Any], Any]] = {
+    "gradient": lambda x: grad(CUBE)(x),
+    "value": lambda x: grad_and_value(CUBE)(x)[1] * tt.ones_like(x),
+    "aux": lambda x: grad(lambda v: (CUBE(v), v**3), has_aux=True)(x)[1],
+    "jacobian": lambda x: tt.func.jacrev(lambda v: v**3)(x).sum(0),
+    "hessian": lambda x: tt.func.hessian(CUBE)(x).sum(0),
+    "value of vjp": lambda x: tt.func.vjp(lambda v: v**3, x)[0],
+    "vjp": lambda x: tt.func.vjp(lambda v: v**3, x)[1](x)[0],
+    "value of linearize": lambda x: tt.func.linearize(lambda v: v**3, x)[0],
+    "linearize": lambda x: tt.func.linearize(lambda v: v**3, x)[1](x),
+    "mapped": lambda x: vmap(grad(lambda v: v**3))(x),
+    "tangent": lambda x: tt.func.jvp(lambda v: v**3, (x,), (x,))[1],
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_a_transform_under_no_grad_is_a_constant(name: str) -> None:
+    inner = INNER[name]
+
+    def function(x: tt.Tensor) -> tt.Tensor:
+        with tt.no_grad():
+            factor = inner(x)
+        return (factor * x).sum()
+
+    x = tt.tensor([1.0, 2.0, 3.0], dtype=tt.float64)
+    same(grad(function)(x), inner(x))
+    same(tt.func.jacrev(function)(x), inner(x))
+    same(tt.func.vjp(function, x)[1](tt.tensor(1.0, dtype=tt.float64))[0], inner(x))
+    same(vmap(grad(function))(tt.stack([x, x + 1])), tt.stack([inner(x), inner(x + 1)]))
+    leaf = x.clone().requires_grad_()
+    function(leaf).backward()
+    same(leaf.grad, inner(x))
+    same(grad(lambda v: (inner(v) * v).sum())(x), tt.func.jacfwd(lambda v: (inner(v) * v).sum())(x))
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_all_results_of_a_transform_have_tangents(name: str) -> None:
+    x, step = tt.tensor([1.0, 2.0, 3.0], dtype=tt.float64), 1e-6
+    columns = [
+        (INNER[name](x + e) - INNER[name](x - e)) / (2 * step) for e in tt.eye(3, dtype=tt.float64) * step
+    ]
+    expected = tt.stack(columns, 1).numpy()
+    for recorded in (True, False):
+        with tt.set_grad_enabled(recorded):
+            result = tt.func.jacfwd(INNER[name])(x)
+        assert not result.requires_grad
+        np.testing.assert_allclose(result.numpy(), expected, rtol=1e-6, atol=1e-6)
