@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, Final
 from weakref import WeakSet
 
+import tt
 from tt.distributed.backend import Pending, Queued
 from tt.distributed.errors import DistTimeoutError
 from tt.distributed.work import Work
@@ -57,7 +58,7 @@ class Operation(Work):
     """
 
     __slots__ = (
-        "_deadline", "_next_watch", "_progress", "_started", "_steps", "_waits_for", "_watch",
+        "_deadline", "_inference", "_next_watch", "_progress", "_started", "_steps", "_waits_for", "_watch",
         "lane", "owner", "seconds",
     )  # fmt: skip
 
@@ -82,6 +83,8 @@ class Operation(Work):
         self._waits_for: Pending | None = None
         self._started = False
         self._progress: Progress | None = None
+        # Whoever waits runs the steps, perhaps outside of the mode in which the tensors were made.
+        self._inference = tt.is_inference_mode_enabled()
 
     def resume(self, waits_for: Pending) -> None:
         """Go on with steps that `attempt` has left waiting."""
@@ -124,6 +127,12 @@ class Operation(Work):
         """Go on as far as possible; return whether it has ended.  Only the progress loop calls this."""
         if self.is_completed():
             return True
+        if tt.is_inference_mode_enabled() is self._inference:
+            return self._go_on(now)
+        with tt.inference_mode(self._inference):
+            return self._go_on(now)
+
+    def _go_on(self, now: float) -> bool:
         try:
             if not self._started:
                 self._started = True

@@ -113,7 +113,8 @@ class KernelBuilder:
 
     def dtype(self, value: Array) -> Any:
         """Return tt's dtype of an array."""
-        return next(d for d in DTYPES if getattr(self.xp, d.name, None) == value.dtype)
+        # NumPy's float64 equals None: a dtype that the library lacks must not be compared.
+        return next(d for d in DTYPES if hasattr(self.xp, d.name) and getattr(self.xp, d.name) == value.dtype)
 
     def axis(self, dim: int, ndim: int) -> int:
         """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""

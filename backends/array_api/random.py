@@ -52,7 +52,7 @@ def multiply(xp: Any, value: Any, factor: int) -> tuple[Any, Any]:
     Words are uint64 where the library computes with it; elsewhere they are int64, whose products would overflow, so
     they are multiplied in halves.
     """
-    if value.dtype == getattr(xp, "uint64", None):
+    if hasattr(xp, "uint64") and value.dtype == xp.uint64:
         product = value * xp.asarray(factor, dtype=value.dtype)
         return product >> 32, product & _LOW
     high, low = value >> 16, value & 0xFFFF

@@ -7,6 +7,9 @@ from time import monotonic, sleep
 
 import pytest
 
+import tt
+import tt.distributed as dist
+from tests.api.distributed.programs import run
 from tt.distributed import DistError, DistTimeoutError
 from tt.distributed.progress import Expired, Operation, Progress
 
@@ -203,3 +206,14 @@ def test_a_forked_process_starts_with_an_empty_loop(loop):
         loop.submit(work, background=True)
         os._exit(0 if len(loop._lanes) <= 1 and work.wait() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_an_operation_that_began_in_inference_mode_ends_outside_of_it():
+    def gather():
+        with tt.inference_mode():
+            rows = tt.zeros(2, 3)
+            work = dist.all_gather_into_tensor(rows, tt.full((3,), dist.get_rank() + 1.0), async_op=True)
+        work.wait()
+        return rows.is_inference(), rows.tolist()
+
+    assert run(gather, 2) == [(True, [[1.0] * 3, [2.0] * 3])] * 2

@@ -277,3 +277,31 @@ def test_a_mask_without_dimensions_selects_all_or_nothing():
             assert x[mask].tolist() == x.cpu()[tt.tensor(truth)].tolist()
             x[mask] = 9
             assert x.tolist() == [[9.0] * 3] * 2
+
+
+NUMBERS = {
+    "add": lambda x: x.add(x, alpha=0.05),
+    "sub": lambda x: x.sub(x, alpha=0.05),
+    "addcdiv": lambda x: x.addcdiv(x, x, value=0.05),
+    "addcmul": lambda x: x.addcmul(x, x, value=0.05),
+    "fill": lambda x: x.clone().fill_(0.05),
+    "masked_fill": lambda x: x.masked_fill(x > 1, 0.05),
+    "mul": lambda x: x * 0.05,
+    "lerp": lambda x: x.lerp(x + 1, 0.05),
+    "clamp": lambda x: x.clamp(max=1.05),
+}
+
+
+ORDERED = ("clamp", "masked_fill")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [(name, tt.float64) for name in NUMBERS]
+    + [(name, tt.complex128) for name in NUMBERS if name not in ORDERED],
+)
+def test_numbers_keep_all_their_digits_on_a_library_that_lacks_dtypes(name: str, dtype: Any) -> None:
+    x = tt.tensor([1.0, 2.0], dtype=dtype)
+    with device(np, "numpy_arrays"):
+        result = NUMBERS[name](x.to("numpy_arrays")).cpu()
+    np.testing.assert_allclose(result.numpy(), NUMBERS[name](x).numpy(), rtol=1e-15)
