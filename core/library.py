@@ -17,6 +17,7 @@ from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, active_modes
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept, listening, unseen
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
+from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.dispatch.registry.masking import mask_kernels
 from tt.core.dispatch.registry.registry import (
     REGISTRY,
@@ -179,6 +180,7 @@ __all__ = [
     "set_default_states",
     "set_fallback_policy",
     "set_sharing_strategy",
+    "shares_memory",
     "swapped",
     "targets_of",
     "tensor_in_storage",

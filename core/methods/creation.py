@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.dispatch.call.kernel_errors import method_failed
-from tt.core.dispatch.intercept.modes import active_modes
+from tt.core.dispatch.intercept.modes import active_modes, note_data
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY
@@ -54,6 +54,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     new = wrap(handle, backend.spec(from_numpy_dtype(array.dtype), device))
     protect(new)
     note_overlap(new)
+    note_data(new)
     for mode in reversed(modes):
         lift = getattr(mode, "lift", None)
         if lift is not None:

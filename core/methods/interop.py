@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.intercept.modes import note_data
 from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError, ExportError, TTError, ValueRangeError
@@ -194,6 +195,7 @@ def import_array(source: Any) -> Tensor:
         new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
         protect(new)
         note_overlap(new)
+        note_data(new)
         return new
     name = next((name for name, known in DEVICE_CODES.items() if known == int(code)), None)
     if name is None:
@@ -212,6 +214,7 @@ def import_array(source: Any) -> Tensor:
     if not hasattr(source, "__dlpack__"):
         protect(new, read_only=bool(source.__cuda_array_interface__["data"][1]))
     note_overlap(new)
+    note_data(new)
     return new
 
 

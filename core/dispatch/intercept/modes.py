@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.schema.number_ranges import refuse_out_of_range
 from tt.core.types.keys import PYTHON
-from tt.core.types.state import Stacked, without
+from tt.core.types.state import STATE, Stacked, without
 from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 
     from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.op_overload import OpOverload
+    from tt.core.tensor.tensor import Tensor
 
     Params = ParamSpec("Params")
     Result = TypeVar("Result")
 
-__all__ = ["Mode", "active_modes", "cached_call_with_modes", "call_with_modes", "without"]
+__all__ = ["Mode", "active_modes", "cached_call_with_modes", "call_with_modes", "note_data", "without"]
 
 
 class Mode(Stacked):
@@ -72,6 +73,9 @@ class Mode(Stacked):
         """
         return overload.dispatch(args)
 
+    def see_data(self, tensor: Tensor) -> None:
+        """Take note of a tensor that is made of data (an array, a file, a pickle) and not by an operator."""
+
     def __call__(self, function: Callable[Params, Result]) -> Callable[Params, Result]:
         """Make a function that runs in the mode."""
 
@@ -81,6 +85,13 @@ class Mode(Stacked):
                 return function(*args, **kwargs)
 
         return in_mode
+
+
+def note_data(tensor: Tensor) -> None:
+    """Let the modes of this thread see a tensor that is made of data."""
+    if STATE.modes != 0:
+        for mode in THREAD.modes:
+            mode.see_data(tensor)
 
 
 def active_modes() -> tuple[Mode, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tt.core.dispatch.intercept.modes import note_data
 from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
 from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY, ops
@@ -90,6 +91,7 @@ def place_in(
     new = as_kind(wrap(handle, storage.backend.spec(dtype, to_device("cpu"))), kind)
     new._storage = storage
     note_overlap(new)
+    note_data(new)
     return new
 
 

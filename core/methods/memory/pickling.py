@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tt.core.dispatch.intercept.modes import note_data
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import DtypeError
@@ -106,7 +107,9 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
     layout, dtype, named, shape, facts, device = parts
     backend = REGISTRY.backend(Device(device).type, layout.name)
     made = backend.assemble({name: part._handle for name, part in named.items()}, shape, facts)
-    return as_kind(wrap(made, backend.spec(to_dtype(dtype), Device(device))), kind)
+    new: Kind = as_kind(wrap(made, backend.spec(to_dtype(dtype), Device(device))), kind)
+    note_data(new)
+    return new
 
 
 def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: bool) -> Kind:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt.core.dispatch.intercept.modes import note_data
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import GradientError
@@ -157,6 +158,7 @@ def rebuild_shared(kind: Any, handed_over: Any, dtype: Any, device: str, require
     new: Tensor = as_kind(
         wrap(backend.rebuild_shared(handed_over, where), backend.spec(to_dtype(dtype), where)), kind
     )
+    note_data(new)
     if requires_grad:
         new.requires_grad = True
     return new

@@ -7,6 +7,8 @@ from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.backward.functional import grad
+from tt.plugins.autograd.record.grad_state import STATE
+from tt.plugins.autograd.record.inference import outside_inference
 from tt.plugins.autograd.record.modes import recording
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -27,9 +29,13 @@ def _tuple_of(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bo
 
 def _leaves(inputs: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
     """Return the inputs as places in their own graph."""
-    if create_graph:
-        return tuple(v.view_as(v) if v.requires_grad else v.detach().requires_grad_() for v in inputs)
-    return tuple(v.detach().requires_grad_() for v in inputs)
+    return tuple(v.view_as(v) if create_graph and v.requires_grad else _leaf(v) for v in inputs)
+
+
+def _leaf(value: Any) -> Any:
+    leaf = value.detach()
+    leaf._keys &= ~STATE.inference_bit  # a tensor of inference mode may be a point, as for the transforms
+    return leaf.requires_grad_()
 
 
 def _run(func: Callable[..., Any], inputs: Sequence[Any], function: str) -> tuple[tuple[Any, ...], bool]:
@@ -79,6 +85,7 @@ def _finished(values: Sequence[Any], as_tuple: bool, create_graph: bool) -> Any:
     return kept if as_tuple else kept[0]
 
 
+@outside_inference
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -126,6 +133,7 @@ def _jvp(
         return _grads(reverse, dummies, v, create_graph, False, function)
 
 
+@outside_inference
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -163,6 +171,7 @@ def _strategy(strategy: str, vectorize: bool, function: str) -> None:
         raise errors.UnsupportedError(function, "strategy='forward-mode' needs vectorize=True")
 
 
+@outside_inference
 def jacobian(
     func: Callable[..., Any],
     inputs: Any,
@@ -241,6 +250,7 @@ def _scalar(outputs: Sequence[Any], is_tuple: bool, function: str) -> Any:
     return outputs[0]
 
 
+@outside_inference
 def hessian(
     func: Callable[..., Any],
     inputs: Any,
@@ -300,6 +310,7 @@ def _hessian_product(
     return _finished([output], False, create_graph), _finished(found, as_tuple, create_graph)
 
 
+@outside_inference
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -321,6 +332,7 @@ def vhp(
     return _hessian_product(_grads, func, inputs, v, create_graph, strict, "vhp")
 
 
+@outside_inference
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:

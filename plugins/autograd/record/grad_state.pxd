@@ -14,3 +14,8 @@ cdef class GradState:
     cpdef bint enabled(self) except -1
     @cython.locals(before=bint)
     cpdef bint enable(self, bint enabled) except -1
+    cpdef bint grad(self) except -1
+    cpdef bint inferring(self) except -1
+    @cython.locals(before=bint)
+    cpdef bint infer(self, bint inferring) except -1
+    cpdef _settle(self)

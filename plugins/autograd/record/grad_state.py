@@ -17,6 +17,8 @@ from tt.core.library import ALL_DTYPES, KEYS, fork_safe_lock
 class GradState:
     """Whether operations are recorded, thread by thread, and the clock that orders nodes.
 
+    A thread records where that is switched on and inference mode is off.
+
     Attributes
     ----------
     switched_off : int
@@ -74,12 +76,38 @@ class GradState:
 
     def enable(self, enabled: bool) -> bool:
         """Switch recording on or off in this thread; return how it was."""
+        before: bool = getattr(self._local, "grad", True)
+        if before is not enabled:
+            self._local.grad = enabled
+            self._settle()
+        return before
+
+    def grad(self) -> bool:
+        """Return whether recording is switched on in this thread, be it in inference mode or not."""
+        grad: bool = getattr(self._local, "grad", True)
+        return grad
+
+    def inferring(self) -> bool:
+        """Return whether this thread is in inference mode."""
+        inferring: bool = getattr(self._local, "inferring", False)
+        return inferring
+
+    def infer(self, inferring: bool) -> bool:
+        """Switch inference mode on or off in this thread; return how it was."""
+        before = self.inferring()
+        if before is not inferring:
+            self._local.inferring = inferring
+            self._settle()
+        return before
+
+    def _settle(self) -> None:
+        """Note whether this thread records, after either switch was moved."""
         before: bool = getattr(self._local, "enabled", True)
+        enabled = self.grad() and not self.inferring()
         if before is not enabled:
             with self._lock:
                 self.switched_off += 1 if before else -1
             self._local.enabled = enabled
-        return before
 
     def count_packing(self, change: int) -> None:
         """Note that hooks on saved tensors came (1) or went (-1)."""
@@ -104,7 +132,7 @@ class Switching:
     _before: Any
 
     def __enter__(self) -> None:
-        before = getattr(STATE._local, "enabled", True)
+        before = STATE.grad()
         self._before = before, self._before
         try:
             STATE.enable(self._enabled)

@@ -3,14 +3,15 @@
 Note [Inference tensors]
 ------------------------
 A tensor made in inference mode carries a key bit.  Outside of the mode its calls meet the layer "inference": in-place
-changes are refused, views of it carry the bit on, everything else goes below.  The layer is below autograd, whose
-rules look for the bit when they save a tensor.  In the mode itself the dispatcher's mode marks the results.
+changes are refused, what shares its memory carries the bit on, everything else goes below.  The layer is below
+autograd, whose rules look for the bit when they save a tensor.  In the mode itself the dispatcher's mode marks the
+results, but for those that share the memory of a tensor from outside.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from tt.core.library import (
@@ -20,23 +21,25 @@ from tt.core.library import (
     LayerFunction,
     Mode,
     Operator,
+    Tensor,
     TensorBase,
     errors,
+    shares_memory,
     targets_of,
     with_targets_of,
 )
 from tt.plugins.autograd.record.graph import STATE
-from tt.plugins.autograd.record.modes import decorate, is_grad_enabled
+from tt.plugins.autograd.record.modes import Parameters, Result, decorate
 
-__all__ = ["InferenceLayer", "inference_mode", "is_inference", "is_inference_mode_enabled"]
-
-
-class _Thread(threading.local):
-    def __init__(self) -> None:
-        self.enabled = False
-
-
-_THREAD = _Thread()
+__all__ = [
+    "InferenceLayer",
+    "inference_mode",
+    "is_inference",
+    "is_inference_mode_enabled",
+    "mark",
+    "outside_inference",
+    "without_inference",
+]
 
 
 def is_inference_mode_enabled() -> bool:
@@ -49,7 +52,7 @@ def is_inference_mode_enabled() -> bool:
     ...     tt.is_inference_mode_enabled()
     True
     """
-    return _THREAD.enabled
+    return bool(STATE.inferring())
 
 
 def is_inference(self: Any) -> bool:
@@ -72,23 +75,29 @@ class _Marking(Mode):
     def handle(self, overload: Any, args: tuple[Any, ...]) -> Any:
         """Run the call and mark its results, but for views of tensors from outside."""
         result = overload.dispatch(args)
-        if overload.form != "functional" or not _THREAD.enabled:
+        if overload.form != "functional" or not STATE.inferring():
             return result
         definition = overload.operator.definition
         if isinstance(result, TensorBase) and definition.kind == "pointwise":
             result._keys |= STATE.inference_bit  # always a tensor of its own
             return result
-        if (
-            definition.kind == "view"
-            and isinstance(args[0], TensorBase)
-            and not args[0]._keys & STATE.inference_bit
-        ):
-            return result
-        given = {id(t) for t in _tensors(args)}
+        outside = [t for t in _tensors(args) if not t._keys & STATE.inference_bit]
         for tensor in _tensors((result,)):
-            if id(tensor) not in given:
+            if not any(tensor is t or shares_memory(tensor, t) for t in outside):
                 tensor._keys |= STATE.inference_bit
         return result
+
+    def see_data(self, tensor: Tensor) -> None:
+        """Mark a tensor that was made of data."""
+        if STATE.inferring():
+            tensor._keys |= STATE.inference_bit
+
+
+def mark(values: Any) -> None:
+    """Mark the results of a call that is not one of an operator, if this thread is in inference mode."""
+    if STATE.inferring():
+        for tensor in _tensors((values,)):
+            tensor._keys |= STATE.inference_bit
 
 
 def _tensors(values: Any) -> list[Any]:
@@ -117,6 +126,11 @@ class InferenceLayer(Layer):
             return _change_arguments
         return _view if operator.definition.kind == "view" else _pass
 
+    def refuse_change(self, target: Any, root: Any) -> None:
+        """Refuse to change memory of inference mode outside of it through a tensor without the mark."""
+        if not STATE.inferring():
+            raise _refusal("a view")
+
 
 def _refusal(name: str) -> errors.InferenceTensorError:
     return errors.InferenceTensorError(
@@ -125,13 +139,23 @@ def _refusal(name: str) -> errors.InferenceTensorError:
 
 
 def _pass(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    return entry.call_below(args)
+    """Run what lies below; a result that is an argument stays that, and one that shares its memory is marked."""
+    result = entry.call_below(args)
+    marked = [t for t in _tensors(args) if t._keys & STATE.inference_bit]
+    if isinstance(result, TensorBase):
+        for tensor in marked:
+            if result._handle is tensor._handle and result._spec is tensor._spec:
+                return tensor  # a composite got an alias of it
+    for tensor in _tensors((result,)):
+        if any(shares_memory(tensor, t) for t in marked):
+            tensor._keys |= STATE.inference_bit
+    return result
 
 
 def _change(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     count = entry.operator.out_count if entry.form == "out" else 0
     targets = _tensors(args[-count:]) if count else [args[0]]
-    if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets):
+    if not STATE.inferring() and any(t._keys & STATE.inference_bit for t in targets):
         raise _refusal(entry.operator.definition.signature.name)
     result = entry.call_below(args)
     if entry.form == "inplace":
@@ -140,7 +164,7 @@ def _change(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def _change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
+    if not STATE.inferring() and any(t._keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
         raise _refusal(entry.operator.name)
     return with_targets_of(entry.operator, args, entry.call_below(args))
 
@@ -184,22 +208,49 @@ class inference_mode(Block):  # noqa: N801 - PyTorch's name
         self.mode = bool(mode)
 
     def _look(self) -> tuple[bool, bool, _Marking | None]:
-        marking = _Marking() if self.mode and not _THREAD.enabled else None
-        return is_grad_enabled(), _THREAD.enabled, marking
+        marking = _Marking() if self.mode and not STATE.inferring() else None
+        return STATE.grad(), STATE.inferring(), marking
 
     def _begin(self) -> None:
         marking = self._befores[-1][2]
         if marking is not None:
             marking.__enter__()
-        _THREAD.enabled = self.mode
+        STATE.infer(self.mode)
         STATE.enable(not self.mode)
 
     def _end(self, before: tuple[bool, bool, _Marking | None]) -> None:
-        recorded, _THREAD.enabled, marking = before
-        STATE.enable(recorded)
+        grad, inferring, marking = before
+        STATE.infer(inferring)
+        STATE.enable(grad)
         if marking is not None:
             marking.__exit__(None, None, None)  # does nothing the second time
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Make a function that runs in the mode."""
         return decorate(lambda: inference_mode(self.mode), function)
+
+
+class without_inference(Block):  # noqa: N801 - reads as a statement: with without_inference()
+    """Leaves inference mode for what tt itself records, in a `with` block; recording stays switched as it is."""
+
+    def _look(self) -> bool:
+        return bool(STATE.inferring())
+
+    def _begin(self) -> None:
+        STATE.infer(False)
+
+    def _end(self, before: bool) -> None:
+        STATE.infer(before)
+
+
+def outside_inference(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Let a function of tt, one that records for itself, run outside of inference mode; its results are not marked."""
+
+    @wraps(function)
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if not STATE.inferring():
+            return function(*args, **kwargs)
+        with without_inference():
+            return function(*args, **kwargs)
+
+    return wrapper

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 def is_grad_enabled() -> bool:
-    """Return whether this thread records operations.
+    """Return whether recording is switched on in this thread; inference mode records nothing even then.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def is_grad_enabled() -> bool:
     >>> tt.is_grad_enabled()
     True
     """
-    return bool(STATE.enabled())
+    return bool(STATE.grad())
 
 
 def decorate(make: Callable[[], Any], function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -276,7 +276,7 @@ def save(node: OpNode, args: Sequence[Any], result: Any) -> None:
             if isinstance(value, TensorBase):
                 tensor = value
                 if tensor._keys & STATE.inference_bit:
-                    saved_tensors.raise_inference(node.rule.node_name)
+                    saved_tensors.refuse_inference(node.rule.node_name)
                 if tensor._storage is not None:
                     total += tensor._storage.version
         elif kind == codes.TENSORS:

@@ -25,8 +25,8 @@ __all__ = [
     "linked_list",
     "pack_slots",
     "raise_changed",
-    "raise_inference",
     "raise_released",
+    "refuse_inference",
     "version_of",
     "versions",
     "with_edge",
@@ -41,8 +41,12 @@ def raise_released() -> NoReturn:
     )
 
 
-def raise_inference(node: str) -> NoReturn:
-    """Refuse to save a tensor that was made in inference mode."""
+def refuse_inference(node: str) -> None:
+    """Refuse to save a tensor that was made in inference mode, unless a transform saves it for itself."""
+    from tt.plugins.autograd.transforms.levels import is_differentiating  # here: seldom needed
+
+    if is_differentiating():
+        return
     raise errors.InferenceTensorError(
         f"{node} would save a tensor that was made in inference mode for the backward pass\n"
         "  such tensors have no version counter, so later changes would go unnoticed\n"
@@ -251,7 +255,7 @@ class SavedTensors:
         for place, value in enumerate(self._values or ()):
             number = next((n for n, result in enumerate(results) if result is value), -1)
             if value is not None and value._keys & STATE.inference_bit:
-                raise_inference(self.label)
+                refuse_inference(self.label)
             if number >= 0 and value is not None:
                 self._results[place] = number
                 value = bare_alias(value)

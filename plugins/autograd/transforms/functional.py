@@ -8,6 +8,7 @@ from typing import Any
 
 from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
 from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.record.inference import mark, outside_inference
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.levels import (
     Level,
@@ -111,6 +112,7 @@ def mapped_over(
                 results, result_shape = flatten(result)
                 places = spread_like(out_dims, result, "out_dims")
                 out = [leave(r, d, level) for r, d in zip(results, places, strict=True)]
+            mark(out)
             return out, places, result_shape
 
         if chunk_size is None or chunk_size >= size:
@@ -218,6 +220,7 @@ def grad_and_value(
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient of another and its value; with the arguments of `grad`."""
 
+    @outside_inference
     @wraps(func)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.record.inference import outside_inference
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.functional import detached, mapped_over
 from tt.plugins.autograd.transforms.levels import (
@@ -35,6 +36,7 @@ def _expect_tensors(function: str, what: str, values: Sequence[Any]) -> None:
 # --- vjp -------------------------------------------------------------------------------------------------------
 
 
+@outside_inference
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the value of a function and a function that multiplies a vector with its Jacobian.
 
@@ -72,6 +74,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outputs, output_shape = flatten(output)
     _expect_tensors("vjp", "the results of the function", outputs)
 
+    @outside_inference
     def multiply(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given, given_shape = flatten(cotangents)
         if given_shape != output_shape:
@@ -162,6 +165,7 @@ def jvp(
     return (found, moved, aux) if has_aux else (found, moved)
 
 
+@outside_inference
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return the value of a function and its derivative at a point: a function of tangents.
 
@@ -197,6 +201,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         products, _ = flatten(multiply(given, create_graph=True))
     nested = STATE.enabled() and (is_differentiating() or any(is_recorded(v, outer) for v in values))
 
+    @outside_inference
     def derivative(*tangents: Any) -> Any:
         directions, direction_shape = flatten(tangents)
         if direction_shape != shape:
@@ -302,6 +307,7 @@ def jacrev(
             [0., 4.]])
     """
 
+    @outside_inference
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = _chosen(argnums, len(args), "jacrev")
@@ -364,6 +370,7 @@ def jacfwd(
     """
     check_randomness("jacfwd", randomness)
 
+    @outside_inference
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = _chosen(argnums, len(args), "jacfwd")

@@ -201,6 +201,7 @@ def variable(value: Any, outer: Levels) -> Variable:
             bare = ops.clone(first)
     else:
         bare = ops.detach(first)
+        bare._keys &= ~STATE.inference_bit  # the transform may save it; changes show in its version
         bare.requires_grad = True
 
     def put(node: Any) -> Any:
