@@ -252,7 +252,9 @@ def unfold(input: Array, kernel_size: Any, dilation: Any, padding: Any, stride: 
     x = input if input.ndim == 4 else input[None]
     out = tuple(map(reach, x.shape[2:], pads, kernel, gaps, hops))
     view = windows(padded(x, pads), kernel, hops, gaps, out)
-    return view.reshape(*input.shape[:-3], input.shape[-3] * prod(kernel), prod(out))
+    columns = view.reshape(*input.shape[:-3], input.shape[-3] * prod(kernel), prod(out))
+    # Windows without padding that lie one after the other are a view still.
+    return columns.copy() if np.may_share_memory(columns, input) else columns
 
 
 @cpu.kernel("functional_fold", check=True)

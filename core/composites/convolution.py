@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
+from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, ValueRangeError
@@ -204,6 +205,8 @@ def unfold(input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: An
     pads, hops = each(op, padding, 2, ""), each(op, stride, 2, "")
     x = input if input.ndim == 4 else ops.unsqueeze(input, 0)
     found = columns(x, kernel, hops, pads, gaps, 1, places_of(tuple(x.shape[2:]), kernel, hops, pads, gaps))
+    if shares_memory(found, input):  # windows without padding that lie one after the other are a view still
+        found = ops.clone(found, memory_format="contiguous_format")
     return ops.squeeze.dim(found, 1 if input.ndim == 4 else (0, 1))
 
 

@@ -15,11 +15,13 @@ from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import iinfo, int64
+from tt.core.types.keys import KEYS
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
 
 __all__ = [
+    "alone",
     "as_type",
     "check_integers",
     "check_shapes",
@@ -113,6 +115,15 @@ def expect_strided(op: str, *tensors: Any) -> None:
 def check_integers(op: str, *args: Any) -> None:
     """Refuse arguments of the type `int` that 64 bits do not hold, where Python would compute with them."""
     refuse_wide(REGISTRY.operator(op).definition, args)
+
+
+def alone(view: Tensor) -> Tensor:
+    """Return a view of a tensor that nobody else can see, as the tensor of its own right that it is."""
+    view._root = None
+    for name in KEYS.names("layer", view._keys & KEYS.mask("layer")):
+        if name in REGISTRY.layers:
+            REGISTRY.layers[name].forget_view(view)
+    return view
 
 
 def python_value(self: Any) -> Any:

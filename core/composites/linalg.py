@@ -202,11 +202,11 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
 
 @composite("chain_matmul")
 def chain_matmul(matrices: Sequence[Any]) -> Any:
-    if len(matrices) == 1:
-        return matrices[0]
     for matrix in matrices:
         if matrix.ndim != 2:
             raise ShapeError(f"chain_matmul(): Tensor dimension is {matrix.ndim}, expected 2 instead")
+    if len(matrices) == 1:
+        return ops.clone(matrices[0])
     return chain("chain_matmul", matrices)
 
 

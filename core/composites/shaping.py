@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes, wrap
+from tt.core.composites.helpers import alone, check_shapes, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError
@@ -22,9 +22,9 @@ composite = composites.composite
 @composite("reshape")
 def reshape(self: Any, shape: Sequence[int]) -> Any:
     size = infer_size("reshape", shape, self.numel())
-    if view_strides(tuple(self.shape), self.stride(), size) is None:
-        self = ops.clone(self, memory_format="contiguous_format")
-    return ops.view.default(self, size)
+    if view_strides(tuple(self.shape), self.stride(), size) is not None:
+        return ops.view.default(self, size)
+    return alone(ops.view.default(ops.clone(self, memory_format="contiguous_format"), size))
 
 
 @composite("flatten")
@@ -176,7 +176,7 @@ def broadcast_shapes(shapes: Sequence[Any]) -> Any:
 @composite("broadcast_tensors")
 def broadcast_tensors(tensors: Sequence[Any]) -> list[Any]:
     shape = broadcast("broadcast_tensors", *(tuple(tensor.shape) for tensor in tensors))
-    return [ops.expand(tensor, shape) for tensor in tensors]
+    return [tensor if tuple(tensor.shape) == shape else ops.expand(tensor, shape) for tensor in tensors]
 
 
 @composite("atleast_1d")

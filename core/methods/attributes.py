@@ -323,8 +323,8 @@ def iterate(self: Tensor) -> Iterator[Tensor]:
 
 
 def reverse(self: Tensor) -> Tensor:
-    """Return the tensor with all dimensions reversed, as PyTorch does."""
-    return self if self.ndim == 0 else ops.flip(self, tuple(range(self.ndim)))
+    """Return the tensor with its first dimension reversed."""
+    return self if self.ndim == 0 else ops.flip(self, (0,))
 
 
 def contains(self: Tensor, element: Any) -> bool:

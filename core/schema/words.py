@@ -66,6 +66,7 @@ TAGS: Final[dict[str, str]] = {
     "no_bool": "refuses bools among the arguments of promote, tensors and numbers",
     "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
     "pass_through": "layers let it pass",
+    "real_is_self": "of real numbers, the functional form returns the argument itself",
     "out_decides": "computes in the dtype of out= where no dtype= is given",
     "variadic": "the tensors of its last positional argument, a list, may also be given one by one (any[]: always are)",
 }

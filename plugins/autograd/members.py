@@ -174,6 +174,19 @@ def _delete_grad(self: Any) -> None:
 grad = property(_get_grad, _set_grad, _delete_grad)
 
 
+def _stored_grad(self: Any) -> Tensor | None:
+    """The gradient of `grad`, without a warning where the tensor is not a leaf."""
+    self = _inside(self)
+    record = self._record
+    if record is None or self._keys & WRAPPED or not (record.leaf or record.retained is not None):
+        return None
+    result: Tensor | None = record.node.gradient if record.leaf else record.retained.gradient
+    return result
+
+
+_grad = property(_stored_grad, _set_grad, _delete_grad)
+
+
 def retain_grad(self: Any) -> None:
     """Keep the gradient of a non-leaf tensor in its `.grad` when a backward pass reaches it.
 

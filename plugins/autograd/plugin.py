@@ -16,7 +16,7 @@ _MEMBERS = "tt.plugins.autograd.members:"
 def tt_manifest() -> Manifest:
     """Declare the contents of the plugin."""
     members = [
-        "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward",
+        "requires_grad", "requires_grad_", "grad", "_grad", "grad_fn", "is_leaf", "backward",
         "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
         "is_inference",
     ]  # fmt: skip

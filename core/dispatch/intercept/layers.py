@@ -132,6 +132,9 @@ class Layer:
         """Return how a tensor that the layer holds is printed; None to print it like any other."""
         return None
 
+    def forget_view(self, tensor: Any) -> None:
+        """Note that a view is the only tensor in its memory, and so no view any more."""
+
     def accept(self, table: LayerTable, source: Provider) -> Callable[[], None]:
         """Take a table (formulas, batching rules) that a plugin passes; return what undoes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.cached_call import CachedCall, PassThrough
-from tt.core.dispatch.call.codes import KERNEL, LAYER, MUTATE, PYTHON, REROUTE
+from tt.core.dispatch.call.codes import COMPOSITE, KERNEL, LAYER, MUTATE, PYTHON, REROUTE
 from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.registry.sources import CodeLocation
 from tt.core.dispatch.resolve.composite import composite_call, make_cached_call
@@ -63,6 +63,11 @@ def resolve(
     """
     resolution = Resolution(operator.name, form, partial(_described, operator, form, keys, bits))
     context = ResolveContext(CallKey(operator, form, keys, bits), args, resolution)
+    if form == "functional" and "real_is_self" in operator.definition.tags:
+        compute = resolve_dtypes(operator, form, bits).compute
+        if compute is not None and not compute.is_complex:
+            resolution.note("composite", "(itself)", True, "of real numbers, the result is the argument")
+            return make_cached_call(context, COMPOSITE, function=_itself)
     if keys & KEYS.mask("layer"):
         return _resolve_layer(context)
     devices = KEYS.names("device", keys)
@@ -74,6 +79,10 @@ def resolve(
         )
         return make_cached_call(context, REROUTE, function=_run_mixed)
     return _resolve_device(context, devices[0], without_kernels)
+
+
+def _itself(self: Any) -> Any:
+    return self
 
 
 def _described(operator: Operator, form: str, keys: int, bits: int) -> str:

@@ -23,6 +23,7 @@ from tt.core.methods.as_subclass import is_wrapper
 from tt.core.methods.memory.host_access import detached, requires_gradient
 from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.methods.memory.pickling import set_state
+from tt.core.methods.typed_storage import TypedStorage
 from tt.core.tensor.backend import contiguous_strides
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
@@ -57,7 +58,7 @@ def set_(
     Raises
     ------
     DtypeError
-        If the source has another dtype or is on another device.
+        If the source has another dtype or is on another device.  An untyped storage has none.
     GradientError
         If the tensor requires a gradient.
     ValueError
@@ -87,6 +88,11 @@ def set_(
             )
         self.data = source
         return self
+    if isinstance(source, TypedStorage) and source.dtype != self.dtype:
+        raise DtypeError(
+            f"set_(): a {self.dtype} tensor cannot use the memory of a storage of {source.dtype}\n"
+            "  try: source.untyped(), whose bytes are read in the tensor's dtype"
+        )
     memory = source if isinstance(source, Storage) else getattr(source, "untyped", lambda: None)()
     if not isinstance(memory, Storage):
         raise ArgumentError("set_", f"argument 'source' is a tensor or a storage, not {describe(source)}")

@@ -38,6 +38,11 @@ class AutogradLayer(Layer):
         self._rules: dict[tuple[str, str], Any] = {}
         self._of_layouts: list[Any] = []
 
+    def forget_view(self, tensor: Any) -> None:
+        """Let changes of a tensor be its own: what it is a view of cannot be reached."""
+        if tensor._record is not None:
+            tensor._record.view = None
+
     # --- formulas ----------------------------------------------------------------------------------------------
 
     def accept(self, table: Any, source: Any = None) -> Callable[[], None]:

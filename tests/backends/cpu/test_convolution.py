@@ -180,3 +180,25 @@ def test_fold_adds_up_what_unfold_copied() -> None:
     how = {"kernel_size": (3, 2), "dilation": (1, 2), "padding": 1, "stride": (2, 1)}
     times = F.fold(F.unfold(tt.ones_like(x), **how), (6, 5), **how)
     np.testing.assert_allclose(F.fold(F.unfold(x, **how), (6, 5), **how).numpy(), (x * times).numpy())
+
+
+@pytest.mark.parametrize(
+    ("shape", "how"),
+    [
+        ((1, 1, 2, 2), {"kernel_size": 1}),
+        ((1, 1, 2, 2), {"kernel_size": 2}),
+        ((2, 3, 1, 4), {"kernel_size": (1, 2), "stride": (1, 2)}),
+        ((3, 1, 4), {"kernel_size": (1, 4)}),
+    ],
+)
+def test_windows_that_are_no_copy_have_memory_of_their_own(shape, how) -> None:
+    x, there = pair(np.random.default_rng(0), *shape)
+    before = x.tolist()
+    y, other = F.unfold(x, **how), torch.nn.functional.unfold(there, **how)
+    assert y.stride() == other.stride()
+    for result in (y, other):
+        result.mul_(2)
+        result.sum().backward()
+    assert x.tolist() == before
+    agree(y, other)
+    np.testing.assert_array_equal(x.grad.numpy(), there.grad.numpy())

@@ -119,3 +119,11 @@ def test_an_outer_product_is_added_in_the_dtype_of_all_three():
 def test_the_inputs_of_bilinear_have_dimensions():
     with pytest.raises(RuntimeError, match="at least one dimension"):
         tt.nn.functional.bilinear(tt.tensor(1.0), tt.ones(3), tt.ones(2, 3, 3))
+
+
+def test_a_chain_of_one_matrix_is_a_copy():
+    x = tt.ones(2, 3)
+    y = tt.chain_matmul(x)
+    assert y.add_(1).tolist() == [[2, 2, 2], [2, 2, 2]] and x.tolist() == [[1, 1, 1], [1, 1, 1]]
+    with pytest.raises(RuntimeError, match="Tensor dimension is 1, expected 2"):
+        tt.chain_matmul(tt.ones(3))

@@ -226,3 +226,26 @@ def test_a_strided_view_of_empty_memory_keeps_the_dtype_of_its_tensor():
 def test_dequantize_returns_single_precision():
     x = tt.ones(2)
     assert tt.dequantize(x) is x and x.double().dequantize().dtype is tt.float32
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("float32", "complex64", lambda x: x[1:3]),
+        ("float32", "complex64", lambda x: x[:9].view(3, 3)[:, :2]),
+        ("float64", "complex128", lambda x: x[3:5]),
+        ("float32", "float64", lambda x: x[1:3]),
+        ("int8", "int32", lambda x: x[2:6]),
+        ("float32", "complex64", lambda x: x[2:4]),
+        ("float32", "complex64", lambda x: x.view(3, 4)[:, 2:]),
+        ("complex64", "float32", lambda x: x[1:3]),
+    ],
+)
+def test_bytes_are_read_as_larger_elements_only_at_multiples_of_their_size(old, new, part):
+    def read(m):
+        try:
+            return part(m.arange(12).to(getattr(m, old))).view(getattr(m, new)).tolist()
+        except RuntimeError:
+            return "refused"
+
+    assert read(tt) == read(torch)

@@ -66,3 +66,33 @@ def test_a_grid_without_its_order_warns() -> None:
     assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
     assert columns.tolist() == [[0, 1, 2], [0, 1, 2]]
     assert [warning.filename for warning in caught] == [__file__]
+
+
+NOT_VIEWS = {
+    "reshape": lambda x: x.t().reshape(-1),
+    "flatten": lambda x: x.t().flatten(),
+    "reshape_as": lambda x: x.t().reshape_as(tt.ones(6)),
+    "expanded": lambda x: x.expand(2, 2, 3).reshape(4, 3),
+}
+
+
+@pytest.mark.parametrize("name", NOT_VIEWS)
+def test_a_reshape_that_copies_is_no_view(name: str) -> None:
+    for requires_grad in (False, True):
+        result = NOT_VIEWS[name](tt.ones(2, 3, requires_grad=requires_grad))
+        assert not result._is_view() and result._base is None
+    assert tt.ones(2, 3).flatten()._is_view()
+
+
+def test_a_reshape_that_copies_is_changed_without_its_argument() -> None:
+    x = tt.arange(6.0).reshape(2, 3).clone().requires_grad_()
+    y = x.t().reshape(-1)
+    y.mul_(tt.arange(6.0))
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 2, 4], [1, 3, 5]] and x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_tensors_of_one_shape_are_broadcast_to_themselves() -> None:
+    x, y, z = tt.ones(2, 3), tt.ones(2, 3, requires_grad=True), tt.ones(1, 3)
+    a, b, c = tt.broadcast_tensors(x, y, z)
+    assert a is x and b is y and c.shape == (2, 3) and c._base is z

@@ -201,3 +201,11 @@ def test_weak_references_and_attributes():
     del x
     gc.collect()
     assert reference() is None
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2)])
+def test_reversed_turns_the_first_dimension_only(shape):
+    torch = pytest.importorskip("torch")
+    results = [reversed(m.arange(m.zeros(shape).numel()).reshape(shape)) for m in (tt, torch)]
+    assert results[0].tolist() == results[1].tolist()

@@ -165,6 +165,14 @@ def variadic(case: Case) -> Iterator[str]:
         yield f"given one by one, the tensors give {result!r} instead of {case.result!r}"
 
 
+def real_is_self(case: Case) -> Iterator[str]:
+    """Look whether a real argument comes back."""
+    if case.tensors[0].dtype.is_complex:
+        yield SKIPPED
+    elif case.call(case.sample.args) is not case.sample.args[0]:
+        yield "of a real tensor, the result is another one"
+
+
 TAG_LAWS: Final[dict[str, Law]] = {
     "data_dependent": Law("Without data the call raises DataDependentError.", "meta"),
     "data_dependent_shape": Law("Without data the call raises DataDependentError.", "meta"),
@@ -185,6 +193,7 @@ TAG_LAWS: Final[dict[str, Law]] = {
     "no_bool": Law("Bools among the arguments of `promote` are refused.", no_bool),
     "exact_target": Law("out= of another dtype is refused.", exact_out),
     "pass_through": Law("Every layer has a rule for it or lets it pass.", pass_through),
+    "real_is_self": Law("Of a real tensor, the functional form returns that tensor.", real_is_self),
     "out_decides": Law("out= without dtype= gives what dtype= with the dtype of out= gives.", out_decides),
     "variadic": Law("The tensors of the last list may be given one by one.", variadic),
 }

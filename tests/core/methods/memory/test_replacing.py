@@ -46,6 +46,16 @@ def test_what_cannot_be_replaced_is_refused(change, error):
         change()
 
 
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_set_refuses_elements_of_another_dtype_and_takes_bytes():
+    memory = tt.zeros(1, dtype=tt.float64).storage()
+    with pytest.raises(
+        RuntimeError, match=r"float32 tensor cannot use the memory of a storage of tt\.float64"
+    ):
+        tt.zeros(1).set_(memory)
+    assert tt.zeros(1).set_(memory.untyped()).tolist() == [0.0, 0.0]
+
+
 def test_functions_replace_elements_in_their_order():
     x = tt.tensor([[1, 2], [3, 4]]).t()
     assert x.apply_(lambda n: 10 * n).tolist() == [[10, 30], [20, 40]]

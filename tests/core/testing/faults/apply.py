@@ -16,12 +16,12 @@ from tests.core.testing.faults.fault import Call, Fault
 from tests.core.testing.faults.gradients import GRADIENTS
 from tests.core.testing.faults.kernels import KERNELS
 from tests.core.testing.faults.rules import RULES, options_of
+from tests.core.testing.faults.selection import computed_dtypes
 from tests.core.testing.faults.twin import TWIN, TwinBackend, kernels_of_cpu
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.dispatch.registry.tables import taken_names
 from tt.core.library import CachedCall, KernelTable, OpDefinition, Tensor, TensorBase
 from tt.core.reports.coverage import compute_dtype, kernel_dtypes
-from tt.core.schema.classes import dtype_names
 from tt.core.testing.checks.call import tensors_in
 from tt.core.testing.conformance import Failure, Report
 from tt.core.testing.conformance.run import Target as Unit
@@ -84,7 +84,7 @@ def targets(fault: Fault) -> list[Target]:
         if (
             not usable
             or name in fault.excluded
-            or not set(fault.dtypes) & set(dtype_names(definition.dtypes))
+            or not set(fault.dtypes) & set(computed_dtypes(definition))
         ):
             continue
         if fault.level in ("kernel", "cast") and not serves(fault, definition):
@@ -99,7 +99,7 @@ def targets(fault: Fault) -> list[Target]:
 def serves(fault: Fault, definition: OpDefinition) -> bool:
     """Return whether a kernel of the CPU serves an operator for a fault's dtypes."""
     kernels = [r for r in kernels_of_cpu(definition.name) if r.kernel.form == "functional"]
-    for name in set(fault.dtypes) & set(dtype_names(definition.dtypes)):
+    for name in set(fault.dtypes) & set(computed_dtypes(definition)):
         compute = compute_dtype(REGISTRY.operator(definition.name), to_dtype(name))
         for registration in kernels:
             if compute is None or (
@@ -141,7 +141,7 @@ def judge(fault: Fault, target: Target, backend: TwinBackend, seed: int) -> Outc
     report = Report()
     with APPLIED[fault.level](fault, target, backend, counter):
         checks = chosen_checks(fault.checks)
-        promised = dtype_names(REGISTRY.operator(target.op).definition.dtypes)
+        promised = computed_dtypes(REGISTRY.operator(target.op).definition)
         for name in fault.dtypes:
             if name in promised:
                 report.add(check_target(Unit(target.op, name), device, seed=seed, checks=checks))

@@ -11,6 +11,7 @@ from tt.core.testing.checks.call import UNDEFINED
 __all__ = [
     "UNDEFINED",
     "all_of",
+    "computed_dtypes",
     "computes",
     "functional",
     "kind",
@@ -39,7 +40,13 @@ def only(*names: str) -> Callable[[OpDefinition], bool]:
 
 
 def promises(*names: str) -> Callable[[OpDefinition], bool]:
-    return lambda d: set(names) <= set(dtype_names(d.dtypes))
+    return lambda d: set(names) <= set(computed_dtypes(d))
+
+
+def computed_dtypes(d: OpDefinition) -> list[str]:
+    """Return the dtypes in which a kernel computes, and the argument is not returned as it is."""
+    names = dtype_names(d.dtypes)
+    return [name for name in names if "real_is_self" not in d.tags or name.startswith("complex")]
 
 
 def computes(d: OpDefinition) -> bool:
