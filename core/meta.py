@@ -260,6 +260,8 @@ def _handle(result: Result, d: dtype | None, args: Sequence[Any], op: str) -> Me
     base = args[0] if args and isinstance(args[0], MetaHandle) else None
     if base is not None and base.extent is not None:
         extent = base.extent * base.dtype.itemsize // found.itemsize
+        if op == "resize":  # the memory grows
+            extent = max(extent, result.offset + prod(result.shape))
     return MetaHandle(result.shape, found, result.full_strides, result.offset, extent)
 
 

@@ -245,6 +245,16 @@ class CpuBackend(ArrayApiBackend):
             handle = handle.base
         return handle
 
+    def moved(self, handle: Array, origin: Array, owner: Array) -> Array:
+        """Return an array at the same place of other memory."""
+        offset = self.data_ptr(handle) - self.data_ptr(origin)
+        if not handle.size and not 0 <= offset <= owner.nbytes:
+            offset = 0  # it reads nothing
+        new = np.ndarray(handle.shape, handle.dtype, owner, offset, handle.strides)
+        if not handle.flags.writeable:
+            new.flags.writeable = False
+        return new
+
     def storage_nbytes(self, owner: Array) -> int:
         """Return the size of the memory in bytes."""
         return extent(owner)

@@ -10,8 +10,9 @@ import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
 from tt.backends.array_api.kernel_builder import ORDERS
-from tt.backends.cpu.backend import Array, cast, duplicate, new_array, new_ones, python_number
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+from tt.backends.cpu.backend import Array, cast, duplicate, extent, new_array, new_ones, python_number
+from tt.backends.cpu.shaping import as_strided, distance, owner_of, row_major
+from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -86,52 +87,47 @@ def fill(self: Array, value: Any) -> None:
     self[...] = value
 
 
-def _owner(array: Any) -> Any:
-    """Return the array that allocated the memory, or the first one over memory from elsewhere."""
-    while type(array.base) is np.ndarray:
-        array = array.base
-    return array
-
-
 @cpu.kernel("resize")
 def resize(self: Array, size: Sequence[int]) -> Array:
-    """Return the first elements of the memory in another shape, in new memory where it is too small."""
+    """Return the elements that lie in the memory from the first one on, in another shape."""
     shape = tuple(size)
-    if shape == self.shape:
-        return self
-    if any(n < 0 for n in shape):
-        raise ValueError("a size is negative")
-    if min(shape, default=0) < 0:
-        raise ValueError("negative size")  # the shape rule explains it
-    count = math.prod(shape)
-    if count <= self.size and self.flags.c_contiguous:
-        return self.reshape(-1)[:count].reshape(shape)
-    if not getattr(_owner(self).base, "resizable", True):
-        raise errors.InplaceError(
-            f"resize_(): memory that processes share cannot grow, from {self.size} to {count} elements\n"
-            "  try: x.clone().resize_(...), or share_memory_() afterwards"
-        )
-    new = new_array((count,), self.dtype)
-    kept = min(count, self.size)
-    new[:kept] = self.reshape(-1)[:kept]
-    return new.reshape(shape)
+    return self if shape == self.shape else _resized(self, shape, contiguous_strides(shape))
 
 
 @cpu.kernel("resize")
 def resize_in_format(self: Array, size: Sequence[int], memory_format: Any) -> Array:
     name = str(memory_format).rpartition(".")[2]
-    order = ORDERS.get(name)
-    if order is None:
-        if name == "preserve_format":
-            raise errors.UnsupportedError("resize_(): unsupported memory format preserve_format")
-        return resize(self, size)
+    if name == "preserve_format":
+        raise errors.UnsupportedError("resize_(): unsupported memory format preserve_format")
+    order = ORDERS.get(name, range(len(size)))
     if len(size) != len(order):
         raise errors.ShapeError(f"required rank {len(order)} tensor to use {name} format, got {len(size)}")
-    # The memory keeps its elements in their order, so one that has the format already is taken as it lies.
-    if self.ndim == len(order) and not self.flags.c_contiguous:
-        self = self.transpose(order)
-    inverse = [order.index(d) for d in range(len(order))]
-    return resize(self, [size[d] for d in order]).transpose(inverse)
+    dense = contiguous_strides([size[d] for d in order])
+    return _resized(self, tuple(size), tuple(dense[order.index(d)] for d in range(len(size))))
+
+
+def _resized(self: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Return dense elements from the first one of an array on, in new memory where there is too little behind it.
+
+    The new memory has the contents of the old from its beginning on, so that other tensors there can move to it.
+    """
+    if min(shape, default=0) < 0:
+        raise ValueError("a negative size")  # the shape rule explains it
+    owner = owner_of(self)
+    start, room = distance(self, owner), extent(owner)
+    needed = start + math.prod(shape) * self.itemsize if 0 not in shape else 0
+    if needed <= room:
+        return as_strided(self, shape, strides, None)
+    flat = row_major(owner)
+    if not getattr(owner.base, "resizable", True) or not flat.flags.c_contiguous:
+        raise errors.InplaceError(
+            f"resize_(): memory that others share cannot grow, from {room} to {needed} bytes\n"
+            "  try: x.clone().resize_(...); of shared memory, share_memory_() afterwards"
+        )
+    new = new_array((-(-needed // self.itemsize),), self.dtype)
+    if room:
+        new.view(np.uint8)[:room] = np.ndarray((room,), np.uint8, flat)
+    return np.ndarray(shape, self.dtype, new, start, tuple(step * self.itemsize for step in strides))
 
 
 # --- like another tensor ---------------------------------------------------------------------------------------

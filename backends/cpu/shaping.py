@@ -37,7 +37,7 @@ def view_dtype(self: Array, dtype: Any) -> Array:
     result: Array = self.view(dtype)
     if dtype.itemsize > self.itemsize:
         # NumPy's flag is not enough: complex numbers are aligned where their parts are.
-        steps = (_distance(self, owner_of(self)), *result.strides)
+        steps = (distance(self, owner_of(self)), *result.strides)
         if any(step % dtype.itemsize for step in steps):
             raise errors.ShapeError(
                 f"view(): the storage offset and the strides must be multiples of {dtype.itemsize} bytes to read "
@@ -100,7 +100,7 @@ def _expanded_strides(self: Array, shape: Sequence[int]) -> list[int]:
 def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Array:
     owner = owner_of(self)
     nbytes = extent(owner)
-    start = _distance(self, owner) if storage_offset is None else storage_offset * self.itemsize
+    start = distance(self, owner) if storage_offset is None else storage_offset * self.itemsize
     if len(size) != len(stride) or any(n < 0 for n in size) or any(step < 0 for step in stride) or start < 0:
         raise ValueError("as_strided() of other sizes and strides")
     last = start + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) * self.itemsize
@@ -110,7 +110,7 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
             f"reach {last + self.itemsize} bytes into a memory of {nbytes}"
         )
     strides = tuple(step * self.itemsize for step in stride)
-    flat = _row_major(owner)
+    flat = row_major(owner)
     if 0 in size:
         start = min(start, nbytes)  # nothing is read there
     if not flat.flags.c_contiguous:
@@ -122,7 +122,7 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
     return np.ndarray(tuple(size), self.dtype, flat, start, strides)
 
 
-def _row_major(owner: Array) -> Array:
+def row_major(owner: Array) -> Array:
     """Return an owner with its dimensions in the order in which they are in memory."""
     if owner.flags.c_contiguous:
         return owner
@@ -136,7 +136,7 @@ def owner_of(array: Array) -> Array:
     return array
 
 
-def _distance(array: Array, owner: Array) -> int:
+def distance(array: Array, owner: Array) -> int:
     """Return the bytes from the start of the owner to the first element."""
     first: int = array.__array_interface__["data"][0]
     start: int = owner.__array_interface__["data"][0]

@@ -141,17 +141,6 @@ def refresh(tensor: TensorBase) -> None:
         storage.seen = storage.base.version
 
 
-def _resize(storage: ViewStorage, handle: Any, backend: Any) -> None:
-    """Give a tensor that got another shape a place in row-major order, and the shared content as much as it needs."""
-    shape, base = tuple(handle.shape), storage.base
-    storage.geometry = replace(storage.geometry, shape=shape, strides=contiguous_strides(shape))
-    flat = backend.reshape(handle, (-1,))
-    lacking = storage.geometry.offset + int(flat.shape[0]) - int(base.flat.shape[0])
-    if lacking > 0:
-        last = backend.take(flat, np.arange(int(flat.shape[0]) - lacking, int(flat.shape[0]), dtype=np.int64))
-        base.flat = backend.concat([base.flat, last])
-
-
 def write(tensor: TensorBase, handle: Any) -> None:
     """Replace the tensor's elements, in the shared content if it shares any."""
     tensor._handle = handle
@@ -160,8 +149,6 @@ def write(tensor: TensorBase, handle: Any) -> None:
         tensor._bump_version()
         return
     backend, base = tensor._spec.backend, storage.base
-    if tuple(handle.shape) != tuple(storage.geometry.shape):
-        _resize(storage, handle, backend)
     where = positions(storage.geometry)
     count = int(base.flat.shape[0])
     if len(np.unique(where)) != len(where):
@@ -248,12 +235,14 @@ class FunctionaliseLayer(Layer):
         if not target._keys & self.bit:
             # Only an operand lies on the layer's device: `copy_` writes into the memory that the target has.
             return cached.below.run(self._prepare(cached, args))
-        if target._storage is not None and cached.operator.name != "resize":
+        if cached.operator.name == "resize":
+            return self._resized(cached, args)
+        if target._storage is not None:
             refuse_shared(cached, target, args)
         functional = cached.operator.overload("functional")
         prepared = self._prepare(cached, args)
         result = functional.execute(prepared)
-        if result.shape != target.shape and cached.operator.name != "resize":
+        if result.shape != target.shape:
             raise ShapeError(
                 f"{cached.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
                 f"target of shape {list(target.shape)} cannot hold"
@@ -267,6 +256,23 @@ class FunctionaliseLayer(Layer):
                 raise CastError(name, result.dtype.name, target.dtype.name)
             handle = target._spec.backend.cast(handle, target._spec.backend.native_dtype(target.dtype))
         write(target, handle)
+        return target
+
+    def _resized(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        """Give a tensor another place in its content, which grows where it is too short."""
+        target, backend = args[0], args[0]._spec.backend
+        storage = ensure_view_storage(target)
+        geometry: Any = run_rule(cached.operator.definition, (storage.geometry, *args[1:]))
+        storage.geometry = geometry
+        base, places = storage.base, positions(storage.geometry)
+        lacking = int(places.max(initial=-1)) + 1 - int(base.flat.shape[0])
+        if lacking > 0:
+            more = backend.from_numpy(np.zeros(lacking, target.dtype.numpy), target.device)
+            base.flat = backend.concat([base.flat, more])
+        handle = backend.reshape(backend.take(base.flat, places), storage.geometry.shape)
+        target._set_data(handle, target._spec)
+        base.version += 1
+        storage.seen = base.version
         return target
 
     def _geometry(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:

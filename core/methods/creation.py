@@ -18,7 +18,7 @@ from tt.core.methods.interop import check_array, has_buffer, import_array, is_ar
 from tt.core.methods.memory.host_access import detached, requires_gradient
 from tt.core.methods.nested import array_from_nested
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.read_only import protect
+from tt.core.tensor.read_only import keep_size, protect
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, get_default_device, to_device
 from tt.core.types.dtype import dtype as Dtype
@@ -195,8 +195,11 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
         found = check_array(shared)
         array = cast_array(shared, wanted or found)
     else:
-        array = array_from_nested(data, wanted)
-    return from_array(array, _device_or_default(device))
+        array, shared = array_from_nested(data, wanted), None
+    new = from_array(array, _device_or_default(device))
+    if array is shared:
+        keep_size(new)
+    return new
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
@@ -224,7 +227,9 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
             f"from_numpy(): the elements of the array do not lie at multiples of {ndarray.dtype.alignment} bytes, so "
             "its memory cannot be shared\n  try: array.copy()"
         )
-    return from_array(ndarray.view(np.ndarray), to_device("cpu"))
+    new = from_array(ndarray.view(np.ndarray), to_device("cpu"))
+    keep_size(new)
+    return new
 
 
 def frombuffer(
@@ -294,7 +299,9 @@ def frombuffer(
             f"frombuffer(): count={count} needs {count * size} bytes from offset {offset} in a buffer of {length}"
         )
     array = np.frombuffer(view, dtype=wanted.numpy, count=count, offset=offset)
-    return from_array(array, to_device("cpu"), requires_grad=requires_grad)
+    new = from_array(array, to_device("cpu"), requires_grad=requires_grad)
+    keep_size(new)
+    return new
 
 
 def from_dlpack(
@@ -384,6 +391,7 @@ def asarray(
         if isinstance(shared, np.ndarray):
             check_array(shared)
             found = from_array(shared, to_device("cpu"))
+            keep_size(found)
         else:
             found = shared
         if device is None and not is_elsewhere(obj):

@@ -16,7 +16,7 @@ from tt.core.errors import DeviceError, ExportError, TTError, ValueRangeError
 from tt.core.layers.functionalise import refresh
 from tt.core.methods.capsules import capsule_name, capsule_pointer
 from tt.core.methods.memory.host_access import detached, host_array, requires_gradient
-from tt.core.tensor.read_only import protect
+from tt.core.tensor.read_only import keep_size, protect
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import bfloat16, from_numpy_dtype, to_dtype
@@ -194,6 +194,7 @@ def import_array(source: Any) -> Tensor:
         backend, device = REGISTRY.backend("cpu"), to_device("cpu")
         new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
         protect(new)
+        keep_size(new)
         note_overlap(new)
         note_data(new)
         return new
@@ -213,6 +214,7 @@ def import_array(source: Any) -> Tensor:
     new = wrap(handle, backend.spec(dtype, backend.device_of(handle) or device))
     if not hasattr(source, "__dlpack__"):
         protect(new, read_only=bool(source.__cuda_array_interface__["data"][1]))
+    keep_size(new)
     note_overlap(new)
     note_data(new)
     return new

@@ -386,6 +386,13 @@ class Backend(DeviceInterface):
         """Return the owner of a handle's memory."""
         return handle
 
+    def moved(self, handle: Any, origin: Any, owner: Any) -> Any:
+        """Return a handle at the same distance from the start of an owner as from that of another, its origin.
+
+        None where other tensors cannot follow one whose memory grows.
+        """
+        return None
+
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of an owner's memory in bytes."""
         return int(owner.nbytes)

@@ -13,7 +13,7 @@ from tt.core.errors import ReadOnlyError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
 
-__all__ = ["ReadOnlyStorage", "is_read_only", "protect", "refuse_read_only"]
+__all__ = ["ReadOnlyStorage", "is_read_only", "keep_size", "protect", "refuse_read_only"]
 
 
 class ReadOnlyStorage(Storage):
@@ -22,7 +22,7 @@ class ReadOnlyStorage(Storage):
     Attributes
     ----------
     memory : object
-        The owner of the memory that came in.  `resize_` can move a tensor to memory of its own.
+        The owner of the memory that came in.
     """
 
     __slots__ = ("memory",)
@@ -37,6 +37,13 @@ def protect(tensor: TensorBase, *, read_only: bool = False) -> None:
     backend = tensor._spec.backend
     if read_only or not backend.is_writable(tensor._handle):
         tensor._storage = ReadOnlyStorage(backend.storage_owner(tensor._handle), backend)
+
+
+def keep_size(tensor: TensorBase) -> None:
+    """Refuse to move the memory of a tensor to where it can grow: somebody else has it, too."""
+    backend = tensor._spec.backend
+    if backend.mutable and backend.has_views:
+        tensor._ensure_storage().fixed = True
 
 
 def is_read_only(tensor: TensorBase) -> bool:

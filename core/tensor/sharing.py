@@ -1,4 +1,4 @@
-"""Moving the memory of tensors to where other processes can map it.
+"""Moving the memory of tensors: to where other processes can map it, and to where it can grow.
 
 Note [Moving a storage]
 -----------------------
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.errors import InplaceError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.shared_memory import SharedMemory
 from tt.core.tensor.storage import Storage
@@ -25,7 +26,7 @@ from tt.core.tensor.storage import Storage
 if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
 
-__all__ = ["is_host_memory", "share_storage", "shared_memory_of", "storage_over"]
+__all__ = ["is_host_memory", "move_storage", "share_storage", "shared_memory_of", "storage_over"]
 
 _ALONE: Final = 4
 """References to the owner of one tensor: its storage, its handle (or the tensor), a variable and an argument here."""
@@ -78,10 +79,9 @@ def share_storage(
     if known is not None and not again:
         return known
     owner, nbytes = storage.owner, storage.nbytes()
-    begin = storage.data_ptr()
     memory = SharedMemory.new(nbytes, strategy)
     new = np.asarray(memory)
-    new[...] = _bytes_at(owner, begin, nbytes)
+    new[...] = _bytes_at(owner, storage.data_ptr(), nbytes)
     alone = sys.getrefcount(owner) <= _ALONE and sys.getrefcount(storage) <= 3
     if tensor is not None and alone:
         storages, tensors = [storage], [tensor]
@@ -92,9 +92,39 @@ def share_storage(
         if hasattr(each, "memory"):  # of one that is read-only
             each.memory = new  # type: ignore[attr-defined]
     for place in tensors:
-        place._handle = _moved(place._handle, begin, new)
+        place._handle = storage.backend.moved(place._handle, owner, new)
     memory.storage = weakref.ref(storage)
     return memory
+
+
+def move_storage(storage: Storage, tensor: TensorBase, handle: Any) -> None:
+    """Give a tensor a handle over larger memory that begins with the contents of its storage; all others follow.
+
+    Raises
+    ------
+    InplaceError
+        If the memory keeps its size.
+    """
+    backend, owner = storage.backend, storage.owner
+    new = backend.storage_owner(handle)
+    if storage.fixed:
+        raise InplaceError(
+            f"resize_(): memory that NumPy or another library has, too, cannot grow, from {storage.nbytes()} to "
+            f"{backend.storage_nbytes(new)} bytes\n  try: x.clone().resize_(...)"
+        )
+    storages: list[Any] = [storage]
+    others: list[Any] = []
+    if backend.moved(handle, new, new) is not None and not (
+        sys.getrefcount(owner) <= _ALONE and sys.getrefcount(storage) <= _ALONE
+    ):
+        storages, tensors = _found(owner, storage)
+        others = [other for other in tensors if other is not tensor]
+    handles = [backend.moved(other._handle, owner, new) for other in others]
+    tensor._set_data(handle, tensor._spec)
+    for each in storages:
+        each.owner = new
+    for other, moved in zip(others, handles, strict=True):
+        other._handle = moved
 
 
 def _bytes_at(owner: Any, address: int, nbytes: int) -> Any:
@@ -126,19 +156,7 @@ def _search(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
     tensors = [
         found for found in gc.get_referrers(*storages)
         if isinstance(found, TensorBase)
-        and isinstance(found._handle, np.ndarray)
+        and isinstance(found._handle, storage.backend.handle_type)
         and any(found._storage is each for each in storages)
     ]  # fmt: skip
     return storages, tensors
-
-
-def _moved(handle: Any, begin: int, memory: Any) -> Any:
-    """Return a handle at the same place of new memory."""
-    if handle.size == 0 or not memory.nbytes:
-        new = np.ndarray(handle.shape, handle.dtype, buffer=memory, strides=handle.strides)
-    else:
-        offset = handle.__array_interface__["data"][0] - begin
-        new = np.ndarray(handle.shape, handle.dtype, memory, offset, handle.strides)
-    if not handle.flags.writeable:
-        new.flags.writeable = False
-    return new

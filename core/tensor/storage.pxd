@@ -3,4 +3,5 @@ cdef class Storage:
     cdef public object backend
     cdef public long long version
     cdef public bint may_overlap
+    cdef public bint fixed
     cdef object __weakref__

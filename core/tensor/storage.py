@@ -26,20 +26,25 @@ class Storage:
     may_overlap : bool
         Whether one of the tensors may have several elements in one place although it is no view, so that every write
         looks at the strides of its target.  A view is looked at anyway.
+    fixed : bool
+        Whether the memory keeps its size, because somebody else has it, too: an array that `numpy()` returned, or the
+        library that it comes from.  They would not see it move.
     """
 
-    __slots__ = ("__weakref__", "backend", "may_overlap", "owner", "version")
+    __slots__ = ("__weakref__", "backend", "fixed", "may_overlap", "owner", "version")
 
     owner: Any
     backend: Backend
     version: int
     may_overlap: bool
+    fixed: bool
 
     def __init__(self, owner: Any, backend: Backend) -> None:
         self.owner = owner
         self.backend = backend
         self.version = 0
         self.may_overlap = False
+        self.fixed = False
 
     def nbytes(self) -> int:
         """Return the size of the memory in bytes."""
@@ -118,7 +123,9 @@ class Storage:
 
 def memory_of(storage: Any) -> Any:
     """Return what is one object for storages that may share memory."""
-    return storage if storage is None or type(storage) is Storage else getattr(storage, "base", storage)
+    if isinstance(storage, Storage):
+        return storage.owner  # of `x.data` and x, which have two storages
+    return storage if storage is None else getattr(storage, "base", storage)
 
 
 def geometry_of(storage: Any) -> Any:

@@ -25,13 +25,31 @@ from tt.core.testing.compare import tolerances
 from tt.core.testing.opcheck.call import bind
 from tt.core.testing.references import as_array
 
-__all__ = ["check", "comparable", "differences", "installed", "prepare", "reference", "scale_of"]
+__all__ = [
+    "check",
+    "comparable",
+    "differences",
+    "installed",
+    "memory_differences",
+    "prepare",
+    "reference",
+    "scale_of",
+]
 
 HALVES: Final = (tt.float16, tt.bfloat16, tt.complex32)
 STRICT: Final = ("pointwise", "view")
 LOOSE: Final = {"float16": 2e-2, "complex32": 2e-2, "bfloat16": 6e-2, "float32": 1e-5, "complex64": 1e-5}
 """The factor of the largest number among arguments and results, where a result is made in several steps:
 PyTorch takes others, and rounds half precision after each."""
+
+ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("copy", "zero", "fill", "resize"), "PyTorch's form that is called changes its argument"),
+    "histogramdd": "PyTorch returns the edges that it was given, and tt's results are new (docs/differences.md)",
+}
+"""Operators whose results have other memory than PyTorch's, without their overload, and why."""
+
+STEADY: Final = ("pointwise", "reduction", "view")
+"""Kinds of operators that promise the strides of their results."""
 
 MOST_ELEMENTS: Final = 1 << 24
 """Of a result: a worker has not the memory for copies of larger ones."""
@@ -120,6 +138,8 @@ def check(
             exact = [] if strict else _in_double(operator.definition, arguments)
             if not rounded_alike(result, expected, exact):
                 raise AssertionError(problem)
+        for problem in memory_differences(operator.definition, arguments, result):
+            raise AssertionError(problem)
         for found, other in zip(grads, wanted, strict=True) if wanted else ():
             if (found is None or other is None) and _all_zero(found) and _all_zero(other):
                 continue
@@ -130,6 +150,74 @@ def check(
                 if not rounded_alike(list(grads), wanted, exact):
                     raise AssertionError(f"gradients with {problem}")
     return "agrees"
+
+
+def memory_differences(definition: Any, arguments: Mapping[str, Any], result: Any) -> Iterator[str]:
+    """Compare whose memory the results have, where they lie in it, and their strides, with PyTorch's.
+
+    Strides of new memory are promised for pointwise operators and reductions of contiguous arguments.
+    """
+    if definition.name.partition(".")[0] in ELSEWHERE:
+        return
+    there = reference()
+    tensors = list(_tensors(list(arguments.values())))
+    if any(tensor.dtype in HALVES or there.overlaps(tensor) for tensor in tensors):
+        return  # of which copies are made for PyTorch, and others
+    memories = {id(tensor): tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()}
+    if len({*memories.values()}) < len(memories):
+        return  # PyTorch's arguments share no memory with each other
+    made: dict[int, Any] = {}
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, tt.Tensor):
+            return made.setdefault(id(value), there.to_torch(value.detach()))
+        return [convert(item) for item in value] if isinstance(value, list | tuple) else there.to_torch(value)
+
+    others = [convert(tensor) for tensor in tensors]
+    expected = there.torch_call(definition, arguments, convert)
+    plain = definition.kind in STEADY and all(tensor.is_contiguous() for tensor in tensors)
+    results, wanted = list(_tensors([result])), list(_torch_tensors([expected]))
+    if len(results) != len(wanted):
+        return
+    for number, (mine, theirs) in enumerate(zip(results, wanted, strict=True)):
+        if not mine.numel() or theirs.is_conj() or theirs.is_neg():
+            continue
+        shared = False
+        for place, (one, other) in enumerate(zip(tensors, others, strict=True)):
+            lies, expected_there = _place(mine, one), _place(theirs, other)
+            if lies != expected_there:
+                yield (
+                    f"other memory\nresult {number} lies {_words(lies)} argument {place}, PyTorch's "
+                    f"{_words(expected_there)} it"
+                )
+            shared |= lies is not None
+        if (shared or plain) and _steps(mine) != _steps(theirs):
+            yield f"other strides\n{mine.stride()}, PyTorch's are {theirs.stride()}, of shape {tuple(mine.shape)}"
+
+
+def _words(place: int | None) -> str:
+    return "outside of" if place is None else f"{place} bytes behind"
+
+
+def _torch_tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _torch_tensors(item)
+    elif isinstance(value, reference().torch.Tensor):
+        yield value
+
+
+def _place(result: Any, argument: Any) -> int | None:
+    """Return how many bytes a result begins behind an argument whose memory it has; None if it has its own."""
+    one, other = result.untyped_storage().data_ptr(), argument.untyped_storage().data_ptr()
+    if not one or one != other:
+        return None
+    place: int = result.data_ptr() - argument.data_ptr()
+    return place
+
+
+def _steps(tensor: Any) -> list[int]:
+    return [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
 
 
 def _in_double(definition: Any, arguments: Mapping[str, Any], cotangent: str = "") -> Any:

@@ -90,12 +90,12 @@ class MutatingCall(KernelCall):
                 verify(self, choice, handle)
             if how == codes.CHANGES_METADATA:
                 storage = target._storage
-                if storage is None:
+                if storage is None or self.backend.storage_owner(handle) is storage.owner:
                     target._set_data(handle, target._spec)
-                else:  # resize_ may have moved it to other memory: set first, so that no interrupt comes between
-                    owner = self.backend.storage_owner(handle)
-                    target._set_data(handle, target._spec)
-                    storage.owner = owner
+                else:  # resize_ needs more memory than there is
+                    from tt.core.tensor.sharing import move_storage  # which few programs need
+
+                    move_storage(storage, target, handle)
                 note_overlap(target)
             else:
                 self.operator.write_back(self, target, handle, args)

@@ -215,6 +215,10 @@ def hand_back(cached: CachedCall, args: Sequence[Any], aliases: Sequence[Any], r
     if cached.form == "inplace":
         _follow(args[0], aliases[0])
         return args[0]
+    if cached.form == "out":  # one of another shape was resized
+        count = cached.operator.out_count
+        for target, alias in zip(args[-count:], aliases[-count:], strict=True):
+            _follow(target, alias)
     if cached.form != "functional":
         return result
     for target, alias in zip(

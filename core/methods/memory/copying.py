@@ -27,7 +27,7 @@ def shallow_copy(self: Tensor) -> Tensor:
     return new
 
 
-def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+def deep_copy(self: Tensor, memo: dict[Any, Any]) -> Tensor:
     """Return a copy that shares nothing; tensors that are copied together keep sharing with each other.
 
     The copy of a parameter has no gradient: an averaged model would take twice the memory, and move at a first step.
@@ -59,13 +59,14 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return new
 
 
-def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) -> Kind:
+def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[Any, Any]) -> Kind:
     if not shares_host_memory(self):
         return as_kind(ops.clone(self), kind)
     storage = self._storage
-    copy = memo.get(id(storage))
+    key = "memory of a tensor", id(storage.owner)  # of `x.data` and x, which have two storages
+    copy = memo.get(key)
     if copy is None:
-        copy = memo[id(storage)] = new_storage(bytes_of(storage.owner))
+        copy = memo[key] = new_storage(bytes_of(storage.owner))
     _, _, dtype, shape, strides, offset = pack(self)
     return place_in(copy, dtype, shape, strides, offset, kind)
 

@@ -24,6 +24,7 @@ from tt.core.errors import (
 from tt.core.layers.functionalise import refresh
 from tt.core.methods.conversion import cpu
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.read_only import keep_size
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types import dtype as dt
 from tt.core.types.keys import KEYS, PYTHON
@@ -304,6 +305,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         if self.layout.name != "strided" and not self._spec.backend.strided_memory:
             self = self.to_dense()
     _exportable(self)
+    keep_size(self)
     # A new array object: the caller may change its shape in place.
     return host_array(self, "numpy").view()
 

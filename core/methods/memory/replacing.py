@@ -5,6 +5,7 @@ Most are older than the operators that do the same; programs and libraries still
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -236,6 +237,40 @@ def _filled(self: Tensor, name: str, function: Callable[..., Any], *others: Tens
     return filled
 
 
+class ReplacedStorage(Storage):
+    """Memory of a tensor whose `data` was replaced, which still counts changes with the views of its old memory.
+
+    Attributes
+    ----------
+    counter : Storage
+        The storage of the old memory.
+    """
+
+    __slots__ = ("counter",)
+
+    def __init__(self, new: Storage, counter: Storage) -> None:
+        self.counter = counter  # not through the base class, which would begin to count anew
+        self.owner, self.backend = new.owner, new.backend
+        self.may_overlap, self.fixed = new.may_overlap, new.fixed
+
+    @property
+    def version(self) -> int:
+        """The number of changes of the old memory and of this one."""
+        count: int = self.counter.version
+        return count
+
+    @version.setter
+    def version(self, value: int) -> None:
+        self.counter.version = value
+
+
+def _with_version(storage: Storage, version: int) -> Storage:
+    """Return another storage over the same memory, with a number of changes of its own."""
+    new = Storage(storage.owner, storage.backend)
+    new.may_overlap, new.fixed, new.version = storage.may_overlap, storage.fixed, version
+    return new
+
+
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
@@ -246,10 +281,8 @@ def _get_data(self: Tensor) -> Tensor:
     """
     new = detached(self)
     new._root = None
-    storage = new._storage
-    if type(storage) is Storage:
-        new._storage = Storage(storage.owner, storage.backend)
-        new._storage.may_overlap = storage.may_overlap
+    if type(new._storage) in (Storage, ReplacedStorage):
+        new._storage = _with_version(new._storage, 0)
     return new
 
 
@@ -266,9 +299,18 @@ def _set_data(self: Tensor, value: Any) -> None:
         raise DtypeError(
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
         )
-    shared = detached(value)
+    shared, old = detached(value), self._storage
+    # Views and saved tensors count on the number of changes: it goes on, for all that share it.
+    counted = (
+        isinstance(old, Storage) and sys.getrefcount(old) > 3
+    )  # besides self, a variable and an argument
+    new = shared._storage
+    if counted and type(new) is Storage and new is not old:
+        new = ReplacedStorage(new, old)
+    elif type(new) is Storage and new is not old:
+        new = _with_version(new, 0 if old is None else old.version)
     self._set_data(shared._handle, shared._spec)
-    self._storage, self._root = shared._storage, None
+    self._storage, self._root = new, None
     if is_wrapper(shared):
         set_state(self, {**slots_of(shared), **shared.__dict__})
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tt.core.errors import ArgumentError, IndexValueError, UnsupportedError
-from tt.core.methods.creation import tensor as new_tensor
+from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import to_device
@@ -20,9 +20,7 @@ __all__ = ["MEMBERS", "get_bytes", "member", "set_bytes"]
 
 def _as_tensor(storage: Storage) -> Tensor:
     """Return the bytes as a tensor of uint8 over the same memory."""
-    empty = new_tensor([], dtype=to_dtype("uint8"), device=to_device(storage.backend.device_type))
-    found: Tensor = empty.set_(storage)
-    return found
+    return storage_tensor(storage, to_dtype("uint8"), (storage.nbytes(),), (1,), 0)
 
 
 def get_bytes(storage: Storage, index: Any) -> Any:

@@ -289,7 +289,7 @@ def test_tensors_without_views_are_moved_without_a_search(monkeypatch):
 
 def test_shared_memory_does_not_grow():
     x = tt.arange(6).share_memory_()
-    with pytest.raises(RuntimeError, match="cannot grow, from 6 to 7 elements"):
+    with pytest.raises(RuntimeError, match="cannot grow, from 48 to 56 bytes"):
         x.resize_(7)
     assert x.resize_(2, 2).tolist() == [[0, 1], [2, 3]] and x.is_shared()
     assert tt.arange(2).resize_(4).shape == (4,)

@@ -134,8 +134,7 @@ def to_torch(value: Any) -> Any:
         else:
             tensor = torch.from_numpy(array.copy())
         result = torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=tensor.dtype)
-        overlaps = _overlaps(value)
-        return tensor if overlaps else result.copy_(tensor)
+        return tensor if overlaps(value) else result.copy_(tensor)
     if isinstance(value, dtypes.dtype):
         return getattr(torch, value.name)
     if isinstance(value, list | tuple):
@@ -143,7 +142,7 @@ def to_torch(value: Any) -> Any:
     return value
 
 
-def _overlaps(value: Any) -> bool:
+def overlaps(value: Any) -> bool:
     """Return whether elements of a tensor may share memory, so that PyTorch refuses to copy into its layout."""
     reach = 0
     for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):

@@ -254,3 +254,31 @@ def test_wrong_lists_are_refused() -> None:
         tt.unbind_copy(x, out=[row.double() for row in rows])
     with pytest.raises(RuntimeError, match="not differentiated"):
         tt.unbind_copy(x.requires_grad_(), out=rows)
+
+
+HELD = {
+    "bmm": lambda m, out: m.bmm(m.ones(2, 3, 4), m.ones(2, 4, 5), out=out),
+    "add": lambda m, out: m.add(m.ones(5), 1.0, out=out),
+    "eq": lambda m, out: m.eq(m.ones(3), 1.0, out=out),
+    "sum": lambda m, out: m.sum(m.ones(2, 2), 0, out=out),
+    "sort": lambda m, out: m.sort(m.ones(3), out=(out, m.zeros(1, dtype=m.int64)))[0],
+}
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:.*(resized|not match the required output shape)")
+@pytest.mark.parametrize("shape", [(0,), (1,), (7, 2)], ids=str)
+@pytest.mark.parametrize("name", HELD)
+def test_an_output_that_a_layer_holds_is_resized(name: str, shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+
+    def seen(m: Any) -> Any:
+        with m.inference_mode():
+            inside = m.zeros(shape)
+            results = [HELD[name](m, inside) is inside]
+        recorded = m.zeros(shape, requires_grad=True)
+        with m.set_grad_enabled(name == "eq"):
+            results.append(HELD[name](m, recorded) is recorded)
+        return [*results, inside.tolist(), recorded.tolist(), recorded.requires_grad]
+
+    assert seen(tt) == seen(torch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -95,3 +97,53 @@ def test_data_may_come_from_another_device_but_not_to_or_from_meta():
         for one, other in ((x, tt.zeros(2, device="meta")), (tt.zeros(2, device="meta"), x)):
             with pytest.raises(RuntimeError, match="cannot be set"):
                 one.data = other
+
+
+REPLACED = {
+    "alone": lambda m, x: None,
+    "with a view": lambda m, x: x[:2],
+    "with an alias": lambda m, x: x.detach(),
+    "with data": lambda m, x: x.data,
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", REPLACED)
+def test_replaced_data_keeps_the_number_of_changes(name):
+    torch = pytest.importorskip("torch")
+
+    def seen(m):
+        x, new = m.zeros(4), m.ones(4)
+        x.add_(1)
+        other = REPLACED[name](m, x)
+        x.data = new
+        counts = [x._version, new._version]
+        new.add_(1)
+        x.add_(1)
+        counts += [x._version, new._version, x.tolist(), new.tolist()]
+        if other is not None:
+            other.mul_(3)
+            counts += [other._version, other.tolist(), x._version]
+        x.data = m.zeros(2)
+        counts += [x._version, x.data._version, x.add_(1)._version]
+        return counts
+
+    assert seen(tt) == seen(torch)
+
+
+def test_a_view_of_replaced_data_is_a_view_of_what_is_there_now():
+    x = tt.zeros(4)
+    view = x[:2]
+    x.data = tt.ones(4)
+    x[1:].add_(1)
+    assert x.tolist() == [1, 2, 2, 2] and view.tolist() == [0, 0] and view._version == x._version
+    assert x.untyped_storage().nbytes() == 16 and x.data.add_(1).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="part of the memory"):
+        x[1:].add_(x.data[:3])
+
+
+def test_deep_copies_of_a_tensor_and_its_data_share_memory():
+    x = tt.arange(4)
+    y, part = copy.deepcopy([x, x.data[1:3]])
+    part.fill_(9)
+    assert y.tolist() == [0, 9, 9, 3] and x.tolist() == [0, 1, 2, 3]

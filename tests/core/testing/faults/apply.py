@@ -81,11 +81,7 @@ def targets(fault: Fault) -> list[Target]:
         usable = (
             definition.samples and "::" not in name and name not in ELSEWHERE and fault.applies(definition)
         )
-        if (
-            not usable
-            or name in fault.excluded
-            or not set(fault.dtypes) & set(computed_dtypes(definition))
-        ):
+        if not usable or name in fault.excluded or not set(fault.dtypes) & set(computed_dtypes(definition)):
             continue
         if fault.level in ("kernel", "cast") and not serves(fault, definition):
             continue
