@@ -270,13 +270,16 @@ def _quantizer(tensor: Any) -> tuple[Any, ...]:
 
 
 def _sparse_parts(tensor: Any) -> tuple[Any, ...]:
+    """Return the parts of a sparse tensor; the values say whether it requires a gradient, as in PyTorch's files."""
     bare = tensor.detach()
+    values = (bare._values() if bare.layout == tt.sparse_coo else bare.values()).detach()
+    values.requires_grad = tensor.requires_grad
     if bare.layout == tt.sparse_coo:
-        return bare._indices(), bare._values(), tt.Size(bare.shape), bool(bare.is_coalesced())
+        return bare._indices(), values, tt.Size(bare.shape), bool(bare.is_coalesced())
     if bare.layout in (tt.sparse_csr, tt.sparse_bsr):
-        return bare.crow_indices(), bare.col_indices(), bare.values(), tt.Size(bare.shape)
+        return bare.crow_indices(), bare.col_indices(), values, tt.Size(bare.shape)
     if bare.layout in (tt.sparse_csc, tt.sparse_bsc):
-        return bare.ccol_indices(), bare.row_indices(), bare.values(), tt.Size(bare.shape)
+        return bare.ccol_indices(), bare.row_indices(), values, tt.Size(bare.shape)
     raise UnsupportedError(
         f"tt.save() has no form for tensors of the layout {bare.layout}\n  try: tensor.to_dense()"
     )

@@ -202,9 +202,11 @@ class Rebuilder:
             indices, values, size, *more = data
             self._check_parts(indices, values)
             shape = list(self._numbers(size, "the size"))
-            return tt.sparse_coo_tensor(
-                indices, values, shape, check_invariants=True, is_coalesced=bool(more and more[0]) or None
+            known = bool(more and more[0]) or None
+            new = tt.sparse_coo_tensor(
+                indices, values.detach(), shape, check_invariants=True, is_coalesced=known
             )
+            return self._finished(new, values.requires_grad, None)
         self._check(
             name in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"), "a sparse layout is none"
         )
@@ -212,9 +214,10 @@ class Rebuilder:
         compressed, plain, values, size = data
         self._check_parts(compressed, plain, values)
         shape = list(self._numbers(size, "the size"))
-        return tt.sparse_compressed_tensor(
-            compressed, plain, values, shape, layout=layout, check_invariants=True
+        new = tt.sparse_compressed_tensor(
+            compressed, plain, values.detach(), shape, layout=layout, check_invariants=True
         )
+        return self._finished(new, values.requires_grad, None)
 
     def _check_parts(self, *parts: Any) -> None:
         self._check(

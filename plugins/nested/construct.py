@@ -235,7 +235,7 @@ def nested_tensor_from_jagged(
     ):
         if given is not None and given != own:
             raise errors.ValueRangeError(f"{what}(): {name} is {given}, but the rows have {own}")
-    return made(values, rows, dim)
+    return made(values, rows, dim, view=True)
 
 
 def _numbers(what: str, name: str, given: Any) -> list[int]:
@@ -299,8 +299,8 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None
     begins = [row * size + begin for row, begin in enumerate(starts)]
     ends = [begin + extent for begin, extent in zip(begins, lengths, strict=True)]
     if begins[:1] == [0] and begins[1:] == ends[:-1] and ends[-1:] == [count * size]:
-        return made(values, Raggedness([*begins, ends[-1]]))
-    return made(values, Raggedness([*begins, ends[-1]], lengths))
+        return made(values, Raggedness([*begins, ends[-1]]), view=True)
+    return made(values, Raggedness([*begins, ends[-1]], lengths), view=True)
 
 
 def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:

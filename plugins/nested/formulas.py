@@ -33,6 +33,7 @@ class NestedFormulas:
     def __init__(self) -> None:
         self.formulas: dict[str, dict[str, Callable[..., Any]]] = {
             "nested::jagged": {"values": _values_of},
+            "nested::jagged_view": {"values": _values_of},
             "nested::with_values": {"values": _values_of},
             # Of the shape alone: the tensor itself may be changed in place before the backward pass.
             "nested::values": {"self": lambda g, self_shape: _with_rows_of(self_shape, g)},

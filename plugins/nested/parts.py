@@ -65,10 +65,11 @@ def like(tensor: Tensor, values: Tensor, dim: int | None = None) -> Tensor:
     return found
 
 
-def made(values: Tensor, rows: Raggedness, dim: int = 1) -> Tensor:
-    """Return the jagged tensor of values and rows."""
+def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) -> Tensor:
+    """Return the jagged tensor of values and rows; a view if others hold the values, too."""
     lengths = None if rows.lengths is None else rows.lengths.tolist()
-    found: Tensor = ops.nested.jagged(values, rows.offsets.tolist(), lengths, dim)
+    op = ops.nested.jagged_view if view else ops.nested.jagged
+    found: Tensor = op(values, rows.offsets.tolist(), lengths, dim)
     return found
 
 

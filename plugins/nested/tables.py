@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from tt.core.library import REGISTRY, KernelTable, Tensor, errors, handle_of, wrap
+from tt.core.library import REGISTRY, KernelTable, Storage, Tensor, errors, handle_of, wrap
 from tt.plugins.nested.copies import COPIES, IN_PLACE
 from tt.plugins.nested.handle import JaggedHandle
 from tt.plugins.nested.pointwise import on_values, pointwise_functions
@@ -51,6 +51,24 @@ def _tensor_of(handle: JaggedHandle, values: Tensor) -> Tensor:
     return wrap(handle, backend.spec(values.dtype, values.device))
 
 
+def _in_memory_of(source: Tensor, new: Tensor) -> Tensor:
+    """Return a new tensor with the storage of another, so that a write through one is a new version of both.
+
+    The storage is that of the values, whichever of the two was there first.
+    """
+    storage = source._ensure_storage()
+    if type(storage) is not Storage:
+        return new  # of arrays that never change: writes reach no other tensor
+    handle = handle_of(source)
+    if isinstance(handle, JaggedHandle) and storage.backend.layout == "jagged":
+        arrays = REGISTRY.backend(source.device.type)
+        storage.owner, storage.backend = arrays.storage_owner(handle.values), arrays
+    if source._root is not None:
+        storage.may_overlap = True  # the new tensor is not a view, but may have the strides of one
+    new._storage = storage
+    return new
+
+
 def _jagged(values: Tensor, offsets: Sequence[int], lengths: Sequence[int] | None, jagged_dim: int) -> Tensor:
     rows = Raggedness(offsets, lengths)
     if not 0 < jagged_dim <= values.ndim:
@@ -59,11 +77,23 @@ def _jagged(values: Tensor, offsets: Sequence[int], lengths: Sequence[int] | Non
             f"{jagged_dim}"
         )
     rows.check("nested::jagged()", int(values.shape[jagged_dim - 1]))
-    return _tensor_of(JaggedHandle(handle_of(values), rows, jagged_dim), values)
+    return _in_memory_of(values, _tensor_of(JaggedHandle(handle_of(values), rows, jagged_dim), values))
+
+
+def _jagged_view(
+    values: Tensor, offsets: Sequence[int], lengths: Sequence[int] | None, jagged_dim: int
+) -> Tensor:
+    return _as_view(values, _jagged(values, offsets, lengths, jagged_dim))
 
 
 def _values(self: Tensor) -> Tensor:
-    return wrap(handle_of(self).values, REGISTRY.backend(self.device.type).spec(self.dtype, self.device))
+    spec = REGISTRY.backend(self.device.type).spec(self.dtype, self.device)
+    return _as_view(self, _in_memory_of(self, wrap(handle_of(self).values, spec)))
+
+
+def _as_view(source: Tensor, new: Tensor) -> Tensor:
+    new._root = source if source._root is None else source._root
+    return new
 
 
 def _with_values(self: Tensor, values: Tensor, ragged_dim: int | None) -> Tensor:
@@ -76,7 +106,7 @@ def _with_values(self: Tensor, values: Tensor, ragged_dim: int | None) -> Tensor
             f"nested::with_values(): values of shape {list(values.shape)} do not have the {rows.end} places of the "
             f"rows in dimension {dim - 1}"
         )
-    return _tensor_of(JaggedHandle(handle_of(values), own.raggedness, dim), values)
+    return _in_memory_of(values, _tensor_of(JaggedHandle(handle_of(values), own.raggedness, dim), values))
 
 
 def tables(device: str) -> list[KernelTable]:
@@ -84,6 +114,7 @@ def tables(device: str) -> list[KernelTable]:
     strided, alone = KernelTable(device, "strided"), KernelTable(device, "jagged")
     mixed = KernelTable(device, ("jagged", "strided"))
     strided.kernel("nested::jagged", _jagged, tensors=True)
+    strided.kernel("nested::jagged_view", _jagged_view, tensors=True)
     alone.kernel("nested::values", _values, tensors=True)
     mixed.kernel("nested::with_values", _with_values, tensors=True)
     alone.kernel("alias", lambda self: self)

@@ -194,6 +194,12 @@ class Elementwise(Optimizer):
         fused, lists = self._form(group, params[0])
         if fused:
             params, grads, states = self._fused_by_dtype(group, options, params, grads, states)
+        if lists:
+            others = [i for i, param in enumerate(params) if param.layout is not tt.strided]
+            if others:  # operators of lists are for strided tensors
+                self._one_by_one(options, *picked(others, params, grads, states))
+                left = [i for i in range(len(params)) if i not in {*others}]
+                params, grads, states = picked(left, params, grads, states)
         if not params:
             return
         if lists:
@@ -271,16 +277,21 @@ class Elementwise(Optimizer):
     ) -> tuple[list[Any], list[Any], list[State]]:
         """Take fused steps, one for each dtype and device; return the rest."""
         wanted = group.get("fused")
-        kinds = {(param.dtype, param.device) for param in params}
-        if len(kinds) == 1 and params[0].dtype in NATIVE_DTYPES:
+        kinds = {(param.dtype, param.device, param.layout) for param in params}
+        if len(kinds) == 1 and params[0].dtype in NATIVE_DTYPES and params[0].layout is tt.strided:
             taken = self._try_fused(params, grads, states, options, group)
             return ([], [], []) if taken else (params, grads, states)
         buckets: defaultdict[Any, list[int]] = defaultdict(list)
         for i, param in enumerate(params):
             dtype = param.dtype
-            fits = dtype in NATIVE_DTYPES and grads[i].dtype is dtype
+            strided = param.layout is tt.strided
+            fits = dtype in NATIVE_DTYPES and grads[i].dtype is dtype and strided
             if wanted and not param.is_floating_point():
                 raise RuntimeError("`fused=True` requires all the params to be floating point Tensors")
+            if wanted and not strided:
+                raise RuntimeError(
+                    f"`fused=True` requires all the params to be strided, and one has the layout {param.layout}"
+                )
             buckets[(dtype, param.device) if fits or wanted else None].append(i)
         left = buckets.pop(None, [])
         for places in buckets.values():

@@ -206,9 +206,12 @@ def _over_tensors(context: ResolveContext, backend: Backend, choice: BoundKernel
         return args[0] if changes_first else found
 
     def in_place(cached: CachedCall, args: tuple[Any, ...]) -> Any:
+        target = args[0]
+        before = target._version
         chosen(*args)
-        args[0]._bump_version()
-        return args[0]
+        if target._version == before:  # its inner calls wrote into memory that the target has alone
+            target._bump_version()
+        return target
 
     if changes_first and form == "inplace":
         cached = make_cached_call(context, REROUTE, function=in_place)

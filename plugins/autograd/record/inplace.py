@@ -16,6 +16,7 @@ from tt.plugins.autograd.record.views import (
     explain,
     hold_geometry,
     hold_own_geometry,
+    is_unknown_view,
     maker,
     replay,
     root_of,
@@ -73,6 +74,11 @@ class InplaceRule(GradientRule):
 def check_inplace(target: Any, root: Any) -> None:
     """Refuse in-place changes that would lose a history."""
     record = target._record
+    if root is not target and is_unknown_view(target, root):
+        raise errors.InplaceError(
+            "a view of a tensor of another layout, made before it had a history, is changed in place\n"
+            "  try: change the tensor itself, or a clone() of the view"
+        )
     if record is not None and record.view is not None:
         for step in steps_to(record.view):
             why = explain(step, maker(step), "a view is about to be changed in place")
@@ -141,7 +147,7 @@ def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
         ViewMeta(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0)
         for s in steps_to(view)
     ]
-    copy.strides = tuple(root.stride())
+    copy.strides = tuple(root.stride()) if root.layout.name == "strided" else None
     copy.shape, copy.spec = tuple(root.shape), root._spec
     target._record.leaf = False
     target._keys |= STATE.bit
@@ -164,15 +170,15 @@ class CopySlices(Node):
         The edge of the inner node for the changed tensor, -1 if it has no gradient.
     others : list of int
         The other edges of the inner node.
-    strides : tuple of int
-        The strides of the root.
+    strides : tuple of int or None
+        The strides of the root, if its layout has any.
     """
 
     inner: Any
     steps: list[ViewMeta]
     self_edge: int
     others: list[int]
-    strides: tuple[int, ...]
+    strides: tuple[int, ...] | None
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
         """Send the gradient of the part through the inner node, and the rest on."""
@@ -196,8 +202,10 @@ class CopySlices(Node):
         self.inner.release()
 
 
-def copy_with_strides(tensor: Any, strides: tuple[int, ...]) -> Any:
+def copy_with_strides(tensor: Any, strides: tuple[int, ...] | None) -> Any:
     """Return a copy whose dims are in memory in the order of the given strides."""
+    if strides is None:
+        return ops.clone(tensor)
     order = sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim))
     if order == list(range(len(strides))):
         return ops.clone(tensor).contiguous()

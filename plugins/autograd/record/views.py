@@ -29,6 +29,7 @@ __all__ = [
     "hold_geometry",
     "hold_own_geometry",
     "hold_unrecorded",
+    "is_unknown_view",
     "look",
     "maker",
     "refresh",
@@ -57,6 +58,8 @@ class Unrecorded:
 
 
 NO_GRAD, INFERENCE = Unrecorded("no_grad"), Unrecorded("inference_mode")
+OTHER_LAYOUT = Unrecorded("")
+"""A view of a tensor of another layout that had no history then: no geometry says how it looks at the memory."""
 
 
 def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
@@ -97,6 +100,11 @@ def explain(step: ViewMeta, name: str, changed: str) -> str | None:
         return (
             f"{changed}: it is a result of {step.operator.name()}, which is a view made inside a Function, and how "
             "the function made the view is not known; let it return a clone()"
+        )
+    if step.operator is OTHER_LAYOUT:
+        return (
+            f"{changed}: it views a tensor of another layout, and was made before that had a history\n"
+            "  try: make the view anew, or clone() it"
         )
     if isinstance(step.operator, Unrecorded):
         return (
@@ -226,6 +234,10 @@ def _form(target: Any, root: Any) -> str:
 
 def ensure_view(target: Any, root: Any) -> None:
     """Note how a tensor views its root, if it was made before the root had a history."""
+    if is_unknown_view(target, root):
+        hold_unrecorded(target, root, OTHER_LAYOUT)
+        target._record.view.version = -1
+        return
     record = target._record
     if record is None or (record.leaf and not target._keys & STATE.bit):
         record = AutogradMeta(None, 0, False)
@@ -238,6 +250,13 @@ def ensure_view(target: Any, root: Any) -> None:
         record.view.version = -1
         refresh(target, record)
         target._keys |= STATE.bit
+
+
+def is_unknown_view(target: Any, root: Any) -> bool:
+    """Return whether it is unknown how a tensor views its root: that has another layout, and nothing was recorded."""
+    if target._spec.layout is root._spec.layout:
+        return False
+    return target._record is None or target._record.view is None
 
 
 def hold_geometry(target: Any) -> None:

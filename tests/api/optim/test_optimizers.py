@@ -405,3 +405,48 @@ def test_forms_that_exclude_each_other_are_refused():
         tt.optim.SGD(p, fused=True, foreach=True)
     with pytest.raises(RuntimeError, match="`fused` does not support `differentiable`"):
         tt.optim.Adam(p, fused=True, differentiable=True)
+
+
+# --- jagged parameters --------------------------------------------------------------------------------------------
+
+ELEMENTWISE = (
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Adagrad",
+    "RMSprop",
+    "Adadelta",
+    "Adamax",
+    "ASGD",
+    "NAdam",
+    "RAdam",
+    "Rprop",
+)
+
+
+def steps_of(name, ragged, **options):
+    """Take steps with a jagged and a strided parameter, or with two strided ones, and return the values."""
+    start = tt.tensor([1.0, -2.0, 3.0, 0.5, 2.0])
+    first = tt.nn.Parameter(
+        tt.nested.nested_tensor_from_jagged(start, tt.tensor([0, 2, 5])) if ragged else start
+    )
+    second = tt.nn.Parameter(tt.ones(3))
+    optimizer = getattr(tt.optim, name)([first, second], lr=0.03, **options)
+    for _ in range(3):
+        optimizer.zero_grad()
+        square = first * first
+        ((square.values() if ragged else square).sum() + second.exp().sum()).backward()
+        optimizer.step()
+    detached = first.detach()
+    return (detached.values() if ragged else detached).tolist() + second.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"foreach": True}, {"foreach": False}, {"maximize": True}], ids=str)
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_jagged_parameters_are_trained_as_their_values_are(name, options):
+    assert steps_of(name, True, **options) == pytest.approx(steps_of(name, False, **options), rel=1e-5)
+
+
+def test_fused_steps_of_jagged_parameters_are_refused_only_if_they_are_asked_for():
+    with pytest.raises(RuntimeError, match="`fused=True` requires all the params to be strided"):
+        steps_of("Adam", True, fused=True)

@@ -490,3 +490,38 @@ def test_a_copy_of_what_was_loaded_is_independent():
     copied = copy.deepcopy(found)
     copied[0][0] = 9
     assert found[0][0] == 0
+
+
+LAYOUTS = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+
+def sparse_of(lib, layout, gradient, parameter):
+    options = {"blocksize": (2, 2)} if layout in ("sparse_bsr", "sparse_bsc") else {}
+    x = lib.eye(4).to_sparse(layout=getattr(lib, layout), **options)
+    return lib.nn.Parameter(x, requires_grad=gradient) if parameter else x.requires_grad_(gradient)
+
+
+@pytest.mark.parametrize("parameter", [False, True])
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sparse_tensors_keep_their_need_of_a_gradient(layout, gradient, parameter):
+    x = sparse_of(tt, layout, gradient, parameter)
+    file = io.BytesIO()
+    tt.save(x, file)
+    file.seek(0)
+    y = tt.load(file)
+    assert (y.requires_grad, y.is_leaf, y.layout, type(y)) == (gradient, True, x.layout, type(x))
+    assert tt.equal(y.detach().to_dense(), x.detach().to_dense())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sparse_tensors_with_a_gradient_go_to_pytorch_and_back(layout):
+    torch = pytest.importorskip("torch")
+    for one, other in ((tt, torch), (torch, tt)):
+        file = io.BytesIO()
+        one.save(sparse_of(one, layout, True, False), file)
+        file.seek(0)
+        y = other.load(file)
+        # PyTorch loses it for the layout sparse_coo when it saves.
+        assert y.requires_grad == (one is tt or layout != "sparse_coo")

@@ -264,3 +264,24 @@ def test_a_view_that_was_turned_itself_sees_later_changes_of_its_base(view, turn
     (part * part).sum().backward()
     inside = view(tt.arange(6.0, dtype=tt.float64).reshape(2, 3)).flatten().tolist()
     assert leaf.grad.flatten().tolist() == [4.5 * x if x in inside else 0 for x in range(6)]
+
+
+@pytest.mark.parametrize(
+    "layout", ["strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"]
+)
+def test_zero_of_a_tensor_with_a_history_cuts_it_off_in_any_layout(layout):
+    if layout == "jagged":
+        x = tt.nested.nested_tensor([tt.ones(2), tt.ones(3)], layout=tt.jagged, requires_grad=True)
+    elif layout == "strided":
+        x = tt.eye(4).requires_grad_()
+    else:
+        options = {"blocksize": (2, 2)} if layout in ("sparse_bsr", "sparse_bsc") else {}
+        x = tt.eye(4).to_sparse(layout=getattr(tt, layout), **options).requires_grad_()
+    y = x * 2
+    version = y._version
+    assert y.zero_() is y and y.requires_grad and y._version == version + 1 and "Zero" in y.grad_fn.name()
+    whole = y.values() if layout == "jagged" else y if layout == "strided" else y.to_dense()
+    assert whole.abs().sum().item() == 0
+    whole.sum().backward()
+    gradient = x.grad.values() if layout == "jagged" else x.grad if layout == "strided" else x.grad.to_dense()
+    assert gradient.abs().sum().item() == 0
