@@ -15,7 +15,7 @@ from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, active_modes
-from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept, listening, unseen
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept, listening, seen, unseen
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.dispatch.registry.masking import mask_kernels
@@ -177,6 +177,7 @@ __all__ = [
     "result_type",
     "run_rule",
     "scoped",
+    "seen",
     "set_default_states",
     "set_fallback_policy",
     "set_sharing_strategy",

@@ -22,6 +22,8 @@ class ThreadState(threading.local):
         Whether function modes and `__tt_function__` are on.
     subclasses : bool
         Whether `__tt_function__` of arguments is on.
+    outside : tuple of two bools, optional
+        `functions` and `subclasses` as they are outside of what a plugin does for itself; None where none does.
     masked : int
         Key bits of layers that are behind this thread: its calls pass them by.
     """
@@ -30,6 +32,7 @@ class ThreadState(threading.local):
         self.modes: list[Mode] = []
         self.functions = True
         self.subclasses = True
+        self.outside: tuple[bool, bool] | None = None
         self.masked = 0
 
 

@@ -215,12 +215,14 @@ class ShardGroup:
         part = parts[0]
         for other in parts[1:]:
             part = part + other
-        return [
+        pieces = [
             _as_dtype(piece[: parameter.numel()].reshape(parameter.shape), parameter.dtype).to(
                 parameter.device
             )
             for parameter, piece in zip(self.parameters, part.split(self._lengths()), strict=True)
         ]
+        # As parts, so that hooks and autograd.grad can count the rows of all ranks.
+        return [p.like(piece, same_places=True) for p, piece in zip(self.parameters, pieces, strict=True)]
 
     def average_rest(self) -> None:
         """Average what has added up without communication, after a pass that did not reach the module."""

@@ -35,6 +35,7 @@ __all__ = [
     "operator_of",
     "overloaded",
     "overrides",
+    "seen",
     "unseen",
 ]
 
@@ -248,8 +249,32 @@ def call_refused(
     raise error
 
 
-class _Internal(DisableTTFunction):
+class _Internal(Block):
     """Calls that a plugin makes for itself: neither classes nor function modes see them."""
+
+    def _look(self) -> tuple[bool, bool, tuple[bool, bool] | None]:
+        return THREAD.functions, THREAD.subclasses, THREAD.outside
+
+    def _begin(self) -> None:
+        THREAD.outside = THREAD.functions, THREAD.subclasses
+        THREAD.functions = THREAD.subclasses = False
+
+    def _end(self, before: tuple[bool, bool, tuple[bool, bool] | None]) -> None:
+        THREAD.functions, THREAD.subclasses, THREAD.outside = before
+
+
+class _Users(Block):
+    """Calls of a user's function that a plugin runs: they are seen as outside of the plugin."""
+
+    def _look(self) -> tuple[bool, bool, tuple[bool, bool] | None]:
+        return THREAD.functions, THREAD.subclasses, THREAD.outside
+
+    def _begin(self) -> None:
+        outside, THREAD.outside = THREAD.outside, None
+        THREAD.functions, THREAD.subclasses = (True, True) if outside is None else outside
+
+    def _end(self, before: tuple[bool, bool, tuple[bool, bool] | None]) -> None:
+        THREAD.functions, THREAD.subclasses, THREAD.outside = before
 
 
 def listening() -> bool:
@@ -260,6 +285,11 @@ def listening() -> bool:
 def unseen() -> Any:
     """Return a context that hides calls from classes and function modes; it is free if there are none."""
     return _Internal() if listening() else _NOTHING
+
+
+def seen() -> Any:
+    """Return a context for a user's function (a hook, say) inside of `unseen`: its calls are seen again."""
+    return _NOTHING if THREAD.outside is None else _Users()
 
 
 class _Nothing:

@@ -14,6 +14,7 @@ from tt.core.library import (
     alias,
     errors,
     ops,
+    seen,
 )
 from tt.plugins.autograd.record.graph import STATE
 
@@ -119,7 +120,8 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
     extras = node.extras
     for number, hooks in extras.tensor_hooks.items():
         for hook in list(hooks.values()):
-            changed = hook(gradients[number])
+            with seen():
+                changed = hook(gradients[number])
             if changed is not None:
                 if gradients[number] is None:
                     raise errors.GradientError(
@@ -137,7 +139,8 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
 def call_before_hooks(node: Node, gradients: list[Any]) -> None:
     """Call the hooks of a node that is about to run."""
     for hook in list(node.extras.before.values()):
-        changed = hook(tuple(gradients))
+        with seen():
+            changed = hook(tuple(gradients))
         if changed is not None:
             gradients[:] = _all_checked(changed, gradients, hook, "register_prehook")
 
@@ -184,7 +187,8 @@ def _all_checked(changed: Any, gradients: Sequence[Any], hook: Any, function: st
 def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> list[Any]:
     """Call the hooks on the results of a node."""
     for hook in list(node.extras.after.values()):
-        changed = hook(tuple(found), tuple(gradients))
+        with seen():
+            changed = hook(tuple(found), tuple(gradients))
         if changed is not None:
             found = _all_checked(changed, list(found), hook, "register_hook")
     return list(found)
@@ -193,7 +197,9 @@ def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> 
 def call_accumulated_hooks(node: AccumulateGrad) -> None:
     """Call the hooks that run after a leaf got its gradient."""
     for hook in list(node.extras.accumulated.values()):
-        if hook(node.variable) is not None:
+        with seen():
+            result = hook(node.variable)
+        if result is not None:
             name = getattr(hook, "__name__", "hook")
             raise errors.ArgumentError(
                 "register_post_accumulate_grad_hook",

@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import KEYS, TensorBase, alias, errors, ops
+from tt.core.library import KEYS, TensorBase, alias, errors, ops, seen
 from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
@@ -113,7 +113,8 @@ class FunctionNode(FunctionCtx, Node):
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
         """Call `backward` and order its results by the edges."""
         given = [self._materialized(number, g) for number, g in enumerate(gradients)]
-        found = self.function._backward_of()(self, *given)
+        with seen():
+            found = self.function._backward_of()(self, *given)
         if not isinstance(found, tuple | list):
             found = (found,)
         if len(found) > self.count and all(value is None for value in found[self.count :]):

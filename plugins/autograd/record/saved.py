@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import TensorBase, alias, errors
+from tt.core.library import TensorBase, alias, errors, seen
 from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, attach
 from tt.plugins.autograd.record.modes import recording
@@ -176,7 +176,8 @@ class Packed:
     def _restored(self, packed: Any) -> Any:
         if packed is None:
             return None
-        found = self.restore(packed)
+        with seen():
+            found = self.restore(packed)
         if not isinstance(found, TensorBase):
             raise errors.ArgumentError(
                 "saved_tensors_hooks", f"the unpack hook returns a tensor, not {errors.describe(found)}"

@@ -213,3 +213,25 @@ def test_replicas_are_whole_tensors_and_reduce_alone():
         return True
 
     assert run(reduce, 2) == [True, True]
+
+
+def test_hooks_and_autograd_grad_get_parts_whose_norms_count_all_ranks():
+    def norms():
+        part, seen = divided(4).weight, []
+        layer = fully_shard(nn.Linear(3, 4))
+        for parameter in layer.parameters():
+            parameter.register_hook(lambda g: seen.append(g.norm().item()))
+            parameter.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.norm().item()))
+        loss = layer(tt.ones(1, 3)).sum()
+        asked = tt.autograd.grad(loss, list(layer.parameters()), retain_graph=True)
+        seen.clear()
+        loss.backward()
+        vector = nn.utils.parameters_to_vector([part])
+        nn.utils.vector_to_parameters(vector * 2, [part])
+        np.testing.assert_allclose(part.full_tensor().detach().numpy(), 2 * whole(4).numpy())
+        return [g.norm().item() for g in asked], sorted(seen)
+
+    weight, bias = 12**0.5, 2.0
+    for asked, seen in run(norms, 2):
+        assert asked == pytest.approx([weight, bias])
+        assert seen == pytest.approx([bias, bias, weight, weight])

@@ -171,3 +171,61 @@ def test_hooks_of_nodes_run_where_the_pass_ends_at_their_tensors(how: str, chose
         return log, listed([x.grad, y.grad, z.grad])
 
     assert run(tt) == run(torch)
+
+
+# --- classes and modes that see calls -------------------------------------------------------------------------------
+
+
+class Doubling(tt.Tensor):
+    """A class whose products are twice as large."""
+
+    @classmethod
+    def __tt_function__(cls, func, types, args=(), kwargs=None):
+        with tt.DisableTTFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result * 2 if getattr(func, "name", "") == "mul" else result
+
+
+class Through(tt.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.as_subclass(Doubling) * 3
+
+
+@pytest.mark.parametrize("run", [lambda y: y.backward(), lambda y: tt.autograd.backward(y)])
+def test_classes_see_the_calls_of_hooks_and_of_functions_in_a_backward_pass(run):
+    seen = []
+    x = tt.ones(2, requires_grad=True)
+    x.register_hook(lambda g: seen.append((g.as_subclass(Doubling) * 1).tolist()))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append((p.grad.as_subclass(Doubling) * 1).tolist()))
+    y = Through.apply(x)
+    y.grad_fn.register_prehook(lambda gs: seen.append((gs[0].as_subclass(Doubling) * 1).tolist()))
+    y.grad_fn.register_hook(lambda found, gs: seen.append((gs[0].as_subclass(Doubling) * 1).tolist()))
+    run(y.sum())
+    assert x.grad.tolist() == [6, 6]
+    assert seen == [[2, 2], [2, 2], [12, 12], [12, 12]]
+
+
+def test_classes_see_what_is_unpacked_and_what_a_checkpoint_runs_again():
+    weight = tt.ones(2).as_subclass(Doubling).requires_grad_()
+
+    def square(x):
+        return ((weight * x) ** 2).sum()
+
+    plain, again = (tt.ones(2, requires_grad=True) for _ in range(2))
+    square(plain).backward()
+    tt.utils.checkpoint.checkpoint(square, again, use_reentrant=False).backward()
+    assert again.grad.tolist() == plain.grad.tolist() == [8, 8]
+
+
+def test_calls_in_hooks_stay_unseen_where_the_pass_began_so():
+    x, seen = tt.ones(1, requires_grad=True), []
+    x.register_hook(lambda g: seen.append((g.as_subclass(Doubling) * 1).item()))
+    with tt.DisableTTFunctionSubclass():
+        (x + 1).sum().backward()
+    (x + 1).sum().backward()
+    assert seen == [1, 2]
