@@ -287,7 +287,7 @@ def definition_of(
         for a in signature.arguments
         if a.type.is_tensor and not (a.alias and a.alias.write) and {*_words(rules)} & PROMOTING
     )
-    without = "nondifferentiable" in tags or (
+    without = not {"nondifferentiable", "no_derivative"}.isdisjoint(tags) or (
         not any(a.alias and a.alias.write for a in signature.arguments)
         and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
     )

@@ -61,6 +61,7 @@ from tt.core.errors.gradients import (
     GradcheckError,
     GradientError,
     InferenceTensorError,
+    NoDerivativeError,
     SavedTensorError,
 )
 from tt.core.errors.names import (
@@ -148,6 +149,7 @@ __all__ = [
     "MissingFakeError",
     "NoCompilerError",
     "NoDataError",
+    "NoDerivativeError",
     "NoKernelError",
     "NoOverrideError",
     "NondeterministicError",

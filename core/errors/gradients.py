@@ -11,6 +11,10 @@ class GradientError(TTError, RuntimeError):
     """A backward pass that is not possible."""
 
 
+class NoDerivativeError(GradientError, NotImplementedError):
+    """A derivative that nobody has written: of an operator, by one of its arguments, or of a backward pass."""
+
+
 class GradcheckError(GradientError):
     """A gradient that is not what finite differences say, found by `gradcheck`."""
 

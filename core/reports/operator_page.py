@@ -284,6 +284,8 @@ def properties(definition: OpDefinition) -> dict[str, str]:
 def gradient(definition: OpDefinition) -> str:
     """Return which arguments have a gradient and where it comes from."""
     if not definition.grad:
+        if "no_derivative" in definition.tags:
+            return "not written: `backward` raises when it reaches the result"
         composite = REGISTRY.composite(definition.name) is not None
         if "nondifferentiable" in definition.tags or not composite:
             return "none"

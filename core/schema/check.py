@@ -184,19 +184,25 @@ def variants_fit(d: OpDefinition) -> Found:
 
 
 def gradients_fit(d: OpDefinition) -> Found:
-    """An operator has a gradient, or is nondifferentiable, or its composite decides."""
-    if "nondifferentiable" in d.tags and d.grad:
-        yield "is tagged nondifferentiable, but lists grad", ""
-    if (
-        d.kind != "composite"
-        and not d.grad
-        and "nondifferentiable" not in d.tags
-        and d.signature.tensor_arguments
-    ):
+    """An operator has a gradient, is nondifferentiable, has a backward that raises, or its composite decides.
+
+    None of these is a gradient of zero that nobody wrote.
+    """
+    for tag in ("nondifferentiable", "no_derivative"):
+        if tag in d.tags and d.grad:
+            yield f"is tagged {tag}, but lists grad", ""
+    if "nondifferentiable" in d.tags and "no_derivative" in d.tags:
+        yield (
+            "is tagged both nondifferentiable and no_derivative",
+            "a result without a gradient needs no derivative",
+        )
+    if d.kind != "composite" and not d.grad and not d.undifferentiated and d.signature.tensor_arguments:
         yield (
             "has no gradient and does not say so",
-            "list its arguments under grad, or tag it nondifferentiable",
+            "list its arguments under grad, or tag it nondifferentiable or no_derivative",
         )
+    if "no_derivative" in d.tags and not d.signature.tensor_arguments:
+        yield "is tagged no_derivative, but takes no tensors", ""
     if "same_dtype" in d.tags and len(d.promote) < 2:
         yield "is tagged same_dtype, but fewer than two arguments promote", ""
 

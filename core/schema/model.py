@@ -252,6 +252,11 @@ class OpDefinition(NamedTuple):
         return "property" in self.variants
 
     @property
+    def undifferentiated(self) -> bool:
+        """Whether no gradient goes through it, not even through its composite."""
+        return "nondifferentiable" in self.tags or "no_derivative" in self.tags
+
+    @property
     def has_inplace(self) -> bool:
         """Whether it has an in-place form."""
         return "inplace" in self.variants

@@ -58,6 +58,7 @@ TAGS: Final[dict[str, str]] = {
     "data_dependent_shape": "the shape depends on data: meta refuses",
     "random": "draws from a generator",
     "nondifferentiable": "no result has a gradient",
+    "no_derivative": "a result requires a gradient, but has none yet: backward raises when it reaches it",
     "same_dtype": "the arguments of promote must have one dtype, they do not promote",
     "metadata_inplace": "the in-place form changes the tensor, not its data",
     "inplace_only": "only the in-place form is public",

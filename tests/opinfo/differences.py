@@ -24,8 +24,6 @@ DIFFERENCES: dict[str, Predicate] = {
     ),
     # PyTorch resizes the out tensor of one overload and refuses to in the others.
     "normal": lambda check, dtype, args, kwargs: check in ("out, empty", "out, wrong shape", "out, integers"),
-    # It has no gradient; PyTorch's asks for one and refuses to compute it.
-    "nextafter": lambda check, dtype, args, kwargs: check == "gradient",
     # Nothing comes from a meta tensor to the CPU, which the samples name.
     "to": lambda check, dtype, args, kwargs: check == "meta",
     # The distance is a module of PyTorch, which takes no tensors of tt.

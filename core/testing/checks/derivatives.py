@@ -110,9 +110,7 @@ def _applies(case: Case) -> bool:
         return False
     if definition.name in _FREE | _TRIANGULAR | _CONVENTIONS | _CUT_OFF:
         return False
-    return bool(definition.grad) or (
-        definition.kind == "composite" and "nondifferentiable" not in definition.tags
-    )
+    return bool(definition.grad) or (definition.kind == "composite" and not definition.undifferentiated)
 
 
 def _differentiable(case: Case) -> list[str]:

@@ -55,7 +55,7 @@ def _candidates(call: CheckedCall) -> list[int]:
 
 def _applies(call: CheckedCall, log: Log) -> bool:
     """Return whether gradients can be asked for, and note why not."""
-    if not call.definition.grad or "nondifferentiable" in call.tags:
+    if not call.definition.grad or call.definition.undifferentiated:
         log.note("the operator is declared non-differentiable")
         return False
     if declared(call) and call.caller.form == "functional":

@@ -54,6 +54,7 @@ def copysign_self(g: Any, self: Any, result: Any) -> Any:
 
 
 d.of("copysign", self=copysign_self, other=zero)
+d.of("nextafter", self=lambda g, self, other: ops.where(self == other, 0, g), other=zero)
 d.of("frexp", self=lambda gs, exponent: None if gs[0] is None else ops.ldexp(gs[0], -exponent))
 d.of(
     "ldexp",

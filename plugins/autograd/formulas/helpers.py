@@ -9,6 +9,7 @@ from tt.core.library import TensorBase, ops
 
 __all__ = [
     "broadcast_shape",
+    "cast",
     "conj",
     "is_complex",
     "normal_dims",
@@ -22,6 +23,13 @@ __all__ = [
 def is_complex(value: Any) -> bool:
     """Return whether a tensor or a number is complex."""
     return bool(value.dtype.is_complex) if isinstance(value, TensorBase) else isinstance(value, complex)
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Return a tensor in the dtype in which `dtype=` had an operator compute; of complex ones the real part."""
+    if x.dtype is dtype:
+        return x
+    return (ops.real(x) if x.dtype.is_complex and not dtype.is_complex else x).to(dtype)
 
 
 def conj(value: Any) -> Any:

@@ -53,7 +53,10 @@ def pow_exponent(g: Any, self: Any, exponent: Any, result: Any) -> Any:
     """self ** exponent * log(self), and 0 where self is 0 and the exponent not negative."""
     real = ops.real(exponent) if is_complex(exponent) else exponent
     if isinstance(self, Tensor):
-        return ops.where((self == 0) & (real >= 0), 0, g * conj(result * ops.log(self)))
+        base = (
+            self.to(result.dtype) if is_complex(exponent) else self
+        )  # negative numbers have a complex logarithm
+        return ops.where((self == 0) & (real >= 0), 0, g * conj(result * ops.log(base)))
     if self == 0:
         return ops.where(real >= 0, 0, g * conj(result * -math.inf))
     if isinstance(self, complex) or exponent.dtype.is_complex:

@@ -11,7 +11,6 @@ d = Formulas()
 
 d.of("bernoulli", self=zero)
 d.of("poisson", self=zero)
-d.of("binomial", count=zero, prob=zero)
 d.of("normal.Tensor_Tensor", mean=zero, std=zero)
 d.of("normal.Tensor_float", mean=zero)
 d.of("normal.float_Tensor", std=zero)

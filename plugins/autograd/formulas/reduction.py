@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.library import ops
-from tt.plugins.autograd.formulas.helpers import conj, normal_dims, restore_dims, size_of
+from tt.plugins.autograd.formulas.helpers import cast, conj, normal_dims, restore_dims, size_of
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -71,6 +71,7 @@ def prod_dim_self(g: Any, self: Any, result: Any, dim: int, keepdim: bool) -> An
     if not self.ndim:
         return g
     g, result = restore_dims(g, dim, keepdim, self.ndim), restore_dims(result, dim, keepdim, self.ndim)
+    self = cast(self, result.dtype)
     if _has_zeros(self):
         return g * conj(product_of_others(self, dim))
     return g * conj(result / self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.library import ops
-from tt.plugins.autograd.formulas.helpers import conj
+from tt.plugins.autograd.formulas.helpers import cast, conj
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -49,7 +49,7 @@ def cumprod_self(g: Any, self: Any, result: Any, dim: int) -> Any:
     size = self.shape[dim]
     if not size:
         return g
-    x = self.to(result.dtype)
+    x = cast(self, result.dtype)
     behind = weighted_sum_from_here(g, conj(ops.slice(x, dim, 1, size, 1)), dim)
     one = ops.ones_like(ops.slice(result, dim, 0, 1, 1))
     return behind * conj(ops.cat([one, ops.slice(result, dim, 0, size - 1, 1)], dim))

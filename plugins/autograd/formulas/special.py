@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.core.library import ops
 from tt.plugins.autograd.formulas.helpers import polynomial
-from tt.plugins.autograd.formulas.table import Formulas
+from tt.plugins.autograd.formulas.table import Formulas, Unwritten
 
 d = Formulas()
 
@@ -43,18 +43,22 @@ d.of("polygamma", self=lambda g, n, self: g * ops.polygamma(n + 1, self))
 # --- Bessel functions ------------------------------------------------------------------------------------------
 
 
-BESSEL_RATIO = tuple(1 / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(11))
+MODIFIED_RATIO = tuple(1 / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(11))
 """Taylor coefficients of I1(x) / x: of 1, x^2, x^4, ..."""
+RATIO = tuple((-1) ** k * coefficient for k, coefficient in enumerate(MODIFIED_RATIO))
+"""Those of J1(x) / x."""
+SPHERICAL_SLOPE = tuple((-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 11))
+"""Those of the derivative of sin(x) / x, over x."""
 
 
-def over(numerator: Any, x: Any, scaled: bool = False) -> Any:
+def over(numerator: Any, x: Any, scaled: bool = False, coefficients: Any = MODIFIED_RATIO) -> Any:
     """I1(x) / x, where I1(x) is given, with the factor exp(-|x|) if scaled; near 0 the Taylor polynomial.
 
     The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
     """
     near = ops.abs(x) < 1
     small = ops.where(near, x, 0)
-    ratio = polynomial(BESSEL_RATIO, small * small)
+    ratio = polynomial(coefficients, small * small)
     if scaled:
         ratio = ratio * ops.exp(-ops.abs(small))
     return ops.where(near, ratio, numerator / ops.where(near, 1, x))
@@ -65,6 +69,31 @@ d.of("special_i0e", self=lambda g, self, result: g * (ops.special_i1e(self) - op
 d.of("special_i1", self=lambda g, self, result: g * (ops.i0(self) - over(result, self)))
 d.of("special_i1e", self=lambda g, self, result:
      g * (ops.special_i0e(self) - over(result, self, scaled=True) - ops.sign(self) * result))  # fmt: skip
+
+
+def spherical_bessel_j0_self(g: Any, self: Any, result: Any) -> Any:
+    """(cos(x) - sin(x) / x) / x; near 0 the Taylor polynomial."""
+    near = ops.abs(self) < 1
+    small, x = ops.where(near, self, 0), ops.where(near, 1, self)
+    return g * ops.where(near, small * polynomial(SPHERICAL_SLOPE, small * small), (ops.cos(x) - result) / x)
+
+
+d.of("special_bessel_j0", self=lambda g, self: -g * ops.special_bessel_j1(self))
+d.of("special_bessel_j1", self=lambda g, self, result:
+     g * (ops.special_bessel_j0(self) - over(result, self, coefficients=RATIO)))  # fmt: skip
+d.of("special_bessel_y0", self=lambda g, self: -g * ops.special_bessel_y1(self))
+d.of("special_bessel_y1", self=lambda g, self, result: g * (ops.special_bessel_y0(self) - result / self))
+d.of("special_modified_bessel_i0", self=lambda g, self: g * ops.special_modified_bessel_i1(self))
+d.of("special_modified_bessel_i1", self=lambda g, self, result:
+     g * (ops.special_modified_bessel_i0(self) - over(result, self)))  # fmt: skip
+d.of("special_modified_bessel_k0", self=lambda g, self: -g * ops.special_modified_bessel_k1(self))
+d.of("special_modified_bessel_k1", self=lambda g, self, result:
+     -g * (ops.special_modified_bessel_k0(self) + result / self))  # fmt: skip
+d.of("special_scaled_modified_bessel_k0", self=lambda g, self, result:
+     g * (result - ops.special_scaled_modified_bessel_k1(self)))  # fmt: skip
+d.of("special_scaled_modified_bessel_k1", self=lambda g, self, result:
+     g * (result * (1 - 1 / self) - ops.special_scaled_modified_bessel_k0(self)))  # fmt: skip
+d.of("special_spherical_bessel_j0", self=spherical_bessel_j0_self)
 
 # --- entropy and log-odds --------------------------------------------------------------------------------------
 
@@ -88,7 +117,7 @@ def density(self: Any, other: Any) -> Any:
     return ops.exp((self - 1) * ops.log(other) - other - ops.lgamma(self))
 
 
-d.of("igamma", other=lambda g, self, other: g * density(self, other))
-d.of("igammac", other=lambda g, self, other: -g * density(self, other))
-d.of("special_zeta", other=lambda g, self, other:
-     g * -self * ops.special_zeta(self + 1, other))  # fmt: skip
+d.of("igamma", self=Unwritten("igamma: self"), other=lambda g, self, other: g * density(self, other))
+d.of("igammac", self=Unwritten("igammac: self"), other=lambda g, self, other: -g * density(self, other))
+d.of("special_zeta", self=Unwritten("special_zeta: self"),
+     other=lambda g, self, other: g * -self * ops.special_zeta(self + 1, other))  # fmt: skip

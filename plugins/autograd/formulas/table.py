@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Formula", "Formulas", "zero"]
+__all__ = ["Formula", "Formulas", "Unwritten", "zero"]
 
 Gradient = Callable[..., Any]
 
@@ -17,6 +17,25 @@ def zero(g: Any) -> Any:
     from tt.core.library import ops
 
     return ops.zeros_like(g)
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """The formula of an argument whose derivative nobody has written: a pass that needs it raises.
+
+    Attributes
+    ----------
+    what : str
+        The operator and the argument, for instance "igamma: self".
+    """
+
+    what: str
+
+    def __call__(self, g: Any) -> Any:
+        """Refuse."""
+        from tt.core.library import errors
+
+        raise errors.NoDerivativeError(f"the derivative for {self.what!r} is not implemented")
 
 
 @dataclass(frozen=True, eq=False)

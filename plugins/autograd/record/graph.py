@@ -317,7 +317,7 @@ class Graphless(Node):
             return (None,) * len(self.next_nodes)
         from tt.core.library import errors
 
-        raise errors.GradientError(self.reason)
+        raise errors.NoDerivativeError(self.reason)
 
     def name(self) -> str:
         """Return the name that PyTorch gives such nodes."""

@@ -163,6 +163,8 @@ class AutogradLayer(Layer):
 
             return change_arguments
         if formula is None:
+            if "no_derivative" in definition.tags:
+                return self.unsupported
             if (
                 form == "functional"
                 and "nondifferentiable" in definition.tags
@@ -191,7 +193,7 @@ class AutogradLayer(Layer):
 
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Return whether the operator is declared without gradient."""
-        return not operator.definition.grad
+        return not operator.definition.grad and "no_derivative" not in operator.definition.tags
 
     def refuse_change(self, target: Any, root: Any) -> None:
         """Refuse to change a recorded tensor through a view that autograd does not know, unless recording is off."""
@@ -229,9 +231,7 @@ class AutogradLayer(Layer):
             check_inplace(target, root)
         needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t._keys & STATE.bit]
         result = entry.call_below(args)
-        tensors = [
-            t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)
-        ]
+        tensors = [t for t in _deep([result]) if isinstance(t, TensorBase)]
         node = start(Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(i for _, i in needy))
         node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
         node.outputs = len(tensors)
@@ -340,6 +340,14 @@ SPECIAL: dict[tuple[str, str], RuleType] = {
     ("resize", "inplace"): refuse_resize,
 }
 """Operators whose purpose is to change the history."""
+
+
+def _deep(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _deep(value)
+        else:
+            yield value
 
 
 def _flat(args: Iterable[Any]) -> Iterable[Any]:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.library import Operator, TensorBase, ops
-from tt.plugins.autograd.formulas.table import Formula
+from tt.core.library import Operator, TensorBase, errors, ops
+from tt.plugins.autograd.formulas.table import Formula, Unwritten
 from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
@@ -189,6 +189,7 @@ def _tangents(
 ) -> list[Any]:
     """Return the tangent of each result, None where it is zero."""
     definition = operator.definition
+    _expect_derivatives(operator, formula, tangents)
     places = [i for i, a in enumerate(definition.signature.arguments) if a.name in definition.grad]
     moving = [i for i in places if _any(tangents[i])]
     if not moving:
@@ -203,6 +204,19 @@ def _tangents(
         assert formula is not None
         return [_pointwise(operator, formula, moving, primals, tangents, results[0])]
     return _transposed(level, operator, moving, primals, tangents, results)
+
+
+def _expect_derivatives(operator: Operator, formula: Formula | None, tangents: tuple[Any, ...]) -> None:
+    """Raise if a derivative that nobody has written would be needed."""
+    definition = operator.definition
+    for argument, tangent in zip(definition.signature.arguments, tangents, strict=True):
+        if _any(tangent):
+            if "no_derivative" in definition.tags:
+                raise errors.NoDerivativeError(f"the derivative for {operator.name!r} is not implemented")
+            if formula is not None and isinstance(
+                unwritten := formula.gradients.get(argument.name), Unwritten
+            ):
+                unwritten(tangent)
 
 
 def _any_complex(values: Sequence[Any]) -> bool:

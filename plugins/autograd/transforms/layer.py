@@ -89,8 +89,8 @@ class TransformLayer(Layer):
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
         formula = self.autograd.formula(operator.name)
-        # An operator with a formula has its own tangent rule.
-        whole = formula is not None or operator.name == "detach"
+        # An operator with a formula has its own tangent rule; one without a derivative is not taken apart either.
+        whole = formula is not None or operator.name == "detach" or operator.definition.undifferentiated
         composed = _has_composite(operator)
         # A composite whose inner calls reach the levels; if it reads values, it runs once for each example.
         tried = composed and form == "functional" and not operator.mutates and _takes_tensors(operator)

@@ -62,6 +62,9 @@ LAWS = [
     ({"func": "f(Tensor(a) self) -> Tensor(a)", "kind": "view"},
      "is a view with an in-place form, which can only change metadata"),
     ({"tags": ("nondifferentiable",)}, "is tagged nondifferentiable, but lists grad"),
+    ({"tags": ("no_derivative",)}, "is tagged no_derivative, but lists grad"),
+    ({"grad": (), "tags": ("nondifferentiable", "no_derivative")},
+     "is tagged both nondifferentiable and no_derivative"),
     ({"grad": ()}, "has no gradient and does not say so"),
     ({"tags": ("same_dtype",)}, "is tagged same_dtype, but fewer than two arguments promote"),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ DIFFERENTIABLE = [
     d
     for d in DEFINITIONS
     if d.name not in RANDOM
-    and (d.grad or (d.kind == "composite" and "nondifferentiable" not in d.tags))
+    and (d.grad or (d.kind == "composite" and not d.undifferentiated))
     and any(a.type.is_tensor for a in d.signature.arguments)
     and d.samples
 ]

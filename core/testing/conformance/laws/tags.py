@@ -8,6 +8,7 @@ from typing import Any, Final
 import tt
 from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import GradientError
 from tt.core.host import host
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.generator import Generator, generator_of
@@ -42,19 +43,46 @@ def random(case: Case) -> Iterator[str]:
 
 def nondifferentiable(case: Case) -> Iterator[str]:
     """Look for a history behind the results."""
+    results = _results_of_recorded_arguments(case)
+    if results is None:
+        yield SKIPPED
+        return
+    for tensor in results:
+        if tensor.requires_grad:
+            yield "the result requires a gradient"
+
+
+def no_derivative(case: Case) -> Iterator[str]:
+    """Look for results whose backward pass gives something, or that it does not reach."""
+    results = _results_of_recorded_arguments(case)
+    if results is None:
+        yield SKIPPED
+        return
+    for tensor in results:
+        if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+            continue
+        if not tensor.requires_grad:
+            yield "a result does not require a gradient"
+            continue
+        try:
+            tt.autograd.backward(tensor, tensor.detach())
+        except GradientError:
+            continue
+        yield "backward does not raise"
+
+
+def _results_of_recorded_arguments(case: Case) -> list[Any] | None:
+    """Return the results of a call all whose floating point arguments require a gradient; None if it has none."""
     floats = [t for t in case.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
     changes = case.inplace_only or case.operator.mutates  # a result is an argument, which may require one
     if not floats or changes or not host.declares("member", "requires_grad_"):
-        yield SKIPPED
-        return
+        return None
 
     def recorded(tensor: Any) -> Any:
         return copy_of(tensor.detach()).requires_grad_() if any(tensor is t for t in floats) else tensor
 
     result = case.run_bound({name: map_tensors(value, recorded) for name, value in case.bound.items()})
-    for tensor in tensors_in(result):
-        if tensor.requires_grad:
-            yield "the result requires a gradient"
+    return list(tensors_in(result))
 
 
 def _other_dtype(case: Case, than: Any) -> Any:
@@ -182,6 +210,10 @@ TAG_LAWS: Final[dict[str, Law]] = {
         random,
     ),
     "nondifferentiable": Law("No result requires a gradient, whatever the arguments do.", nondifferentiable),
+    "no_derivative": Law(
+        "Results of floating point numbers require a gradient where an argument does, and backward raises.",
+        no_derivative,
+    ),
     "same_dtype": Law("Arguments of `promote` with different dtypes are refused.", same_dtype),
     "metadata_inplace": Law("The in-place form leaves the tensor in its memory.", metadata_inplace),
     "inplace_only": Law("Tensors have the in-place method, which is the only public name.", inplace_only),

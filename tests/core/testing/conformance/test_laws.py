@@ -104,6 +104,13 @@ def test_nondifferentiable_no_result_has_a_gradient():
     assert messages(case) == ["law 'nondifferentiable': the result requires a gradient"]
 
 
+def test_no_derivative_backward_raises():
+    case = tagged("neg", "no_derivative", tt.ones(2))
+    assert messages(case) == ["law 'no_derivative': backward does not raise"]
+    case = tagged("detach", "no_derivative", tt.ones(2))
+    assert "law 'no_derivative': a result does not require a gradient" in messages(case)
+
+
 def test_same_dtype_other_dtypes_are_refused():
     case = tagged("add", "same_dtype", tt.ones(2), tt.ones(2))
     assert messages(case) == ["law 'same_dtype': tt.float64 with tt.float32 is not refused"]

@@ -46,3 +46,11 @@ def test_zero_times_a_logarithm_does_not_depend_on_its_argument(function, edge):
     y = tt.tensor([edge, edge + 2], dtype=tt.float64, requires_grad=True)
     x = tt.tensor([0.0, 3.0], dtype=tt.float64)
     assert tt.autograd.grad(function(x, y).sum(), y)[0].tolist() == [0.0, 1.5]
+
+
+def test_the_gradient_of_nextafter_goes_to_the_number_that_is_followed():
+    x = tt.tensor([1.0, 2.0, INF], requires_grad=True)
+    y = tt.tensor([2.0, 1.0, 0.0], requires_grad=True)
+    to_x, to_y = tt.autograd.grad(tt.nextafter(x, y).sum(), [x, y])
+    assert to_x.tolist() == [1.0] * 3
+    assert to_y.tolist() == [0.0] * 3

@@ -101,6 +101,8 @@ NOT_IN_TORCH |= {"as_strided_scatter"}
 NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar", "_foreach_mul.Tensor"}
 # torch does not differentiate these.
 NOT_IN_TORCH |= {"_standard_gamma_grad", "_dirichlet_grad", "_ctc_loss_backward", "_ctc_alpha_backward"}
+# torch takes Bessel functions for constants.
+NOT_IN_TORCH |= {d.name for d in DIFFERENTIABLE if d.name.startswith("special_") and "bessel" in d.name}
 NOT_IN_TORCH |= {"dequantize", "dequantize.tensors"}
 # torch computes these gradients in the dtype of an integer argument, or by powers of two that overflow.
 ROUGH_IN_TORCH = {"atan2", "frexp", "ldexp"}

@@ -1,0 +1,28 @@
+"""Gradients of powers whose base is negative and whose exponent is complex."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+
+BASE = np.array([-2.0, -0.5, 3.0])
+EXPONENT = np.array([1 + 2j, 0.5 - 1j, 2j])
+
+
+@pytest.mark.parametrize("power", [tt.pow, tt.float_power])
+def test_gradients_of_a_negative_base_with_a_complex_exponent(power):
+    base = tt.tensor(BASE, requires_grad=True)
+    exponent = tt.tensor(EXPONENT, requires_grad=True)
+    result = power(base, exponent)
+    value = BASE.astype(complex) ** EXPONENT
+    to_base, to_exponent = tt.autograd.grad(result.real.sum(), [base, exponent])
+    np.testing.assert_allclose(to_base.numpy(), (EXPONENT * value / BASE).real, rtol=1e-12)
+    np.testing.assert_allclose(to_exponent.conj().numpy(), value * np.log(BASE.astype(complex)), rtol=1e-12)
+
+
+def test_zero_to_a_complex_power_has_no_gradient_by_the_exponent():
+    exponent = tt.tensor([1 + 2j, 2 - 1j], requires_grad=True)
+    result = tt.pow(tt.zeros(2), exponent)
+    assert tt.autograd.grad(result.real.sum(), exponent)[0].tolist() == [0, 0]
