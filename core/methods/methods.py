@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tt.core.dispatch.call.overloads import lookup
+from tt.core.dispatch.intercept.further_forms import number_as_tensor
 from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.methods.array_operands import ARRAYS, from_array, of_one_dtype
 from tt.core.methods.attributes import LATE_MEMBERS, MEMBERS
 from tt.core.methods.lazy_member import LazyMember
@@ -23,7 +22,6 @@ from tt.core.methods.left_out_members import NAMES, LeftOutMember, without_left_
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
-from tt.core.types.dtype import finfo, int64
 
 __all__ = ["LazyMethod", "install"]
 
@@ -122,16 +120,8 @@ def _inplace(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _as_tensor(other: Any, like: Any) -> Any:
-    """Return a number as a zero-dimensional tensor of the dtype that it has as an operand with another tensor."""
-    if isinstance(other, TensorBase) or overrides(type(other)):
-        return other
-    other = other.item() if isinstance(other, np.generic) else other
-    dtype = common_dtype(like, other)
-    if isinstance(other, int):  # which wraps around in a narrower dtype, where scalar_tensor refuses
-        return ops.scalar_tensor(other, dtype=int64, device=like.device).to(dtype)
-    if isinstance(other, float) and abs(other) > finfo(dtype).max:
-        other = math.copysign(math.inf, other)  # and a float is rounded
-    return ops.scalar_tensor(other, dtype=dtype, device=like.device)
+    """Return the other operand as a tensor."""
+    return other if isinstance(other, TensorBase) or overrides(type(other)) else number_as_tensor(other, like)
 
 
 def _rdiv(self: Any, other: Any) -> Any:

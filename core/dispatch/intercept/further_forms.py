@@ -1,18 +1,24 @@
-"""Calls in forms that PyTorch takes and schemas lack: `x.add_(-lr, gradient)` of its first versions, `x.copy_(2)`.
+"""Calls in forms that PyTorch takes and schemas lack: `tt.mul(2, x)`, `x.copy_(2)`, the older `x.add_(-lr, gradient)`.
 
 They are looked at only after an operator refused its arguments, so they cost other calls nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Number
 from typing import Any, Final
 
+import numpy as np
+
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import finfo, int64
 from tt.core.types.user_warnings import warn_user
 
-__all__ = ["call_in_further_form"]
+__all__ = ["call_in_further_form", "number_as_tensor"]
 
 _SUM: Final = ("self", "alpha", "other")
 _PRODUCT: Final = ("self", "value", "tensor1", "tensor2")
@@ -36,9 +42,12 @@ _FORMS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 
 _FACTORS: Final = ("alpha", "beta", "value")
 
+_OF_NUMBERS: Final = frozenset({"add", "sub", "mul", "div", "floor_divide"})
+"""The operators whose first tensor may be a number; others have an overload for it, `pow(2, x)`."""
+
 
 def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None) -> Any:
-    """Return the result of a call with a factor before the tensors, with a warning, or of a number that is copied.
+    """Return the result of a call with a number for a tensor, or, with a warning, with a factor before the tensors.
 
     The result is NotImplemented for all other calls.
 
@@ -49,6 +58,11 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
     args, kwargs
         Its arguments; `out` is the only keyword that the older forms know.
     """
+    if args and isinstance(args[0], Number) and function.__name__ in _OF_NUMBERS:
+        other = args[1] if len(args) > 1 else (kwargs or {}).get("other")
+        if isinstance(other, TensorBase | Number):
+            return function(number_as_tensor(args[0], other), *args[1:], **(kwargs or {}))
+        return NotImplemented
     operator: Any = getattr(function, "operator", None)
     if operator is not None and operator.name == "copy" and len(args) == 2 and isinstance(args[1], Number):
         return operator.registry.overload("fill", function.form)(*args)
@@ -69,6 +83,19 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
     keywords = ", ".join(f"{name}={value}" for name, value in factors.items())
     warn_user(f"{shown}(): factors before the tensors are deprecated\n  try: {shown}(..., {keywords})")
     return function(given.pop("self"), *given.values(), **factors, **(kwargs or {}))
+
+
+def number_as_tensor(number: Any, like: Any) -> Any:
+    """Return a number as a zero-dimensional tensor of the dtype that it has as an operand with a tensor or number."""
+    number = number.item() if isinstance(number, np.generic) else number
+    if not isinstance(like, TensorBase):
+        like = ops.scalar_tensor(like, dtype=common_dtype(like), device=None)
+    dtype = common_dtype(like, number)
+    if isinstance(number, int):  # which wraps around in a narrower dtype, where scalar_tensor refuses
+        return ops.scalar_tensor(number, dtype=int64, device=like.device).to(dtype)
+    if isinstance(number, float) and abs(number) > finfo(dtype).max:
+        number = math.copysign(math.inf, number)  # and a float is rounded
+    return ops.scalar_tensor(number, dtype=dtype, device=like.device)
 
 
 def _is_factor(value: Any) -> bool:

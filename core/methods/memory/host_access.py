@@ -42,6 +42,7 @@ __all__ = [
     "handle_of",
     "host_array",
     "layers_of",
+    "loses_gradient",
     "requires_gradient",
     "values_are_hidden",
 ]
@@ -101,6 +102,14 @@ def requires_gradient(tensor: Tensor) -> bool:
     """
     held = tensor._keys & KEYS.mask("layer") & ~tensor._spec.keys
     return bool(held) and bool(getattr(tensor, "requires_grad", False))
+
+
+def loses_gradient(tensor: Tensor) -> bool:
+    """Return whether what is computed outside of tt from the tensor's values loses a gradient here.
+
+    Under `no_grad` nothing is recorded anyway, so `x.numpy()` is allowed there, as in the forward of a Function.
+    """
+    return requires_gradient(tensor) and not any(layer.idles and layer.idle() for layer in layers_of(tensor))
 
 
 def dense_form(tensor: TensorBase, name: str = "x") -> str:
@@ -261,7 +270,7 @@ def format_(self: Tensor, format_spec: str) -> str:
 
 def _exportable(self: Tensor) -> None:
     """Raise unless the tensor's values are plain memory of the host."""
-    if requires_gradient(self):
+    if loses_gradient(self):
         raise GradientError(
             "numpy() of a tensor that requires a gradient would lose it; call tensor.detach().numpy()"
         )
@@ -286,7 +295,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     Raises
     ------
     RuntimeError
-        When the tensor requires gradients.
+        When the tensor requires gradients, except under `no_grad`.
     TypeError
         When it is not strided memory on the CPU.
 
@@ -305,6 +314,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
         if self.layout.name != "strided" and not self._spec.backend.strided_memory:
             self = self.to_dense()
     _exportable(self)
+    if requires_gradient(self):
+        self = detached(self)
     keep_size(self)
     # A new array object: the caller may change its shape in place.
     return host_array(self, "numpy").view()
@@ -342,7 +353,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         raise AttributeError(
             f"Can't get __cuda_array_interface__ on non-CUDA tensor on {self.device}\n  try: Tensor.cuda()"
         )
-    if requires_gradient(self):
+    if loses_gradient(self):
         raise GradientError(
             "__cuda_array_interface__ of a tensor that requires a gradient would lose it; use tensor.detach()"
         )

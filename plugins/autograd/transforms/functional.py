@@ -24,7 +24,16 @@ from tt.plugins.autograd.transforms.randomness import Randomness, check_randomne
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable, without_history
 
-__all__ = ["detached", "grad", "grad_and_value", "leave", "mapped_over", "vmap"]
+__all__ = [
+    "detached",
+    "grad",
+    "grad_and_value",
+    "leave",
+    "mapped_over",
+    "positions_of",
+    "result_and_aux",
+    "vmap",
+]
 
 
 # --- vmap ------------------------------------------------------------------------------------------------------
@@ -46,8 +55,8 @@ def vmap(
         Takes and returns tensors, or tuples, lists and dicts of them.
     in_dims : int, None, or nested like the arguments
         The dim of each argument to map over; None: the argument is the same for all.
-    out_dims : int or nested like the result
-        Where the dim goes in each result.
+    out_dims : int, None, or nested like the result
+        Where the dim goes in each result; None: the result is the same for all, and need not be a tensor.
     randomness : str
         What random operators do: "error" refuses them, "same" draws the same numbers for all examples, "different"
         others for each.
@@ -162,6 +171,8 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
 def leave(result: Any, dim: Any, level: Level) -> Any:
     """Return a result of a level with its hidden dim in the open."""
     if not isinstance(result, TensorBase):
+        if dim is None:
+            return result
         raise errors.ValueRangeError(
             f"vmap: the function must return only Tensors, got {errors.describe(result)}"
         )
@@ -223,12 +234,7 @@ def grad_and_value(
     @outside_inference
     @wraps(func)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        if any(not -len(args) <= n < len(args) for n in chosen):
-            raise errors.ArgumentError(
-                "grad", f"argnums {argnums} names an argument that is not among the {len(args)} given"
-            )
-        chosen = tuple(n % len(args) for n in chosen)
+        chosen = positions_of("grad", argnums, len(args))
         values, shape = flatten([args[n] for n in chosen])
         variables = [_variable(value) for value in values]
         # Under no_grad the gradient is a constant for all that is further out.
@@ -238,7 +244,7 @@ def grad_and_value(
             new_args[n] = value
         with differentiating(), recording(True):
             result = func(*new_args, **kwargs)
-        output, aux = result if has_aux else (result, None)
+        output, aux = result_and_aux("grad", result, has_aux)
         _check_scalar(output)
         found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
         gradients = found[0] if isinstance(argnums, int) else tuple(found)
@@ -246,6 +252,49 @@ def grad_and_value(
         return gradients, (bare, aux if outer else detached(aux)) if has_aux else bare
 
     return differentiated
+
+
+def positions_of(function: str, argnums: Any, count: int) -> tuple[int, ...]:
+    """Return the positions that `argnums` names among `count` arguments.
+
+    Raises
+    ------
+    RuntimeError
+        Unless it is an int, or a tuple of different ones, of arguments that are there.
+    """
+    listed = (argnums,) if isinstance(argnums, int) else argnums
+    if not isinstance(listed, tuple) or not all(isinstance(n, int) for n in listed):
+        raise errors.GradientError(
+            f"{function}(): argnums must be int or Tuple[int, ...], got {errors.describe(argnums)}"
+        )
+    if not listed:
+        raise errors.GradientError(f"{function}(): argnums must be non-empty")
+    if any(not -count <= n < count for n in listed):
+        raise errors.GradientError(
+            f"{function}(): got argnum={argnums}, but only {count} positional inputs are given"
+        )
+    positions = tuple(n % count for n in listed)
+    if len(set(positions)) < len(positions):
+        raise errors.GradientError(f"{function}(): argnums elements must be unique, got {argnums}")
+    return positions
+
+
+def result_and_aux(function: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """Return what a function returned, as its result and what it returned besides.
+
+    Raises
+    ------
+    RuntimeError
+        Unless it is a pair, with `has_aux`.
+    """
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise errors.GradientError(
+            f"{function}(): the function should return a tuple (output, aux) if has_aux is True, "
+            f"got {errors.describe(result)}"
+        )
+    return result
 
 
 def detached(aux: Any) -> Any:

@@ -10,7 +10,7 @@ from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import outside_inference
 from tt.plugins.autograd.record.modes import recording
-from tt.plugins.autograd.transforms.functional import detached, mapped_over
+from tt.plugins.autograd.transforms.functional import detached, mapped_over, positions_of, result_and_aux
 from tt.plugins.autograd.transforms.levels import (
     differentiating,
     dual,
@@ -30,7 +30,19 @@ __all__ = ["hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 def _expect_tensors(function: str, what: str, values: Sequence[Any]) -> None:
     for value in values:
         if not isinstance(value, TensorBase):
-            raise errors.ArgumentError(function, f"{what} must be tensors, got {errors.describe(value)}")
+            raise errors.GradientError(f"{function}(): {what} must be tensors, got {errors.describe(value)}")
+    if not values:
+        raise errors.GradientError(f"{function}(): {what} must be tensors, and there are none")
+
+
+def _expect_real(function: str, what: str, values: Sequence[Any]) -> None:
+    """Raise for complex tensors: of those the rows of a Jacobian say nothing without a convention."""
+    for index, value in enumerate(values):
+        if value.is_complex():
+            raise errors.GradientError(
+                f"{function}: Expected all {what} to be real but received complex tensor at flattened index {index}\n"
+                f"  try: tt.view_as_real"
+            )
 
 
 # --- vjp -------------------------------------------------------------------------------------------------------
@@ -70,7 +82,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     nested = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
     with differentiating(), recording(True):
         result = func(*unflatten(shape, [v.tensor for v in variables]))
-    output, aux = result if has_aux else (result, None)
+    output, aux = result_and_aux("vjp", result, has_aux)
     outputs, output_shape = flatten(output)
     _expect_tensors("vjp", "the results of the function", outputs)
 
@@ -133,7 +145,7 @@ def jvp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise errors.ArgumentError("jvp", "primals and tangents are tuples: jvp(f, (x,), (t,))")
+        raise errors.GradientError("jvp(): primals and tangents are tuples: jvp(f, (x,), (t,))")
     values, shape = flatten(primals)
     directions, direction_shape = flatten(tangents)
     if shape != direction_shape:
@@ -149,7 +161,7 @@ def jvp(
     try:
         moving = [dual(v, t, level) for v, t in zip(values, directions, strict=True)]
         result = func(*unflatten(shape, moving))
-        output, aux = result if has_aux else (result, None)
+        output, aux = result_and_aux("jvp", result, has_aux)
         outputs, output_shape = flatten(output)
         _expect_tensors("jvp", "the results of the function", outputs)
         pairs = [primal_and_tangent(o, level) for o in outputs]
@@ -225,15 +237,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 # --- Jacobians -------------------------------------------------------------------------------------------------
 
 
-def _chosen(argnums: int | tuple[int, ...], count: int, function: str) -> tuple[int, ...]:
-    listed = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if any(not -count <= n < count for n in listed):
-        raise errors.ArgumentError(
-            function, f"argnums {argnums} names an argument that is not among the {count} given"
-        )
-    return tuple(n % count for n in listed)
-
-
 def _of_chosen(
     func: Callable[..., Any], chosen: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
@@ -280,6 +283,7 @@ def jacrev(
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian of another in reverse mode: one pass for each result's element.
 
@@ -293,6 +297,8 @@ def jacrev(
         Whether `func` returns something besides the result, which is passed on.
     chunk_size : int, optional
         How many passes run at once; all by default.
+    _preallocate_and_copy : bool
+        Changes nothing: where PyTorch can save memory by it, chunks are joined once here.
 
     Returns
     -------
@@ -310,13 +316,15 @@ def jacrev(
     @outside_inference
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = _chosen(argnums, len(args), "jacrev")
+        chosen = positions_of("jacrev", argnums, len(args))
 
         output, multiply, *aux = vjp(
             _of_chosen(func, chosen, args, kwargs), *[args[n] for n in chosen], has_aux=has_aux
         )
         outputs, shape = flatten(output)
         inputs, input_shape = flatten(tuple(args[n] for n in chosen))
+        _expect_real("jacrev", "inputs", inputs)
+        _expect_real("jacrev", "outputs", outputs)
         rows = _in_chunks(
             lambda *cotangents: flatten(multiply(unflatten(shape, list(cotangents))))[0],
             _basis(outputs),
@@ -373,9 +381,10 @@ def jacfwd(
     @outside_inference
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = _chosen(argnums, len(args), "jacfwd")
+        chosen = positions_of("jacfwd", argnums, len(args))
         inputs, input_shape = flatten(tuple(args[n] for n in chosen))
         _expect_tensors("jacfwd", "the arguments", inputs)
+        _expect_real("jacfwd", "inputs", inputs)
         seen: dict[str, Any] = {}
 
         def push(*directions: Any) -> list[Any]:
@@ -388,6 +397,7 @@ def jacfwd(
             )
             seen["value"], seen["aux"] = found[0], found[2] if has_aux else None
             moved, seen["shape"] = flatten(found[1])
+            _expect_real("jacfwd", "outputs", moved)
             return moved
 
         columns = _in_chunks(push, _basis(inputs), chunk_size, randomness)

@@ -89,3 +89,46 @@ def test_numbers_are_copied_into_every_element():
     for wrong in ([1], "a", None):
         with pytest.raises(TypeError):
             tt.zeros(2).copy_(wrong)
+
+
+NUMBERS = {
+    "add": lambda t, x: t.add(2.5, x),
+    "add, alpha": lambda t, x: t.add(2, x, alpha=3),
+    "sub": lambda t, x: t.sub(2, x),
+    "sub, alpha": lambda t, x: t.sub(2, other=x, alpha=3),
+    "subtract": lambda t, x: t.subtract(2.5, x),
+    "mul": lambda t, x: t.mul(2.5, x),
+    "multiply": lambda t, x: t.multiply(2, x),
+    "div": lambda t, x: t.div(7, x),
+    "div, rounded": lambda t, x: t.div(7, x, rounding_mode="floor"),
+    "divide": lambda t, x: t.divide(7, x),
+    "true_divide": lambda t, x: t.true_divide(7.0, x),
+    "floor_divide": lambda t, x: t.floor_divide(7, x),
+    "two numbers": lambda t, x: t.mul(2, 3),
+    "two numbers, one a float": lambda t, x: t.add(2, 3.5),
+    "out": lambda t, x: t.mul(2, x, out=t.empty_like(x)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8"])
+@pytest.mark.parametrize("case", NUMBERS)
+def test_a_number_serves_as_the_first_tensor(case, dtype):
+    import torch
+
+    result = NUMBERS[case](tt, tt.tensor([1, 2, 3], dtype=getattr(tt, dtype)))
+    expected = NUMBERS[case](torch, torch.tensor([1, 2, 3], dtype=getattr(torch, dtype)))
+    assert str(result.dtype)[3:] == str(expected.dtype)[6:]
+    assert result.tolist() == expected.tolist()
+
+
+def test_a_number_before_a_tensor_has_no_gradient_and_the_tensor_has():
+    x = tt.tensor([1.0, 2.0], requires_grad=True)
+    tt.div(6.0, x).sum().backward()
+    assert x.grad.tolist() == [-6.0, -1.5]
+
+
+@pytest.mark.parametrize("call", [lambda: tt.mul(2, "text"), lambda: tt.mul(2), lambda: tt.atan2(2.0, X)])
+def test_numbers_go_where_pytorch_takes_them_only(call):
+    with pytest.raises(TypeError):
+        call()

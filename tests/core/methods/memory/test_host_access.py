@@ -158,3 +158,34 @@ def test_array_protocols_are_there_only_where_they_apply():
 def test_arithmetic_with_numpy_arrays_on_the_left_is_not_taken_over_by_numpy():
     found = np.float64(2.0) * tt.ones(2)
     assert isinstance(found, tt.Tensor)
+
+
+def test_under_no_grad_arrays_of_tensors_that_require_gradients_are_given():
+    x = tt.tensor([1.0, 2.0], requires_grad=True)
+    with tt.no_grad():
+        assert x.numpy().tolist() == [1.0, 2.0]
+        assert np.asarray(x).tolist() == [1.0, 2.0]
+        assert np.shares_memory(x.numpy(), x.detach().numpy())
+    with pytest.raises(RuntimeError, match="requires a gradient"):
+        x.numpy()
+
+
+def test_a_function_computes_with_arrays_of_its_arguments():
+    class Product(tt.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return tt.tensor(x.numpy() * y.numpy())
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    x, y = tt.tensor([1.0, 2.0], requires_grad=True), tt.tensor([3.0, 4.0])
+    Product.apply(x, y).sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0]
+    assert tt.func.grad(lambda v: Product.apply(v, y).sum())(x.detach()).tolist() == [3.0, 4.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -158,7 +159,7 @@ def test_linearize_runs_the_function_once_and_nests() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     x = tt.ones(2)
-    with pytest.raises(TypeError, match="tuples"):
+    with pytest.raises(RuntimeError, match="tuples"):
         jvp(tt.sin, x, x)  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="structure"):
         jvp(tt.sin, (x,), (x, x))
@@ -170,12 +171,71 @@ def test_what_is_wrong_is_said() -> None:
         vjp(tt.sin, x)[1]((x, x))
     with pytest.raises(RuntimeError, match="shape"):
         vjp(tt.sin, x)[1](tt.ones(3))
-    with pytest.raises(TypeError, match="argnums"):
-        jacrev(tt.sin, argnums=1)(x)
-    with pytest.raises(TypeError, match="must be tensors"):
+    with pytest.raises(RuntimeError, match="must be tensors"):
         jacfwd(tt.sin)(1.0)
     with pytest.raises(RuntimeError, match="must return a Tensor"):
         grad(lambda x: 1.0)(x)
+
+
+@pytest.mark.parametrize("function", [grad, jacrev, jacfwd])
+@pytest.mark.parametrize(
+    ("argnums", "message"),
+    [
+        (1, "got argnum=1, but only 1 positional inputs"),
+        (-2, "got argnum=-2"),
+        ((0, 1), "got argnum"),
+        ((), "must be non-empty"),
+        ((0, 0), "must be unique"),
+        ((0, -1), "must be unique"),
+        (0.0, r"must be int or Tuple\[int, ...\], got float"),
+        ([0], "must be int or Tuple"),
+    ],
+)
+def test_argnums_names_each_argument_once(function: Any, argnums: Any, message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        function(tt.sin, argnums=argnums)(tt.tensor(1.0))
+
+
+@pytest.mark.parametrize("result", [None, (), [], "text", (1.0,)])
+def test_what_is_differentiated_returns_tensors(result: Any) -> None:
+    x = tt.ones(2)
+    calls: list[Callable[[], Any]] = [
+        lambda: vjp(lambda v: result, x),
+        lambda: jvp(lambda v: result, (x,), (x,)),
+        lambda: jacrev(lambda v: result)(x),
+        lambda: jacfwd(lambda v: result)(x),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="the results of the function must be tensors"):
+            call()
+
+
+def test_has_aux_takes_a_pair() -> None:
+    x = tt.ones(2)
+    calls: list[Callable[[], Any]] = [
+        lambda: vjp(lambda v: v, x, has_aux=True),
+        lambda: jvp(lambda v: (v, v, v), (x,), (x,), has_aux=True),
+        lambda: jacrev(lambda v: [v, v], has_aux=True)(x),
+        lambda: jacfwd(lambda v: v, has_aux=True)(x),
+        lambda: grad(lambda v: (v, v, v), has_aux=True)(tt.tensor(1.0)),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"tuple \(output, aux\) if has_aux is True"):
+            call()
+
+
+@pytest.mark.parametrize("function", [jacrev, jacfwd])
+def test_jacobians_are_of_real_tensors(function: Any) -> None:
+    with pytest.raises(RuntimeError, match="Expected all inputs to be real"):
+        function(lambda v: v * v)(tt.ones(2, dtype=tt.complex64))
+    with pytest.raises(RuntimeError, match="Expected all outputs to be real"):
+        function(lambda v: v * 1j)(tt.ones(2))
+
+
+def test_chunks_may_be_preallocated() -> None:
+    x = tt.tensor([1.0, 2.0])
+    result = jacrev(lambda v: v * v, chunk_size=1, _preallocate_and_copy=True)(x)
+    assert result.tolist() == [[2.0, 0.0], [0.0, 4.0]]
 
 
 @pytest.mark.torch
