@@ -305,8 +305,8 @@ def _transposed(
             inputs.append((variable(primals[place], outer), tangents[place]))
             args[place] = inputs[-1][0].tensor
     variables = [v for v, _ in inputs]
-    # The two steps are recorded only for variables that an outer level differentiates by.
-    create = STATE.enabled() and any(not v.bare.is_leaf for v in variables)
+    # The two steps are recorded only if an outer derivative sees something of them: what moves, what does not, or how.
+    create = STATE.enabled() and (is_recorded_below(primals) or is_recorded_below(tangents))
     with recording(True):
         again = operator.overload().dispatch(tuple(args))
     outputs = [again] if isinstance(again, TensorBase) else list(again)

@@ -136,6 +136,8 @@ def spread(level: Level, target: Any, operator: Operator) -> None:
     views, shapes = _views(root, operator)
     whole = _memory(root, levels_of(root) | {level})
     whole.copy_(root)
+    # What was saved of the memory for a backward pass is another tensor from now on: the pass must refuse it.
+    root._ensure_storage().version += 1
     parts = [whole, *(look(whole, *shape) for shape in shapes)]
     for tensor, part in zip([root, *views], parts, strict=True):
         _become(tensor, part, level, _as_it_is(tensor))

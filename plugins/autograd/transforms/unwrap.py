@@ -104,7 +104,8 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
     level, rest = outer[-1], outer[:-1]
     if isinstance(level, DualLevel):
         if not _is_at(value, level):
-            return open_value(value, rest, ())
+            # Not the tree below alone: a pair of a level further out would be taken for one of this level.
+            return Pair(open_value(value, rest, ()), None)
         return Pair(open_value(value._handle.value, rest, ()), open_value(value._handle.tangent, rest, ()))
     inside, dim = unwrap(value, level)
     if dim is None:
@@ -143,8 +144,7 @@ def close_value(tree: Any, outer: Levels, inner: Levels) -> Any:
         if not isinstance(tree, Pair):
             return close_value(tree, rest, ())
         value = close_value(tree.value, rest, ())
-        tangent = ops.zeros_like(value) if tree.tangent is None else close_value(tree.tangent, rest, ())
-        return dual(value, tangent, level)
+        return value if tree.tangent is None else dual(value, close_value(tree.tangent, rest, ()), level)
     return batched(close_value(tree, rest, ()), 0, level)
 
 
@@ -271,7 +271,9 @@ def _sum(first: Any, second: Any) -> Any:
 
 
 def _filled(tree: Any, bare: Any) -> Any:
-    """Put zeros where the value of a tree is missing; missing tangents are zero by themselves."""
+    """Put zeros where the value of a tree is missing; tangents that are missing altogether are zero by themselves."""
     if isinstance(tree, Pair):
-        return Pair(_filled(tree.value, bare), tree.tangent)
+        # A tangent may be the sum of products of which only some parts are there, such as a tangent of its own.
+        tangent = _filled(tree.tangent, bare) if _leaves(tree.tangent) else None
+        return Pair(_filled(tree.value, bare), tangent)
     return ops.zeros_like(ops.detach(bare)) if tree is None else tree

@@ -34,7 +34,26 @@ def _behind(x: Any, dim: int, extra: int = 0) -> int:
     return behind(dim, x.ndim + extra)
 
 
-RULES["transpose"] = view(lambda x, level, dim0, dim1: (_behind(x, dim0), _behind(x, dim1)))
+def kept_without_dims(of_dims: BatchingRule) -> BatchingRule:
+    """Extend a rule to numbers without dims, which the operator returns as views of themselves."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        if args[0].ndim:
+            return of_dims(level, operator, args)
+        named = [
+            dim for value in args[1:] for dim in (value if isinstance(value, tuple | list) else (value,))
+        ]
+        if not all(dim in (-1, 0) for dim in named):
+            raise NoRuleError  # refused, in the words of the operator
+        inside, hidden = hidden_dim_first(args[0], level)
+        return batched(ops.alias(inside), 0, level) if hidden else ops.alias(inside)
+
+    return run
+
+
+RULES["transpose"] = kept_without_dims(
+    view(lambda x, level, dim0, dim1: (_behind(x, dim0), _behind(x, dim1)))
+)
 RULES["unsqueeze"] = view(lambda x, level, dim: (_behind(x, dim, 1),))
 RULES["permute"] = view(lambda x, level, dims: ((0, *(_behind(x, dim) for dim in dims)),))
 RULES["view"] = view(lambda x, level, size: ((level.size, *_known(x, size)),))
@@ -42,7 +61,9 @@ RULES["select"] = view(lambda x, level, dim, index: (_behind(x, dim), index))
 RULES["slice"] = view(lambda x, level, dim, *rest: (_behind(x, dim), *rest))
 RULES["split"] = RULES["split.sizes"] = view(lambda x, level, sizes, dim: (sizes, _behind(x, dim)))
 RULES["unbind"] = view(lambda x, level, dim: (_behind(x, dim),))
-RULES["squeeze.dim"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
+RULES["squeeze.dim"] = kept_without_dims(
+    view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
+)
 RULES["flip"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
 RULES["diagonal"] = view(lambda x, level, offset, dim1, dim2: (offset, _behind(x, dim1), _behind(x, dim2)))
 RULES["diag_embed"] = view(

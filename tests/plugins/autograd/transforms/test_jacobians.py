@@ -283,3 +283,76 @@ def test_the_jacobian_with_respect_to_the_parameters_of_a_network():
     assert found["0.weight"].shape == (4, 1, 3, 2)
     for name in plain:
         tt.testing.assert_close(found[name].detach(), expected[name])
+
+
+@pytest.mark.parametrize(
+    ("function", "order"),
+    [
+        (lambda x: x.swapaxes(-1, 0), 3),
+        (lambda x: x.clone().max(-1)[0], 3),
+        (lambda x: x.masked_fill(x > 0.2, -1.0) ** 2, 4),
+        (lambda x: x**3, 4),
+    ],
+)
+def test_tangents_of_tangents_of_gradients_that_are_partly_zero(function, order):
+    x = tt.tensor([[0.5, -0.25], [0.125, 1.5]], dtype=tt.float64)
+    forward, reverse = tt.func.grad(lambda x: function(x).sum()), tt.func.grad(lambda x: function(x).sum())
+    for _ in range(order - 1):
+        forward, reverse = tt.func.jacfwd(forward), tt.func.jacrev(reverse)
+    tt.testing.assert_close(forward(x), reverse(x))
+
+
+def differences(function, point, direction):
+    step = 1e-6
+    ahead, behind = (
+        function(*(x + sign * step * t for x, t in zip(point, direction, strict=True))) for sign in (1, -1)
+    )
+    return (ahead - behind) / (2 * step)
+
+
+@pytest.mark.parametrize("inner", [tt.func.jacfwd, tt.func.jacrev])
+def test_a_tangent_of_an_outer_level_alone_is_not_taken_for_one_of_an_inner_level(inner):
+    s, y = tt.tensor([0.7, -0.2], dtype=tt.float64), tt.tensor([0.3, 0.9], dtype=tt.float64)
+
+    def slopes(s, y):
+        # Inside, s moves; y, by which is differentiated, moves outside only.
+        return inner(lambda s: tt.func.grad(lambda y: (y.cumsum(0) * s).sin().sum())(y))(s)
+
+    point, direction = (s, y), (tt.tensor([0.4, 1.0]).double(), tt.tensor([0.2, -0.5]).double())
+    for moved in (0, 1):
+        others = [tt.zeros_like(d) if k != moved else d for k, d in enumerate(direction)]
+        (_, tangent) = tt.func.jvp(slopes, point, tuple(others))
+        tt.testing.assert_close(tangent, differences(slopes, point, others), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: tt.nn.functional.smooth_l1_loss(x, y),
+        lambda x, y: tt.linalg.solve(tt.outer(y, y) + 2 * tt.eye(2, dtype=tt.float64), x).sum(),
+        lambda x, y: tt.nn.functional.layer_norm(x, (2,), weight=y).prod(),
+        lambda x, y: x.lerp(y, 0.3).cumprod(0).sum(),
+    ],
+)
+def test_tangents_are_differentiated_by_what_does_not_move(function):
+    x, y = tt.tensor([0.3, 0.9], dtype=tt.float64), tt.tensor([0.7, -0.2], dtype=tt.float64)
+
+    def slope(y):
+        return tt.func.jvp(lambda x: function(x, y), (x,), (y.cos(),))[1]
+
+    direction = tt.tensor([1.0, -0.5], dtype=tt.float64)
+    expected = differences(slope, (y,), (direction,))
+    tt.testing.assert_close((tt.func.grad(slope)(y) * direction).sum(), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_saved_tensor_that_gets_memory_for_each_example_is_refused():
+    x = tt.tensor([0.25, -0.75], dtype=tt.float64)
+
+    def filled(y):
+        z = x.clone()
+        z.fill_((z * y).sum())
+        return z
+
+    for transform in (tt.func.jacrev, lambda f: tt.func.jacfwd(tt.func.jacrev(f))):
+        with pytest.raises(tt.errors.SavedTensorError):
+            transform(filled)(x)

@@ -39,7 +39,7 @@ SOMETIMES_LOOPED = {
     "_conv_weight", "_pack_padded_sequence", "_pad_packed_sequence", "_rnn_layer", "_rnn_layer_backward",
     "as_strided_scatter", "binary_cross_entropy", "index", "index_put", "linalg_lu_factor_ex",
     "linalg_solve",
-    "nanquantile", "one_hot", "quantile", "squeeze.dim", "topk", "transpose",
+    "nanquantile", "one_hot", "quantile", "topk",
 }  # fmt: skip
 
 MAPPED = [
@@ -426,3 +426,19 @@ def test_parts_outside_of_an_example_are_not_replaced(size: Any, stride: Any, of
         vmap(lambda a: tt.as_strided_scatter(a.t(), tt.zeros(2, dtype=tt.float64), (2,), (3,), 1))(
             normal(2, 3, 4)
         )
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x.transpose(0, -1), lambda x: x.squeeze(0), lambda x: x.swapaxes(0, 0), lambda x: x.mT]
+)
+@pytest.mark.filterwarnings("ignore:.mT is for matrices")
+def test_views_of_numbers_are_views_under_vmap(view: Any) -> None:
+    def changed(x: Any) -> Any:
+        y = x * 1
+        seen = view(y)
+        y.mul_(3)
+        return seen
+
+    assert vmap(changed)(tt.tensor([1.0, 2.0])).tolist() == [3.0, 6.0]
+    with pytest.raises(IndexError):
+        vmap(lambda x: x.transpose(0, 1))(tt.tensor([1.0, 2.0]))
