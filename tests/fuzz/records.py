@@ -14,6 +14,7 @@ __all__ = ["FUZZERS", "TURNS", "Record", "prepare", "program_of"]
 FUZZERS: Final[Mapping[str, str]] = {
     "operators": "calls of operators, in every form",
     "sequences": "calls that change what others made",
+    "transforms": "nested transforms of functions that change what they made",
     "quantized": "sequences of calls of quantized tensors",
     "products": "products of matrices of odd sizes and strides",
     "collectives": "collectives of two ranks, with tensors of all kinds",
@@ -27,10 +28,10 @@ FUZZERS: Final[Mapping[str, str]] = {
 
 
 TURNS: Final[Mapping[str, int]] = {
-    "operators": 10, "sequences": 3, "quantized": 2, "products": 2, "collectives": 1, "stores": 1, "checkpoints": 1,
-    "schemas": 2, "pickles": 1, "plugins": 1,
+    "operators": 10, "sequences": 3, "transforms": 4, "quantized": 2, "products": 2, "collectives": 1, "stores": 1,
+    "checkpoints": 1, "schemas": 2, "pickles": 1, "plugins": 1,
 }  # fmt: skip
-"""How many of 24 programs are of each."""
+"""How many of 28 programs are of each."""
 
 
 @dataclass(frozen=True)

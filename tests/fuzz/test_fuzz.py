@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tests.fuzz import checkpoints, collectives, stores
+from tests.fuzz import checkpoints, collectives, loops, stores
 from tests.fuzz.comparison import rounded_alike
 from tests.fuzz.differing import undefined
 from tests.fuzz.drafts import Program
@@ -47,7 +47,7 @@ def test_a_part_is_left_out_and_the_others_stay_as_they_are():
 
 
 def test_random_programs_do_nothing_that_is_not_known():
-    run = Run(tuple(FUZZERS), seed=20, jobs=1, known=KNOWN)
+    run = Run(tuple(FUZZERS), seed=23, jobs=1, known=KNOWN)
     run.draw(seconds=60, programs=120)
     assert run.kinds.total() == 120 and run.kinds["good"] > 40
     assert not run.failed, run.report()
@@ -241,6 +241,59 @@ def test_a_sequence_that_reads_what_it_writes_is_not_compared(template, line, de
         drawn.is_defined(template, line, line.partition(" = ")[2][:1] if "{new}" in template else line[0])
         == defined
     )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("body", "change", "where"),
+    [
+        ("a.sin() * a.exp()", "", ""),
+        ("a.sin() * a.exp()", "results[0].mul_(1.01)", "other values"),
+        ("a.sin() * a.exp()", "results[0] = results[0][0]", "another shape"),
+        (
+            "a.sin() * a.exp()",
+            "step.refused[0] = 'ShapeError: no'",
+            "refused, and PyTorch does not: ShapeError",
+        ),
+        ("a.view(7)", "", ""),
+    ],
+)
+def test_nested_transforms_are_followed_with_torch_and_with_loops(body, change, where):
+    pytest.importorskip("torch")
+    source = (
+        f"f = lambda a: ({body}).sum()\nA = tt.tensor([[1.0, 2.0], [0.5, 3.0]], dtype=tt.float64)\n"
+        "with step: results = [F.vmap(F.hessian(f))(A)]\n"
+    )
+    names = {}
+    head = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\nF = tt.func\n"
+    assert verdict_of(head + source + change, names).kind == "good"
+    found = compare(f"follow_transforms({source!r}, globals())", names)
+    assert found.where == where if where else found.kind == "good"
+    if where.startswith(("other", "another")):
+        assert loops.problem(source, names).startswith(where)
+    elif not where:
+        assert not loops.problem(source, names)
+
+
+def test_loops_are_the_transforms_of_a_function():
+    def f(x, y):
+        return (x * y.sin()).sum() * x
+
+    x, y = (tt.tensor(v, dtype=tt.float64) for v in ([1.0, 2.0], [0.5, -1.0]))
+    here, there = loops.Loops(tt), tt.func
+    for name, places in (("jacrev", (0, 1)), ("jacfwd", (0, 1)), ("hessian", (0, 1))):
+        for place in places:
+            tt.testing.assert_close(*(getattr(lib, name)(f, argnums=place)(x, y) for lib in (here, there)))
+    for pair in zip(here.jvp(f, (x, y), (y, x)), there.jvp(f, (x, y), (y, x)), strict=True):
+        tt.testing.assert_close(*pair)
+    pulled = [lib.vjp(f, x, y)[1](y) for lib in (here, there)]
+    tt.testing.assert_close(*pulled)
+    for chosen in ((0, None), (None, 0)):
+        tt.testing.assert_close(
+            *(lib.vmap(lambda *z: tt.stack([f(*z)]), chosen, 1)(x, y) for lib in (here, there))
+        )
+    value = [lib.grad_and_value(lambda x: (x**3).sum())(x) for lib in (here, there)]
+    tt.testing.assert_close(list(value[0]), list(value[1]))
 
 
 def test_a_step_that_is_refused_ends_no_sequence():

@@ -73,8 +73,11 @@ def compare(text: str, names: dict[str, Any]) -> Verdict:
     """Run a comparison with PyTorch after its program, in the program's names; `where` says what came of it."""
     from tests.fuzz.comparison import check
     from tests.fuzz.following import follow, follow_quantized
+    from tests.fuzz.loops import follow_transforms
 
-    known = {"check": check, "follow": follow, "follow_quantized": follow_quantized}
+    known = {
+        "check": check, "follow": follow, "follow_quantized": follow_quantized, "follow_transforms": follow_transforms
+    }  # fmt: skip
     try:
         return Verdict("good", eval(text, {**names, **known}))
     except AssertionError as error:

@@ -49,22 +49,7 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
         "glu_backward at special points", "grid_sampler at special points", "body",
     ),
     "a change in place is lost, or refused, in forward over reverse with vmap between": (
-        "a.mul_(b)", "a.add_(b, alpha=2)", "a.copy_(b * b)", "a.fill_(b[0, 1])", "a.fill_(2.0)", "a.zero_()",
-        "a.exp_()", "a.lerp_(b, 0.25)", "a.lerp_(b, b * b)", "a.addcmul_(b, b, value=2)", "a.addcdiv_(b, b + 3)",
-        "a.pow_(3)", "a.div_(b + 3)", "a.masked_fill_(b > 1, 3.0)", "a.masked_fill_(b > 1, b[0, 0] * b[1, 1])",
-        "a.cumsum_(1)", "a.sigmoid_()", "a.neg_()", "a.t_()", "a.unsqueeze_(0)", "a.transpose_(0, 1)",
-        "a[0] = b[1] ** 2", "a[:, 1] = b[:, 0] * a[:, 2].clone()", "a[0, 1] = 5.0", "a[..., 1:] *= b[..., 1:]",
-        "a[tt.tensor([1, 0])] = b", "a[tt.tensor([1, 0])] += b", "a[0].mul_(b[1])", "a.t().mul_(b.t())",
-        "a.view(-1)[2:].exp_()", "a.diagonal().copy_(b[0, :2] * b[1, 1:])", "a.select(1, 1).fill_(b[0, 0])",
-        "a.narrow(1, 0, 2).sub_(b[:, 1:])", "a.index_add_(1, tt.tensor([0, 2]), b[:, :2])",
-        "a.index_copy_(1, tt.tensor([2, 0]), b[:, 1:] ** 2)", "a.index_fill_(1, tt.tensor([1]), b[0, 0])",
-        "a.index_put_((tt.tensor([0]), tt.tensor([1])), b[1, 1])", "a.scatter_(1, tt.tensor([[0], [2]]), b)",
-        "a.scatter_add_(1, tt.tensor([[0, 0], [2, 1]]), b)",
-        "a.masked_scatter_(tt.tensor([True, False, True]), b * b)", "a.put_(tt.tensor([5, 0]), b[0, :2])",
-        "a.expand(2, 2, 3)[0].mul_(b)", "a.unsqueeze(0)[0, 1] = b[0]", "a.clamp_(b * 0.5, b + 1)",
-        "a.addmm_(b[:, :2], b)", "a.as_strided((2,), (3,), 1).mul_(b[:, 0])",
-        "a.mul_(b); b = a[0].clone() * b; a[1] = b[1]", "v = a[0]; a.mul_(b); a = v * a",
-        "v = a.t(); v[1] = b[0, :2]; a = a * v.t()",
+        "a.view(-1)[2:].exp_()",
     ),
     "detach does nothing under vmap": (
         "a.detach().mul_(2); a = a * b", "a = a.detach() * b", "a = a * b.data", "a.detach_().mul_(b)",
@@ -72,10 +57,6 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "the parts of complex numbers have no gradient under vmap": (
         "a = tt.view_as_complex(a[:, :2].contiguous()) ** 2", "a = tt.view_as_real(tt.complex(a, b) ** 2)",
-    ),
-    "tangents of a Function are not differentiated in forward over reverse": (
-        "Square", "Square of a product", "Square of a Square", "Exponential", "Products",
-        "Products of an argument and itself", "Products of one row", "Wrong",
     ),
 }  # fmt: skip
 """What is wrong and not mended yet, and the reason.  An entry that is right by now fails."""
