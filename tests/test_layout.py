@@ -68,7 +68,7 @@ TESTED_ELSEWHERE: Final = {
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",
     "core/shapes/*": "tests/core/shapes, tests/opinfo and the samples of every operator without data",
     "core/tensor/{backend,base,blank,tensor}.py": "the tensors of every test; tests/core/methods",
-    "core/{tensor/sharing,tensor/shared_memory,methods/memory/sharing,methods/memory/storages}.py": (
+    "core/{tensor/shared_memory,methods/memory/sharing,methods/memory/storages}.py": (
         "tensors that travel: tests/api/multiprocessing/test_reductions.py"
     ),
     "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",

@@ -1,7 +1,8 @@
 """Calls with tensors on several device types: the slow path, which permits what PyTorch permits.
 
 Permitted are zero-dimensional CPU tensors next to tensors of another device in pointwise operators, CPU indices of
-tensors on another device, and the operators that move data (`copy_`, `_to_copy`).
+tensors on another device, a zero-dimensional value that `fill_` or an assignment to indices writes, and the operators
+that move data (`copy_`, `_to_copy`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _INDEX_ARGUMENTS = {
     "rnn_tanh.data": "batch_sizes", "rnn_relu.data": "batch_sizes", "_rnn_layer": "batch_sizes",
     "_rnn_layer_backward": "batch_sizes", "_pad_packed_sequence": "batch_sizes", "_pack_padded_sequence": "lengths",
 }  # fmt: skip
+# Operators that write one number into many elements -> which argument, from whatever device.
+_NUMBERS = {"fill": "value", "index_put": "values"}
 # Operators that read integers on the host -> their overload for lists, and which arguments these are.
 _READ_ARGUMENTS = {"ctc_loss": ("ctc_loss.IntList", (2, 3))}
 
@@ -128,12 +131,14 @@ def plan(operator: Operator, form: str, operands: list[Operand]) -> str:
 
 def _main(operator: Operator, form: str, operands: list[Operand]) -> Operand:
     """Return the operand that decides where the call runs: the target in place, else the first one with dimensions."""
-    if form == "inplace" or operator.name in _INDEX_ARGUMENTS:
+    if form == "inplace" or operator.name in _INDEX_ARGUMENTS or operator.name in _NUMBERS:
         return operands[0]
     return next((o for o in operands if not o.zero_dim), None) or next(o for o in operands if o.type != "cpu")
 
 
 def _may_move(operator: Operator, operand: Operand) -> bool:
+    if operand.zero_dim and operand.name == _NUMBERS.get(operator.name):
+        return True
     if operand.type != "cpu":
         return False
     if operand.name.partition("[")[0] == _INDEX_ARGUMENTS.get(operator.name):

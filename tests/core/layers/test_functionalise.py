@@ -214,3 +214,17 @@ def test_a_copy_between_devices_refuses_elements_that_are_one_in_memory_and_wron
         tt.zeros(3).expand(2, 3).copy_(tt.ones(2, 3, device=frozen))
     with pytest.raises(tt.library.errors.ShapeError):
         tt.zeros(3).copy_(tt.ones(2, 3, device=frozen))
+
+
+def test_a_number_of_another_device_is_written_as_in_pytorch_and_one_with_dimensions_is_refused(
+    frozen: str,
+) -> None:
+    for there, here in ((frozen, "cpu"), ("cpu", frozen)):
+        x = tt.tensor(2.0, device=there, requires_grad=True)
+        y = tt.zeros(3, device=here).fill_(x)
+        y[[0, 2]] = x * 2
+        (y * y).sum().backward()
+        assert y.tolist() == [4, 2, 4] and y.device.type == tt.device(here).type
+        assert (x.grad.item(), x.grad.device.type) == (36.0, tt.device(there).type)
+        with pytest.raises(tt.library.errors.DeviceMismatchError):
+            y.detach()[[0, 2]] = tt.ones(2, device=there)

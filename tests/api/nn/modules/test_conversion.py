@@ -121,3 +121,30 @@ def test_which_conversions_keep_the_objects_is_as_in_pytorch() -> None:
         lambda library, layer: layer.type(library.float64),
     ):
         assert kept(tt, convert) == kept(torch, convert)
+
+
+class Wrapped(tt.Tensor):
+    """A tensor around another one, whose operators it carries out."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        new = tt.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+        new.inner = inner
+        return new
+
+    def __init__(self, inner):
+        pass
+
+    @classmethod
+    def __tt_dispatch__(cls, func, types, args=(), kwargs=None):
+        args = [value.inner if isinstance(value, Wrapped) else value for value in args]
+        result = func(*args, **(kwargs or {}))
+        return Wrapped(result) if func.name in ("detach", "alias") else result
+
+
+def test_a_parameter_that_becomes_a_tensor_of_another_class_stays_the_same_object() -> None:
+    layer = nn.Linear(2, 2)
+    weight, expected = layer.weight, layer(tt.ones(1, 2)).tolist()
+    layer._apply(lambda t: Wrapped(t) if t.dim() == 2 else t)
+    assert layer.weight is weight and type(weight) is Wrapped and isinstance(weight, nn.Parameter)
+    assert layer(tt.ones(1, 2)).tolist() == expected
