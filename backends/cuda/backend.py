@@ -425,6 +425,10 @@ class CudaBackend(Backend):
         """Return what owns the memory."""
         return handle.owner
 
+    def moved(self, handle: StridedHandle, origin: Any, owner: Any) -> StridedHandle:
+        """Return a handle at the same place of other memory."""
+        return StridedHandle(self.memory, owner, handle.shape, handle.strides, handle.offset, handle.dtype)
+
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of the memory in bytes."""
         return self.memory.nbytes(owner)

@@ -130,16 +130,26 @@ def _shared(call: CheckedCall, alias: Alias | None, result: Any) -> Iterator[tup
 
 
 def check_alias(case: Case) -> Iterator[str]:
-    """Look for arguments whose memory a result shares although the schema does not say so."""
+    """Look for memory that a result shares with an argument or another result, and the schema does not declare."""
     signature = case.definition.signature
-    aliases = any(r.alias for r in signature.returns)
     untyped = any(a.type.base == "any" for a in signature.arguments)  # of which the schema can say nothing
-    if case.definition.kind == "view" or case.inplace_only or aliases or untyped:
+    if case.inplace_only or case.operator.mutates or untyped:
         yield SKIPPED
         return
-    for result in tensors_in(case.result):
-        for name, _ in _shared(case.given, None, result):
-            yield f"the result shares the memory of the argument {name!r}; the schema promises new memory"
+    new = []
+    for result, value in returned(case.given, case.result):
+        for tensor in tensors_in(value):
+            for name, declared in _shared(case.given, result.alias, tensor):
+                if not declared:
+                    yield (
+                        f"the result shares the memory of the argument {name!r}; the schema promises "
+                        f"{'another' if result.alias else 'new'} memory"
+                    )
+            if result.alias is None:
+                new.append(tensor)
+    for one, other in combinations(new, 2):
+        if overlap(one, other):
+            yield "two results share memory; the schema promises new memory for each"
 
 
 def _must_share(call: CheckedCall, alias: Alias | None, tensor: Any) -> bool:

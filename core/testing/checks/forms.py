@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 import tt
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import UNDEFINED, tensors_in
@@ -61,18 +63,23 @@ def check_out(case: Case) -> Iterator[str]:
 
 
 def check_resize(case: Case) -> Iterator[str]:
-    """Give tensors without elements as out=, and look for the result in them."""
+    """Give views without elements as out=, and look for the result in them and in the memory that they have."""
     results = list(tensors_in(case.result))
     if not (case.definition.has_out and case.determined and any(t.numel() for t in results)):
         yield SKIPPED
         return
-    outs = [tt.empty(0, dtype=t.dtype, device=t.device) for t in results]
+    # The first and the last element are not the output's.
+    bases = [tt.zeros(t.numel() + 2, dtype=t.dtype, device=t.device) for t in results]
+    outs = [base[1:1] for base in bases]
     case.into(outs)
-    for out, result in zip(outs, results, strict=True):
+    for base, out, result in zip(bases, outs, results, strict=True):
         if out.shape != result.shape:
             yield f"out= was not resized: it has the shape {list(out.shape)} instead of {list(result.shape)}"
-        else:
-            yield from differences(out, as_array(result))
+            continue
+        yield from differences(out, as_array(result))
+        rows, whole = as_array(result).reshape(-1), as_array(base)
+        if not np.array_equal(whole[1:-1], rows, equal_nan=rows.dtype.kind in "fc") or whole[0] or whole[-1]:
+            yield "out= was resized, and its elements are not where it began in its memory"
 
 
 def check_method(case: Case) -> Iterator[str]:

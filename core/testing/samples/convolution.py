@@ -117,6 +117,10 @@ def unfold_windows(make: Inputs) -> Iterator[Sample]:
         ("dilation, padding, stride", ((2, 1), (2, 1), (1, 2), (1, 3))),
     ):
         yield Sample((x, *args), name=name)
+    # Windows without padding that lie one after the other could be a view.
+    yield Sample((make.tensor(1, 1, 2, 2), 1), name="one element")
+    yield Sample((make.tensor(2, 2, 2, 3), (2, 3)), name="one window")
+    yield Sample((make.tensor(2, 3, 1, 4), (1, 2), 1, 0, (1, 2)), name="windows in a row")
     yield Sample((x[0], 2), {"stride": 2}, "no batch")
     yield Sample((x[:0], 2), name="empty batch")
     yield Sample((x.transpose(1, 3), 2), name="transposed")
