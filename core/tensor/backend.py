@@ -337,6 +337,13 @@ class Backend(DeviceInterface):
             "  try: x.to_sparse_csr().values()"
         )
 
+    def view_step(self, target: Any, root: Any) -> tuple[Any, ...] | None:
+        """Return how a tensor views one of another layout, of which this backend is for one of the two.
+
+        The operator's name and its arguments after the root; None if no single view leads from the root to the target.
+        """
+        return None
+
     def numel(self, handle: Any) -> int:
         """Return the number of elements of a handle."""
         return prod(handle.shape)

@@ -252,6 +252,22 @@ class JaggedBackend(Backend):
         """Return the values of all rows."""
         return ops.nested.values(tensor)
 
+    def view_step(self, target: Any, root: Any) -> tuple[Any, ...] | None:
+        """Return the view that leads from all values to a jagged tensor, or from that to its values."""
+        ragged, strided = (target, root) if target.layout.name == "jagged" else (root, target)
+        own, other = handle_of(ragged), handle_of(strided)
+        arrays = self.arrays
+        places = [
+            (tuple(array.shape), arrays.strides(array), arrays.data_ptr(array))
+            for array in (own.values, other)
+        ]
+        if not isinstance(own, JaggedHandle) or strided.layout.name != "strided" or places[0] != places[1]:
+            return None
+        if target is strided:
+            return ("nested::values",)
+        facts = self.facts(own)
+        return "nested::jagged_view", facts["offsets"], facts["lengths"], facts["ragged_dim"]
+
     def summary(self, handle: Any) -> Sequence[str]:
         """Return where the rows lie in words."""
         rows = handle.raggedness

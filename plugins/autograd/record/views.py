@@ -13,7 +13,7 @@ import gc
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, TensorBase, errors, ops
+from tt.core.library import REGISTRY, Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, AutogradMeta, Node, ViewMeta
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.refcount import ALONE, references
@@ -243,8 +243,12 @@ def ensure_view(target: Any, root: Any) -> None:
         record = AutogradMeta(None, 0, False)
         target._record = record
     if record.view is None:
-        record.view = ViewMeta(
-            root, None, geometry(target, root), -1, -1 if record.node is None else version_of(target)
+        version = -1 if record.node is None else version_of(target)
+        step = _step_between(target, root)
+        record.view = (
+            ViewMeta(root, None, geometry(target, root), -1, version)
+            if step is None
+            else ViewMeta(root, REGISTRY.operator(step[0]), (root, *step[1:]), -1, version)
         )
     if not target._keys & STATE.bit and root._keys & STATE.bit:
         record.view.version = -1
@@ -253,10 +257,19 @@ def ensure_view(target: Any, root: Any) -> None:
 
 
 def is_unknown_view(target: Any, root: Any) -> bool:
-    """Return whether it is unknown how a tensor views its root: that has another layout, and nothing was recorded."""
+    """Return whether it is unknown how a tensor views its root, as that has another layout."""
     if target._spec.layout is root._spec.layout:
         return False
-    return target._record is None or target._record.view is None
+    return (target._record is None or target._record.view is None) and _step_between(target, root) is None
+
+
+def _step_between(target: Any, root: Any) -> tuple[Any, ...] | None:
+    """Return how a tensor views a root of another layout: an operator's name, and its arguments after the root."""
+    if target._spec.layout is root._spec.layout:
+        return None
+    other = root if target._spec.layout.name == "strided" else target
+    step: tuple[Any, ...] | None = other._spec.backend.view_step(target, root)
+    return step
 
 
 def hold_geometry(target: Any) -> None:

@@ -104,15 +104,34 @@ def test_a_tensor_over_values_is_a_view_of_them():
     assert not (x * 2)._is_view() and not jagged()._is_view()
 
 
+FACTOR = tt.tensor([1.0, 2, 3, 4, 5])
+
+LATER = {
+    "values of a changed tensor": lambda w, x, p: (x.mul_(over(p)), w)[1],
+    "a changed tensor": lambda w, x, p: (w.mul_(p), x.values())[1],
+    "a tensor over changed values": lambda w, x, p: (x.values().mul_(p), w)[1],
+    "values taken before": lambda w, x, p: (v := x.values(), w.mul_(p), v)[2],
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_view_made_before_the_history_takes_part_in_it(name):
+    factor = FACTOR.clone().requires_grad_()
+    values = tt.full((5,), 2.0)
+    result = LATER[name](values, over(values), factor)
+    (result * result).sum().backward()
+    assert factor.grad.tolist() == [8.0, 16, 24, 32, 40]
+
+
 @pytest.mark.parametrize(
     "use",
-    [lambda x, v, w: (x.mul_(w), v.sum()), lambda x, v, w: v.mul_(w.values())],
-    ids=["the tensor is changed", "the values are changed"],
+    [lambda x, v, w: (x.mul_(w), v.sum()), lambda x, v, w: v.mul_(w.values()[1:3])],
+    ids=["the tensor is changed", "the part is changed"],
 )
-def test_a_view_whose_base_got_its_history_later_is_refused(use):
+def test_a_part_of_the_values_whose_base_got_its_history_later_is_refused(use):
     x = jagged()
     with pytest.raises(InplaceError, match="of another layout"):
-        use(x, x.values(), jagged(True))
+        use(x, x.values()[1:3], jagged(True))
 
 
 def test_a_leaf_is_not_changed_through_its_values():
