@@ -74,7 +74,7 @@ TESTED_ELSEWHERE: Final = {
     "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",
     "plugins/autograd/plugin.py": "members of tensors: tests/plugins/autograd",
     "plugins/autograd/formulas/*": "tests/plugins/autograd/formulas/test_formulas.py, for every operator",
-    "plugins/autograd/record/{codes,grad_state,hooks,layer,mutating,op_node,plans,refcount,rules}.py": (
+    "plugins/autograd/record/{codes,grad_state,hooks,mutating,op_node,plans,refcount,rules}.py": (
         "tests/plugins/autograd/record"
     ),
     "plugins/autograd/transforms/{layer,levels,randomness,unwrap}.py": "tests/plugins/autograd/transforms",
