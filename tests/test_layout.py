@@ -77,7 +77,7 @@ TESTED_ELSEWHERE: Final = {
     "plugins/autograd/record/{codes,grad_state,hooks,mutating,op_node,plans,refcount,rules}.py": (
         "tests/plugins/autograd/record"
     ),
-    "plugins/autograd/transforms/{layer,levels,randomness,unwrap}.py": "tests/plugins/autograd/transforms",
+    "plugins/autograd/transforms/{levels,randomness,unwrap}.py": "tests/plugins/autograd/transforms",
     "plugins/autograd/transforms/batching/*": "tests/plugins/autograd/transforms/batching/test_batching.py",
     "plugins/{nested/*,quantized/backend.py,quantized/handle.py,quantized/plugin.py,quantized/tables.py}": (
         "against loops over rows and PyTorch: tests/plugins/nested, tests/plugins/quantized"

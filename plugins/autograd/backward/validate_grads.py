@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from tt.core.library import (
     KEYS,
@@ -44,7 +44,14 @@ def _fits(found: Sequence[int], shape: Sequence[int]) -> bool:
     return all([size == 1 or size == found[leading + i] for i, size in enumerate(shape)])  # noqa: C419  # half the time
 
 
-def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, place: int) -> Any:
+class Named(Protocol):
+    """What errors name: a node."""
+
+    def name(self) -> str:
+        """Return the name."""
+
+
+def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, place: int) -> Any:
     """Return a gradient in the shape, dtype and device of its tensor.
 
     Raises

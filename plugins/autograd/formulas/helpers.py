@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import TensorBase, ops
+from tt.core.library import TensorBase, errors, ops
 
 __all__ = [
+    "any_true",
     "broadcast_shape",
     "cast",
     "conj",
@@ -45,6 +46,21 @@ def polynomial(coefficients: Sequence[float], x: Any) -> Any:
     for coefficient in reversed(coefficients[:-1]):
         result = result * x + coefficient
     return result
+
+
+def any_true(condition: Any) -> bool | None:
+    """Return whether an element is true, of any example where levels wrap the tensor; None for tensors without data.
+
+    A formula may choose between two ways by it, if the more general one is right for all examples.
+    """
+    from tt.plugins.autograd.transforms.levels import BIT
+
+    while condition._keys & BIT:
+        condition = condition._handle.value
+    try:
+        return bool(ops.any(condition).item())
+    except errors.DataDependentError:
+        return None
 
 
 def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.library import ops
-from tt.plugins.autograd.formulas.helpers import cast, conj, normal_dims, restore_dims, size_of
+from tt.plugins.autograd.formulas.helpers import any_true, cast, conj, normal_dims, restore_dims, size_of
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -72,19 +72,9 @@ def prod_dim_self(g: Any, self: Any, result: Any, dim: int, keepdim: bool) -> An
         return g
     g, result = restore_dims(g, dim, keepdim, self.ndim), restore_dims(result, dim, keepdim, self.ndim)
     self = cast(self, result.dtype)
-    if _has_zeros(self):
+    if any_true(self == 0) is not False:  # tensors without data may have some, too
         return g * conj(product_of_others(self, dim))
     return g * conj(result / self)
-
-
-def _has_zeros(self: Any) -> bool:
-    """Return whether an element may be zero; tensors without data may have some."""
-    from tt.core.library import errors
-
-    try:
-        return bool(ops.any(self == 0))
-    except errors.DataDependentError:
-        return True
 
 
 d.of("prod", self=prod_self)

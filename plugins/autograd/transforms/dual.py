@@ -25,7 +25,7 @@ from tt.plugins.autograd.transforms.inplace import is_recorded_below, with_kept_
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, levels, primal_and_tangent
 from tt.plugins.autograd.transforms.unwrap import pull, variable
 
-__all__ = ["run_dual"]
+__all__ = ["LINEAR", "MULTILINEAR", "run_dual"]
 
 LINEAR: Final = frozenset(
     [

@@ -24,7 +24,7 @@ from tt.plugins.autograd.transforms.levels import (
 )
 from tt.plugins.autograd.transforms.trees import spread_like
 
-__all__ = ["VmapInfo", "run_function"]
+__all__ = ["VmapInfo", "as_argument", "run_function"]
 
 
 class VmapInfo(NamedTuple):
@@ -137,7 +137,10 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
                 )
                 saved, ctx.saved_dims = unwrap_all(inner_ctx.kept, inner)
                 for_forward, ctx.forward_dims = unwrap_all(inner_ctx._for_forward, inner)
-            inner_ctx.kept = inner_ctx._for_forward = ()
+                without, _ = unwrap_all(inner_ctx._without_gradient, inner)
+            inner_ctx.kept = inner_ctx._for_forward = inner_ctx._without_gradient = ()
+            ctx.mark_non_differentiable(*without)
+            ctx.set_materialize_grads(inner_ctx._materialize)
             ctx.save_for_backward(*saved)
             ctx.save_for_forward(*for_forward)
 
@@ -154,7 +157,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
                 ctx.inner.kept = ()
                 values, places = unwrap_all(found if isinstance(found, tuple | list) else (found,), inner)
             return tuple(
-                _as_argument(value, place, dim, level.size)
+                as_argument(value, place, dim, level.size)
                 for value, place, dim in zip(values, places, dims, strict=True)
             )
 
@@ -169,7 +172,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
                 ctx.inner.kept = ()
                 values, places = unwrap_all(found if isinstance(found, tuple | list) else (found,), inner)
             moved = [
-                _as_argument(value, place, dim, level.size)
+                as_argument(value, place, dim, level.size)
                 for value, place, dim in zip(values, places, seen["dims"], strict=True)
             ]
             return moved[0] if seen["single"] else tuple(moved)
@@ -181,7 +184,7 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
     return wrapped[0] if seen["single"] else tuple(wrapped)
 
 
-def _as_argument(value: Any, place: Any, dim: Any, size: int) -> Any:
+def as_argument(value: Any, place: Any, dim: Any, size: int) -> Any:
     """Return the gradient of an argument whose mapped dim is `dim` (None: the same for all examples)."""
     if value is None:
         return None

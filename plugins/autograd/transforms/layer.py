@@ -29,7 +29,17 @@ from tt.plugins.autograd.transforms.inplace import (
     spread,
     with_kept_target,
 )
-from tt.plugins.autograd.transforms.levels import Dual, DualLevel, Level, batched, innermost, unwrap
+from tt.plugins.autograd.transforms.levels import (
+    BIT,
+    Dual,
+    DualLevel,
+    Level,
+    batched,
+    dual,
+    innermost,
+    primal_and_tangent,
+    unwrap,
+)
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.transforms.batching.base import BatchingRule
@@ -84,13 +94,14 @@ class TransformLayer(Layer):
         from tt.plugins.autograd.transforms.batching.base import NoRuleError
 
         definition = operator.definition
-        if form == "inplace" and definition.kind == "view" and operator.name != "detach":
+        if form == "inplace" and definition.kind == "view":
             return turn_in_place
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
         formula = self.autograd.formula(operator.name)
-        # An operator with a formula has its own tangent rule; one without a derivative is not taken apart either.
-        whole = formula is not None or operator.name == "detach" or operator.definition.undifferentiated
+        # An operator with a formula has its own tangent rule, and so has one without a derivative.
+        constant = "nondifferentiable" in definition.tags and definition.kind != "factory"
+        whole = formula is not None or constant or definition.undifferentiated
         composed = _has_composite(operator)
         # A composite whose inner calls reach the levels; if it reads values, it runs once for each example.
         tried = composed and form == "functional" and not operator.mutates and _takes_tensors(operator)
@@ -109,15 +120,25 @@ class TransformLayer(Layer):
         def compute(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
             if isinstance(level, DualLevel):
-                # A new tensor is like the value, which may be mapped; a composite would see its shape only.
-                if whole or not composed or definition.kind == "factory":
-                    return _with_tangents(level, entry, formula, args)
-                return _parts(entry, args)
+                try:
+                    # A new tensor is like the value, which may be mapped; a composite would see its shape only.
+                    if whole or not composed or definition.kind == "factory":
+                        return _with_tangents(level, entry, formula, args)
+                    return _parts(entry, args)
+                except (errors.HiddenValuesError, errors.DataDependentError):
+                    mapped = mapped_below(args)
+                    if mapped is None or not listing:
+                        raise
+                    return one_by_one(mapped, operator, form, args)  # it looks at values, which each example has
             if level.implicit and form == "inplace" and unwrap(args[0], level)[1] is None:
                 spread(level, args[0], operator)
             try:
                 if batch is None:
-                    return _parts(entry, args) if composed else self.unsupported(entry, args)
+                    if not composed:
+                        return self.unsupported(entry, args)
+                    if constant:
+                        return _parts(entry, _detached(args))
+                    return _parts(entry, args) if formula is None else self._as_a_whole(level, entry, args)
                 result = batch(level, operator, args)
             except (NoRuleError, errors.HiddenValuesError, errors.DataDependentError):
                 # No rule for these arguments, or a composite that looks at values, which each example has.
@@ -150,12 +171,30 @@ class TransformLayer(Layer):
         self.fallbacks[entry.operator.name] += 1
         return found
 
+    def _as_a_whole(self, level: Level, entry: CachedCall, args: tuple[Any, ...]) -> Any:
+        """Run the composite of an operator with a formula; where a derivative is wanted, its formula is batched."""
+        from tt.plugins.autograd.record.rules import GradientRule
+        from tt.plugins.autograd.transforms.whole import LINEAR_PARTS, has_derivative, record_whole
+
+        operator = entry.operator
+        if operator.name in LINEAR_PARTS or not has_derivative(args):
+            return _parts(entry, args)
+        rule = self.autograd.rule(operator, "functional")
+        if not isinstance(rule, GradientRule):  # a custom backward is written for one example
+            return self.unsupported(entry, args) if level.size else _parts(entry, args)
+        if entry.form == "inplace":
+            return args[0].copy_(record_whole(level, operator, rule, with_kept_target(args)))
+        return record_whole(level, operator, rule, args)
+
 
 def turn_in_place(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Let a wrapped tensor look at its memory in another way; the tensors inside may be other functions' values."""
     target = args[0]
     result = entry.operator.overload().dispatch(args)
     target._set_data(result._handle, result._spec)
+    if not result._keys & BIT:  # detached from its tangent, which was its only wrapper
+        target._keys = target._keys & ~STATE.bit | result._keys & STATE.bit
+        target._record = result._record
     return target
 
 
@@ -163,6 +202,10 @@ def _with_tangents(level: DualLevel, entry: CachedCall, formula: Any, args: tupl
     operator = entry.operator
     if entry.form == "out":
         raise errors.GradientError(f"{operator.name}(): out= has no tangent; call it without out=")
+    if entry.form == "inplace" and "metadata_inplace" in operator.definition.tags and level.open:
+        raise errors.InplaceError(
+            f"{operator.definition.inplace_name}(): a tensor with a tangent is not resized\n  try: a new tensor"
+        )
     if operator.mutates and not _has_composite(operator):
         raise errors.GradientError(
             f"{operator.name}() changes its arguments, and has no formula from which their tangents could come"
@@ -189,6 +232,18 @@ def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         return args[0].copy_(composite.function(*(with_kept_target(args) if saved else args)))
     result = composite.function(*args)
     return entry.operator.return_type(result) if type(result) is tuple else result
+
+
+def _detached(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments without history and tangents: the parts of a composite may be differentiable."""
+    return tuple(
+        ops.detach(value)
+        if isinstance(value, TensorBase)
+        else type(value)(_detached(tuple(value)))
+        if type(value) in (list, tuple)
+        else value
+        for value in args
+    )
 
 
 def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
@@ -235,6 +290,20 @@ def _cast(result: Any, wanted: Any) -> Any:
     return result if wanted is None or result.dtype is wanted else result.to(wanted)
 
 
+def mapped_below(args: Sequence[Any]) -> Level | None:
+    """Return the innermost `vmap` among arguments with tangents, if only such levels are further in."""
+    found: Level | None = None
+    for value in args:
+        for item in value if isinstance(value, list | tuple) else (value,):
+            inside = item
+            while isinstance(inside, TensorBase) and inside._keys & BIT and isinstance(inside._handle, Dual):
+                inside = inside._handle.value
+            if isinstance(inside, TensorBase) and inside._keys & BIT:
+                level = inside._handle.level
+                found = level if found is None or level.depth > found.depth else found
+    return found
+
+
 def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...]) -> Any:
     """Run an operator once for each example and stack the results."""
     if operator.mutates and form == "functional":
@@ -275,9 +344,22 @@ def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
                 "fit into one tensor"
             )
     if isinstance(first, TensorBase):
-        return batched(ops.stack(results), 0, level)
-    columns = [batched(ops.stack(list(column)), 0, level) for column in zip(*results, strict=True)]
+        return _stack(level, results)
+    columns = [_stack(level, column) for column in zip(*results, strict=True)]
     return columns if isinstance(first, list) else operator.return_type(columns)
+
+
+def _stack(level: Level, results: Sequence[Any]) -> Any:
+    """Return the results of the examples as one tensor, of which levels further in may have tangents."""
+    inner = max(
+        (r._handle.level for r in results if r._keys & BIT), key=lambda found: found.depth, default=level
+    )
+    if not isinstance(inner, DualLevel) or inner.depth < level.depth:
+        # What is differentiated further in is wrapped by all levels further out, this one among them.
+        return batched(ops.stack([_example(r, level, number) for number, r in enumerate(results)]), 0, level)
+    pairs = [primal_and_tangent(r, inner) for r in results]
+    tangents = [ops.zeros_like(value) if tangent is None else tangent for value, tangent in pairs]
+    return dual(_stack(level, [value for value, _ in pairs]), _stack(level, tangents), inner)
 
 
 def _changing(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
@@ -305,5 +387,10 @@ def _changing(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
 def _example(value: Any, level: Level, number: int) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_example(item, level, number) for item in value)
+    if isinstance(value, TensorBase) and value._keys & BIT and value._handle.level.depth > level.depth:
+        handle = value._handle  # with tangents of a level further in
+        return dual(
+            _example(handle.value, level, number), _example(handle.tangent, level, number), handle.level
+        )
     inside, dim = unwrap(value, level)
     return inside if dim is None else ops.select(inside, dim, number)

@@ -70,7 +70,25 @@ RULES["diag_embed"] = view(
     lambda x, level, offset, dim1, dim2: (offset, _behind(x, dim1, 1), _behind(x, dim2, 1))
 )
 RULES["constant_pad_nd"] = view(lambda x, level, pad, value: (pad, value))
-RULES["alias"] = RULES["real"] = RULES["imag"] = view(lambda x, level: ())
+for _name in ("alias", "detach", "real", "imag", "view_as_real"):
+    RULES[_name] = view(lambda x, level: ())
+
+
+@rule("squeeze")
+def squeeze(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Remove the dims of size 1 that the function sees."""
+    inside, _ = hidden_dim_first(args[0], level)
+    dims = tuple(dim + 1 for dim, size in enumerate(args[0].shape) if size == 1)
+    return batched(ops.squeeze.dim(inside, dims) if dims else ops.alias(inside), 0, level)
+
+
+@rule("view_as_complex")
+def view_as_complex(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take the pairs along the last dim that the function sees for complex numbers."""
+    if not args[0].ndim:
+        raise NoRuleError  # refused, in the words of the operator
+    inside, _ = hidden_dim_first(args[0], level)
+    return batched(ops.view_as_complex(inside), 0, level)
 
 
 @rule("clone", "_to_copy")

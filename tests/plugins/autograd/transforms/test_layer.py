@@ -1,0 +1,110 @@
+"""What ends a history, and what changes the geometry of a tensor, inside transforms."""
+
+# ruff: noqa: N806 - functions of functions have a letter each.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tt
+from tt.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+
+X = [1.0, 2.0, 3.0]
+
+
+def detached_in_place(v: Any) -> Any:
+    w = v * 1
+    w.detach_()
+    return v * w
+
+
+DETACHED: dict[str, Callable[[Any], Any]] = {
+    "detach": lambda v: v * v.detach(),
+    "data": lambda v: v * (v * 1).data,
+    "detach_": detached_in_place,
+    "detach and clone": lambda v: v * v.detach().clone(),
+    "detach_copy": lambda v: v * tt.detach_copy(v),
+    "twice": lambda v: v * (v.detach() * 1).detach(),
+}
+
+
+@pytest.mark.parametrize("name", DETACHED)
+def test_what_is_detached_is_a_constant_to_every_transform(name: str) -> None:
+    f = DETACHED[name]
+    x = tt.tensor(X)
+    assert vmap(grad(f))(x).tolist() == X
+    assert grad(lambda t: vmap(f)(t).sum())(x).tolist() == X
+    for J in (jacrev, jacfwd):
+        assert vmap(J(f))(x).tolist() == X
+        assert J(vmap(f))(x).diagonal().tolist() == X
+    assert jvp(f, (x,), (tt.ones(3),))[1].tolist() == X
+    assert vmap(lambda v: jvp(f, (v,), (tt.ones(()),))[1])(x).tolist() == X
+    assert not hessian(lambda t: f(t).sum())(x).any()
+    leaf = tt.tensor(X, requires_grad=True)
+    vmap(f)(leaf).sum().backward()
+    assert leaf.grad.tolist() == X
+
+
+def test_detached_examples_require_no_gradient() -> None:
+    leaf = tt.tensor(X, requires_grad=True)
+    assert vmap(lambda v: v * 2)(leaf).requires_grad
+    assert not vmap(lambda v: v.detach())(leaf).requires_grad
+    assert not vmap(detached_in_place)(leaf.detach()).requires_grad
+
+
+def test_operators_without_a_derivative_give_constants_in_every_transform() -> None:
+    # As the composites of these are made of parts that have derivatives.
+    x = tt.tensor([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]], dtype=tt.float64)
+
+    def f(v: Any) -> Any:
+        values, _ = tt.unique(v, return_inverse=True) if v.shape[0] > 3 else (tt.geqrf(v.reshape(3, 1))[0], 0)
+        return (v * values.reshape(-1)).sum()
+
+    expected = tt.stack([tt.geqrf(row.reshape(3, 1))[0].reshape(-1) for row in x])
+    for derivative in (grad, jacrev, jacfwd):
+        tt.testing.assert_close(vmap(derivative(f))(x), expected)
+
+
+GEOMETRY: dict[str, Callable[[Any], Any]] = {
+    "squeeze_": lambda y: y.reshape(1, 3, 1).clone().squeeze_(),
+    "squeeze_ of a dim": lambda y: y.reshape(1, 3, 1).clone().squeeze_(0),
+    "unsqueeze_": lambda y: y.clone().unsqueeze_(-1),
+    "t_": lambda y: y.reshape(1, 3).clone().t_(),
+    "transpose_": lambda y: y.reshape(1, 3).clone().transpose_(0, 1),
+    "as_strided_": lambda y: y.clone().as_strided_((2, 2), (1, 1)),
+    "several": lambda y: y.reshape(1, 3, 1).clone().squeeze_().unsqueeze_(0).t_(),
+}
+
+
+@pytest.mark.parametrize("name", GEOMETRY)
+def test_geometry_is_changed_in_place_inside_transforms(name: str) -> None:
+    f = GEOMETRY[name]
+    rows = tt.tensor([X, [4.0, -1.0, 0.5]])
+
+    def g(v: Any) -> Any:
+        return f(v) ** 2 * v.sum()
+
+    expected = tt.stack([jacrev(g)(row) for row in rows])
+    tt.testing.assert_close(vmap(g)(rows), tt.stack([g(row) for row in rows]))
+    tt.testing.assert_close(vmap(jacrev(g))(rows), expected)
+    tt.testing.assert_close(vmap(jacfwd(g))(rows), expected)
+    tt.testing.assert_close(tt.stack([jacfwd(g)(row) for row in rows]), expected)
+    tt.testing.assert_close(
+        vmap(hessian(lambda v: g(v).sum()))(rows),
+        tt.stack([jacrev(grad(lambda v: g(v).sum()))(row) for row in rows]),
+    )
+
+
+def test_the_argument_of_vmap_keeps_its_shape() -> None:
+    rows = tt.ones(2, 1, 3)
+    assert vmap(lambda v: v.squeeze_())(rows).shape == (2, 3)
+    assert rows.shape == (2, 1, 3)
+
+
+@pytest.mark.parametrize("transform", [vmap, jacfwd])
+def test_wrapped_tensors_are_not_resized(transform: Any) -> None:
+    with pytest.raises(RuntimeError, match="resize"):
+        transform(lambda v: v.clone().resize_(2))(tt.ones(3, 3))
