@@ -129,7 +129,9 @@ class TransformLayer(Layer):
                     mapped = mapped_below(args)
                     if mapped is None or not listing:
                         raise
-                    return one_by_one(mapped, operator, form, args)  # it looks at values, which each example has
+                    return one_by_one(
+                        mapped, operator, form, args
+                    )  # it looks at values, which each example has
             if level.implicit and form == "inplace" and unwrap(args[0], level)[1] is None:
                 spread(level, args[0], operator)
             try:
