@@ -140,7 +140,9 @@ class TransformLayer(Layer):
                         return self.unsupported(entry, args)
                     if constant:
                         return _parts(entry, _detached(args))
-                    return _parts(entry, args) if formula is None else self._as_a_whole(level, entry, args)
+                    if formula is None and not definition.undifferentiated:
+                        return _parts(entry, args)
+                    return self._as_a_whole(level, entry, args)
                 result = batch(level, operator, args)
             except (NoRuleError, errors.HiddenValuesError, errors.DataDependentError):
                 # No rule for these arguments, or a composite that looks at values, which each example has.
@@ -182,7 +184,7 @@ class TransformLayer(Layer):
         if operator.name in LINEAR_PARTS or not has_derivative(args):
             return _parts(entry, args)
         rule = self.autograd.rule(operator, "functional")
-        if not isinstance(rule, GradientRule):  # a custom backward is written for one example
+        if not isinstance(rule, GradientRule):  # a custom backward, written for one example; or no derivative
             return self.unsupported(entry, args) if level.size else _parts(entry, args)
         if entry.form == "inplace":
             return args[0].copy_(record_whole(level, operator, rule, with_kept_target(args)))
