@@ -61,4 +61,12 @@ __getattr__, __dir__ = lazy_names(
         "profiler",
         "variable",
     ),
+    without=(
+        "enable_grad",
+        "inference_mode",
+        "is_grad_enabled",
+        "no_grad",
+        "set_grad_enabled",
+        "set_multithreading_enabled",
+    ),
 )

@@ -39,4 +39,9 @@ _SOURCES = {
 
 __all__ = list(_SOURCES)
 
-__getattr__, __dir__ = lazy_names("tt.func", _SOURCES, layer="transform")
+__getattr__, __dir__ = lazy_names(
+    "tt.func",
+    _SOURCES,
+    layer="transform",
+    without=("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"),
+)

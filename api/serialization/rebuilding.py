@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
-from tt.errors import CorruptFileError, UnsupportedError
+from tt.errors import CorruptFileError, MemberError, UnsupportedError
 from tt.serialization.storages import LoadedStorage
 
 __all__ = ["Rebuilder"]
@@ -133,7 +133,12 @@ class Rebuilder:
             if metadata.get("neg"):
                 new = new.neg()
         if requires_grad is True:
-            new.requires_grad = True
+            try:
+                new.requires_grad = True
+            except MemberError:
+                _ = (
+                    new.requires_grad
+                )  # raises where autograd is broken; where it is left out, the values are enough
         return new
 
     def parameter(self, data: Any, requires_grad: Any, backward_hooks: Any = None) -> Any:

@@ -24,11 +24,20 @@ from tt.core.host.configuration import configured_rules
 from tt.core.host.discovery import GROUP, discover, installed, named_plugins, namesakes, read_manifest
 from tt.core.host.manifest import Declares
 from tt.core.host.name_owners import Claims, PluginScope
-from tt.core.host.plugin import BROKEN, KNOWN_PARTS, KNOWN_PLUGINS, Plugin, PluginState, first_line
+from tt.core.host.plugin import (
+    BROKEN,
+    IDLE_MEMBERS,
+    IDLE_METHODS,
+    KNOWN_PARTS,
+    KNOWN_PLUGINS,
+    Plugin,
+    PluginState,
+    first_line,
+)
 from tt.core.host.plugin_code import PLUGIN_CODE
 from tt.core.host.plugin_errors import cannot_prefer, failed_to_load, refuse_known, unknown_name
 from tt.core.host.preferences import Preferences
-from tt.core.methods.lazy_member import LazyMember, MissingMember
+from tt.core.methods.lazy_member import IdleMember, IdleMethod, LazyMember, MissingMember
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import CORE_DEVICES
 from tt.core.types.layout import LAYOUTS
@@ -145,8 +154,15 @@ class Host:
         for name in brought:
             setattr(owner, name, LazyMember(owner, name, partial(self._target_of_member, name)))
         for name in missing:
-            if name not in brought:
-                setattr(owner, name, MissingMember(owner, name, partial(self._target_of_member, name)))
+            if name in brought:
+                continue
+            target = partial(self._target_of_member, name)
+            member = MissingMember(owner, name, target)
+            if name in IDLE_MEMBERS and self._leaves_out("member", name):
+                member = IdleMember(owner, name, target, IDLE_MEMBERS[name])
+            elif name in IDLE_METHODS and self._leaves_out("member", name):
+                member = IdleMethod(owner, name, target, IDLE_METHODS[name])
+            setattr(owner, name, member)
 
     def _has_member(self, name: str) -> bool:
         """Return whether tensors have a member; looks, and resolves nothing."""
@@ -224,6 +240,17 @@ class Host:
         """Return whether a plugin that can be used declares a name."""
         self.load()
         return (kind, name) in self._claims
+
+    def leaves_out(self, kind: Declares, name: str) -> bool:
+        """Return whether the plugin that is known to bring a name is blocked or not installed, rather than broken."""
+        self.load()
+        return self._leaves_out(kind, name)
+
+    def _leaves_out(self, kind: Declares, name: str) -> bool:
+        known = KNOWN_PLUGINS.get((kind, name))
+        if known is None or (kind, name) in self._claims:
+            return False
+        return all(p.state == "blocked" for p in self._plugins if p.name == known.plugin)
 
     def names(self, kind: Declares) -> tuple[str, ...]:
         """Return the declared names of a kind, tt's own plugins first."""

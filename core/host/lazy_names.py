@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tt.core.by_name import module_named
@@ -13,7 +13,12 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(
-    module: str, sources: Mapping[str, str], *, layer: str = "", modules: tuple[str, ...] = ()
+    module: str,
+    sources: Mapping[str, str],
+    *,
+    layer: str = "",
+    modules: tuple[str, ...] = (),
+    without: Collection[str] = (),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions `__getattr__` and `__dir__` of a namespace.
 
@@ -27,6 +32,8 @@ def lazy_names(
         The layer without which the names are of no use: its plugin is activated first, or its absence explained.
     modules : tuple of str
         The modules below the namespace.
+    without : collection of str
+        The names that are of use without the layer, too, if its plugin is blocked or not installed.
 
     Examples
     --------
@@ -42,7 +49,7 @@ def lazy_names(
         source = sources.get(name)
         if source is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        if layer:
+        if layer and not (name in without and plugins().leaves_out("layer", layer)):
             plugins().require("layer", layer)
             plugins().activate("layer", layer)
         found = getattr(module_named(source), name)

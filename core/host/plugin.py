@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-__all__ = ["BROKEN", "KNOWN_PARTS", "KNOWN_PLUGINS", "KnownPlugin", "Plugin", "PluginState", "first_line"]
+__all__ = [
+    "BROKEN",
+    "IDLE_MEMBERS",
+    "IDLE_METHODS",
+    "KNOWN_PARTS",
+    "KNOWN_PLUGINS",
+    "KnownPlugin",
+    "Plugin",
+    "PluginState",
+    "first_line",
+]
 
 State = Literal["found", "loaded", "active", "failed", "blocked", "unavailable"]
 
@@ -48,6 +58,15 @@ _MEMBERS: Final = {
     ),
 }  # fmt: skip
 """The members that plugins bring, so that one that is blocked or not installed can be named."""
+
+IDLE_MEMBERS: Final[Mapping[str, object]] = {
+    "requires_grad": False, "grad": None, "grad_fn": None, "is_leaf": True, "retains_grad": False, "output_nr": 0,
+}  # fmt: skip
+"""What members are where their plugin is blocked or not installed and nothing else can be: programs that only compute
+read them, and modules, files and copies hold them."""
+
+IDLE_METHODS: Final[Mapping[str, object]] = {"is_inference": False, "requires_grad_": NotImplemented}
+"""The same of methods: what they return; NotImplemented: the tensor, if they are called with False."""
 
 KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("device", "cpu"): KnownPlugin("cpu", "tt-tensor"),

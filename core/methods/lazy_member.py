@@ -14,7 +14,7 @@ from tt.core.errors import (
     PluginMissingError,
 )
 
-__all__ = ["LazyMember", "MissingMember"]
+__all__ = ["IdleMember", "IdleMethod", "LazyMember", "MissingMember"]
 
 
 class LazyMember:
@@ -90,3 +90,48 @@ class LazyMember:
 
 class MissingMember(LazyMember):
     """Stands for a member that a known plugin would bring, if it were usable: every use raises, with the reason."""
+
+
+class IdleMember(MissingMember):
+    """Stands for a member that has one value as long as its plugin is left out: what it does happens to no tensor.
+
+    Reading it, and setting it to that value, is what programs do that run without the plugin; anything else raises.
+
+    Parameters
+    ----------
+    owner, name, target
+        As for `LazyMember`; the target raises, with the reason.
+    value : object
+        The value.
+    """
+
+    def __init__(self, owner: type, name: str, target: Callable[[], str], value: Any) -> None:
+        super().__init__(owner, name, target)
+        self.value = value
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return super().__get__(instance, owner) if instance is None else self.value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value is not self.value:
+            self.resolve()
+
+    def __delete__(self, instance: Any) -> None:
+        """Do nothing: the member has its value already."""
+
+
+class IdleMethod(IdleMember):
+    """A method that gives one value, or, where that is NotImplemented, the tensor; called with False if anything."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return LazyMember.__get__(self, instance, owner)
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            if self.value is NotImplemented:
+                if any((*args, *kwargs.values())) or not (args or kwargs):
+                    self.resolve()
+                return instance
+            return self.value
+
+        return method

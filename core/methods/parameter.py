@@ -10,7 +10,7 @@ import numpy as np
 from tt.core.errors import describe
 from tt.core.methods.as_subclass import as_kind
 from tt.core.methods.creation import from_array
-from tt.core.methods.memory.host_access import detached, requires_gradient
+from tt.core.methods.memory.host_access import detached, keep_requires_grad, requires_gradient
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
 from tt.core.types.device import get_default_device
@@ -71,8 +71,10 @@ class Parameter(Tensor, metaclass=_ParameterKind):
             like: Self = _of_another_class(data, requires_grad)  # to isinstance
             return like
         new: Self = as_kind(detached(data), cls)
-        if requires_grad or requires_gradient(new):
-            new.requires_grad = requires_grad
+        if requires_grad:
+            keep_requires_grad(new, requires_grad)
+        elif requires_gradient(new):
+            new.requires_grad = False
         return new
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
@@ -94,6 +96,7 @@ def _of_another_class(data: Any, requires_grad: bool) -> Any:
         )
     if new is data:
         new = copy(data)
-    new.requires_grad = requires_grad
+    new.requires_grad = False
+    keep_requires_grad(new, requires_grad)
     new._is_param = True
     return new

@@ -23,6 +23,7 @@ from tt.core.errors import (
 )
 from tt.core.layers.functionalise import refresh
 from tt.core.methods.conversion import cpu
+from tt.core.methods.lazy_member import IdleMember
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import keep_size
 from tt.core.tensor.tensor import Tensor, wrap
@@ -41,6 +42,7 @@ __all__ = [
     "detached",
     "handle_of",
     "host_array",
+    "keep_requires_grad",
     "layers_of",
     "loses_gradient",
     "requires_gradient",
@@ -110,6 +112,12 @@ def loses_gradient(tensor: Tensor) -> bool:
     Under `no_grad` nothing is recorded anyway, so `x.numpy()` is allowed there, as in the forward of a Function.
     """
     return requires_gradient(tensor) and not any(layer.idles and layer.idle() for layer in layers_of(tensor))
+
+
+def keep_requires_grad(tensor: Tensor, requires_grad: bool) -> None:
+    """Let a tensor require a gradient as another one did, or as parameters do, unless autograd is left out."""
+    if requires_grad and not isinstance(vars(Tensor).get("requires_grad"), IdleMember):
+        tensor.requires_grad = True
 
 
 def dense_form(tensor: TensorBase, name: str = "x") -> str:

@@ -22,7 +22,7 @@ from tt.core.layers.tt_dispatch import make_wrapper
 from tt.core.methods.as_subclass import as_kind, fresh_wrapper, is_wrapper
 from tt.core.methods.creation import from_array
 from tt.core.methods.interop import check_array
-from tt.core.methods.memory.host_access import detached, host_array, requires_gradient
+from tt.core.methods.memory.host_access import detached, host_array, keep_requires_grad, requires_gradient
 from tt.core.methods.memory.host_storage import (
     byte_offset,
     bytes_of,
@@ -115,8 +115,7 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
 def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: bool) -> Kind:
     """Return a tensor from what `__reduce_ex__` wrote."""
     new = _unpack(kind, *packed)
-    if requires_grad:
-        new.requires_grad = True
+    keep_requires_grad(new, requires_grad)
     return new
 
 

@@ -19,7 +19,7 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import GradientError
 from tt.core.methods.as_subclass import as_kind, is_wrapper
-from tt.core.methods.memory.host_access import detached, requires_gradient
+from tt.core.methods.memory.host_access import detached, keep_requires_grad, requires_gradient
 from tt.core.tensor.shared_memory import SharedMemory
 from tt.core.tensor.sharing import share_storage
 from tt.core.tensor.tensor import wrap
@@ -159,6 +159,5 @@ def rebuild_shared(kind: Any, handed_over: Any, dtype: Any, device: str, require
         wrap(backend.rebuild_shared(handed_over, where), backend.spec(to_dtype(dtype), where)), kind
     )
     note_data(new)
-    if requires_grad:
-        new.requires_grad = True
+    keep_requires_grad(new, requires_grad)
     return new

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import tt
 from tt.core.errors import (
     MemberError,
     PluginConflictError,
@@ -163,7 +164,17 @@ def test_a_known_member_of_no_usable_plugin_says_what_is_missing(packages):
         kind().backward()
     with pytest.raises(MemberError, match="the member 'grad'"):
         kind().grad = 1
-    assert not hasattr(kind(), "grad")
+    assert not hasattr(kind(), "backward")
+    # What has one value without the plugin is read, and set to that.
+    tensor = kind()
+    assert tensor.grad is None and tensor.requires_grad is False and tensor.is_leaf is True
+    tensor.grad, tensor.requires_grad = None, False
+    del tensor.grad
+    assert tensor.requires_grad_(False) is tensor is tensor.requires_grad_(requires_grad=False)
+    assert tensor.is_inference() is False
+    for use in (lambda: tensor.requires_grad_(), lambda: setattr(tensor, "requires_grad", True)):
+        with pytest.raises(MemberError, match="the member 'requires_grad"):
+            use()
 
 
 def test_another_plugin_may_bring_a_known_member(packages):
@@ -192,12 +203,21 @@ LAYERS = {
     "tt.autograd.grad": "autograd",
     "tt.vmap": "transform",
 }
+ANSWERED = (
+    "x.requires_grad",
+    "setattr(x, 'grad', None)",
+    "tt.nn.Parameter(x)",
+    "tt.no_grad",
+    "tt.enable_grad()",
+    "tt.testing.gradcheck(lambda x: x, (x,))",  # by an error of its own: x requires no gradient
+)
+"""What needs no plugin that is left out, but complains about one that is broken: then something went wrong."""
 PROGRAM = """
 import sys, tt
 {before}
 x = tt.ones(2)
 assert (x + x).tolist() == [2.0, 2.0] and x.detach().tolist() == [1.0, 1.0]
-assert not hasattr(x, "requires_grad") and getattr(x, "grad", 3) == 3
+assert not hasattr(x, "backward")
 with tt.fake_mode():
     assert (tt.ones(2) + 1).shape == (2,)
 tt.testing.assert_close(x.clone(), x)
@@ -257,15 +277,60 @@ def test_without_autograd_whatever_needs_it_says_why(how, tmp_path):
             f"def {hook}({'registry' if hook == 'tt_register' else ''}): raise OSError('half installed')\n"
             f"broken.{hook} = hookimpl({hook})"
         )
-    program = PROGRAM.format(before=before, uses=[*USES, *LAYERS])
+    answered = ANSWERED if how == "blocked" else ()
+    uses = [use for use in (*USES, *LAYERS) if use not in answered]
+    program = PROGRAM.format(before=before, uses=uses)
     done = subprocess.run(
         [sys.executable, "-c", program], env=environ, capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    wanted = [f"{use} | the member {name!r} is" for use, name in USES.items()]
-    wanted += [f"{use} | the layer {name!r} is" for use, name in LAYERS.items()]
+    wanted = [f"{use} | the member {name!r} is" for use, name in USES.items() if use in uses]
+    wanted += [f"{use} | the layer {name!r} is" for use, name in LAYERS.items() if use in uses]
     lines = done.stdout.splitlines()
     assert [line.startswith(start) for line, start in zip(lines, wanted, strict=True)] == [True] * len(
         wanted
     ), lines
     assert all(line.endswith(end) and "the plugin 'autograd'" in line for line in lines), lines
+
+
+INFERENCE = """
+import copy, io, pickle, tt
+assert tt.is_grad_enabled() in (True, False) and not tt.is_inference_mode_enabled()
+model = tt.nn.Sequential(tt.nn.Linear(2, 4), tt.nn.BatchNorm1d(4), tt.nn.ReLU(), tt.nn.Linear(4, 1))
+model.requires_grad_(False).eval()
+for mode in (tt.no_grad(), tt.enable_grad(), tt.inference_mode(), tt.set_grad_enabled(False)):
+    with mode:
+        y = model(tt.ones(3, 2))
+        y.add_(1)
+    y.add_(1)
+assert not y.requires_grad and not y.is_inference() and y.grad_fn is None
+assert tt.no_grad(lambda: 3)() == 3
+
+file = io.BytesIO()
+tt.save({"model": model.state_dict(), "parameter": tt.nn.Parameter(tt.ones(2)), "y": y}, file)
+file.seek(0)
+loaded = tt.load(file)
+assert loaded["y"].tolist() == y.tolist() and type(loaded["parameter"]) is tt.nn.Parameter
+other = copy.deepcopy(model)
+other.load_state_dict(loaded["model"])
+assert other(tt.ones(3, 2)).tolist() == model(tt.ones(3, 2)).tolist()
+assert pickle.loads(pickle.dumps(y)).tolist() == copy.copy(y).tolist() == y.tolist()
+assert tt.load({trained!r})["weight"].tolist() == [1.0, 2.0]
+
+data = tt.utils.data.TensorDataset(tt.arange(4.0))
+assert [batch.tolist() for batch, in tt.utils.data.DataLoader(data, batch_size=2)] == [[0, 1], [2, 3]]
+assert [batch.tolist() for batch, in tt.utils.data.DataLoader(data, batch_size=4, num_workers=1)] == [[0, 1, 2, 3]]
+tt.func.functional_call(model, model.state_dict(), (tt.ones(3, 2),))
+tt.distributions.Normal(0.0, 1.0).sample((2,))
+tt.optim.SGD(model.parameters(), 0.1).zero_grad()
+"""
+
+
+def test_models_run_where_autograd_is_disabled(tmp_path):
+    trained = tmp_path / "trained.pt"
+    tt.save({"weight": tt.nn.Parameter(tt.tensor([1.0, 2.0]))}, trained)
+    done = subprocess.run(
+        [sys.executable, "-c", INFERENCE.replace("{trained!r}", repr(str(trained)))],
+        env={**os.environ, "TT_DISABLE_PLUGINS": "autograd"}, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
