@@ -34,6 +34,7 @@ from tt.core.forks import fork_safe_lock, fork_safe_properties
 from tt.core.hooks import Manifest, hookimpl
 from tt.core.layers.tt_dispatch import TTDispatchMode
 from tt.core.meta import MetaHandle, run_rule
+from tt.core.methods.as_subclass import as_kind
 from tt.core.methods.creation import as_tensor
 from tt.core.methods.memory.host_access import handle_of
 from tt.core.methods.memory.host_storage import tensor_in_storage
@@ -133,6 +134,7 @@ __all__ = [
     "TensorSpec",
     "active_modes",
     "alias",
+    "as_kind",
     "as_tensor",
     "contiguous_strides",
     "custom_op",

@@ -25,7 +25,7 @@ from tt.core.library import KEYS, TensorBase, alias, errors, ops, seen
 from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
-from tt.plugins.autograd.record.saved import SavedTensors, version_of
+from tt.plugins.autograd.record.saved import SavedTensors, same_kind, version_of
 from tt.plugins.autograd.record.views import NO_GRAD, edge, hold_unrecorded, root_of
 
 __all__ = ["Function", "FunctionCtx", "FunctionNode", "InplaceFunction", "once_differentiable", "run"]
@@ -39,7 +39,7 @@ class FunctionCtx:
     Attributes
     ----------
     needs_input_grad : tuple of bool
-        For each argument of `apply` whether its gradient is wanted.
+        For each argument of `apply` whether it requires a gradient, be recording on or off.
     """
 
     needs_input_grad: tuple[bool, ...] = ()
@@ -275,7 +275,7 @@ def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
     ctx.tensors, ctx.count = tensors, len(args)
     ctx._saved = SavedTensors(ctx.name())
     ctx.needs_input_grad = tuple(
-        recorded and isinstance(value, TensorBase) and bool(value._keys & STATE.bit) for value in args
+        [isinstance(value, TensorBase) and bool(value._keys & STATE.bit) for value in args]
     )
     with recording(False):
         output = cls.forward(*args) if split else cls.forward(ctx, *args)
@@ -302,14 +302,14 @@ def _result(ctx: FunctionNode, value: Any, args: tuple[Any, ...], recorded: bool
         return value
     differentiable = recorded and _has_gradient(ctx, value)
     if _is_in(value, args):
-        result = alias(value, STATE.bit)
+        result = same_kind(alias(value, STATE.bit), value)
         if not value._keys & STATE.bit:
             result._root = value if value._root is None else value._root
         return result
     if value._root is not None and not differentiable:
         return value
     if value._keys & STATE.bit or value._root is not None:
-        return alias(value, STATE.bit)
+        return same_kind(alias(value, STATE.bit), value)
     return value
 
 

@@ -18,7 +18,8 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     Parameters
     ----------
     pack_hook : callable
-        Called with each tensor (without history) when it is saved; returns anything: a file's name, a compressed copy.
+        Called with each tensor when it is saved, while nothing is recorded; returns anything: a file's name, a
+        compressed copy.  An argument is the tensor itself, with its class and attributes.
     unpack_hook : callable
         Called with the result of the other when the tensor is needed; returns a tensor with the same values.
 

@@ -15,6 +15,7 @@ from functools import wraps
 from typing import Any
 
 from tt.core.library import (
+    REGISTRY,
     Block,
     CachedCall,
     Layer,
@@ -176,6 +177,15 @@ def _view(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return result
 
 
+def _has_layer() -> bool:
+    """Return whether marked tensors can be used: not where the plugin is blocked, and nothing can be recorded."""
+    try:
+        REGISTRY.layer(InferenceLayer.name)
+    except (errors.PluginError, errors.PluginMissingError):
+        return False
+    return True
+
+
 class inference_mode(Block):  # noqa: N801 - PyTorch's name
     """Switches recording off, in a `with` block or for a function; tensors made there can never be recorded.
 
@@ -208,7 +218,7 @@ class inference_mode(Block):  # noqa: N801 - PyTorch's name
         self.mode = bool(mode)
 
     def _look(self) -> tuple[bool, bool, _Marking | None]:
-        marking = _Marking() if self.mode and not STATE.inferring() else None
+        marking = _Marking() if self.mode and not STATE.inferring() and _has_layer() else None
         return STATE.grad(), STATE.inferring(), marking
 
     def _begin(self) -> None:

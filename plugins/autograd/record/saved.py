@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import TensorBase, alias, errors, seen
+from tt.core.library import TensorBase, alias, as_kind, errors, seen
 from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, attach
 from tt.plugins.autograd.record.modes import recording
@@ -27,6 +27,7 @@ __all__ = [
     "raise_changed",
     "raise_released",
     "refuse_inference",
+    "same_kind",
     "version_of",
     "versions",
     "with_edge",
@@ -100,6 +101,12 @@ def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any
         else t
         for i, t in enumerate(tensors)
     ]
+
+
+def same_kind(new: Any, tensor: Any) -> Any:
+    """Return an alias of a tensor in its class; of a parameter it is a plain tensor, as all results are."""
+    kind = type(tensor)
+    return new if type(new) is kind or getattr(tensor, "_is_param", False) else as_kind(new, kind)
 
 
 def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
@@ -182,16 +189,18 @@ class Packed:
             raise errors.ArgumentError(
                 "saved_tensors_hooks", f"the unpack hook returns a tensor, not {errors.describe(found)}"
             )
+        if found._keys & STATE.bit and STATE.enabled():
+            # In a recorded pass its place is that of what was saved, whatever the hooks did to get it.
+            found = same_kind(alias(found, STATE.bit), found)
         return found
 
 
 def _packed(value: Any, pack: Callable[[Any], Any]) -> Any:
     if not isinstance(value, TensorBase):
         return None
-    given = alias(value, STATE.bit)
-    version = version_of(given)
-    found = pack(given)
-    if version_of(given) != version:
+    version = version_of(value)
+    found = pack(value)
+    if version_of(value) != version:
         raise errors.InplaceError(
             "a pack hook changes the tensor that it is given in place, which the program still uses: work on a clone()"
         )

@@ -388,7 +388,7 @@ def test_hooks_on_saved_tensors_see_what_a_custom_operator_saves(form):
 
     def pack(tensor):
         packed.append(tensor.tolist())
-        return tensor.numpy()
+        return tensor.detach().numpy()
 
     x, y = leaf(1.0), leaf(3.0)
     with tt.autograd.graph.saved_tensors_hooks(pack, tt.from_numpy):

@@ -397,3 +397,89 @@ def test_a_function_without_a_rule_says_what_is_missing(x: Any) -> None:
 
 def test_the_module_of_functions_is_public() -> None:
     assert importlib.import_module("tt.autograd.function").Function is Function
+
+
+# --- classes of tensors, and what ctx says of the arguments -----------------------------------------------------------
+
+
+def subclass(lib: Any) -> Any:
+    return type("Image", (lib.Tensor,), {})
+
+
+def written(lib: Any, forward: Any) -> Any:
+    class Made(lib.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(lib, x)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            assert type(ctx.saved_tensors[0]).__name__ in ("Image", "Parameter")
+            return gradient.reshape(2, 2)
+
+    return Made.apply
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("gradient", [True, False])
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda lib, x: x,
+        lambda lib, x: x * 2,
+        lambda lib, x: x.view(-1),
+        lambda lib, x: lib.ones(4).as_subclass(subclass(lib)),
+    ],
+    ids=["argument", "new", "view", "other"],
+)
+def test_results_are_of_the_class_that_forward_returned(forward: Any, gradient: bool) -> None:
+    torch = pytest.importorskip("torch")
+
+    def described(lib: Any) -> Any:
+        x = lib.ones(2, 2).as_subclass(subclass(lib)).requires_grad_(gradient)
+        y = written(lib, forward)(x)
+        if gradient:
+            y.sum().backward()
+        return type(y).__name__, y is x, y.requires_grad
+
+    assert described(tt) == described(torch)
+
+
+def test_a_parameter_that_forward_returns_is_a_plain_tensor_outside() -> None:
+    parameter = tt.nn.Parameter(tt.ones(2, 2))
+    y = written(tt, lambda lib, x: x)(parameter)
+    assert type(y) is tt.Tensor and y is not parameter
+    y.sum().backward()
+    assert parameter.grad is not None
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize("mode", ["enable_grad", "no_grad", "inference_mode"])
+def test_needs_input_grad_is_that_of_the_arguments_in_every_mode(mode: str, split: bool) -> None:
+    torch = pytest.importorskip("torch")
+
+    def needs(lib: Any) -> Any:
+        found = []
+
+        class Plain(lib.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any, k: int) -> Any:
+                found.append(ctx.needs_input_grad)
+                return x * y
+
+        class Split(lib.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(x: Any, y: Any, k: int) -> Any:
+                return x * y
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                found.append(ctx.needs_input_grad)
+
+        with getattr(lib, mode)():
+            (Split if split else Plain).apply(lib.ones(2, requires_grad=True), lib.ones(2), 3)
+        return found
+
+    assert needs(tt) == needs(torch)

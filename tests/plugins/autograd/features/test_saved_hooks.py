@@ -260,3 +260,68 @@ def test_hooks_left_in_a_pass_stay_left(x: Any) -> None:
     y.sum().backward()
     x.exp()
     assert not packed
+
+
+# --- what hooks get ---------------------------------------------------------------------------------------------------
+
+
+def saved_by(lib: Any, program: Any) -> Any:
+    """Return the classes, attributes and needs of what the pack hook gets, and the class of what backward gets."""
+    packed, unpacked = [], []
+    kind = type("Image", (lib.Tensor,), {})
+    x, w = lib.ones(2, 2).as_subclass(kind).requires_grad_(), lib.ones(2, 2, requires_grad=True)
+    x.label = "left"
+
+    def pack(tensor: Any) -> Any:
+        packed.append((type(tensor).__name__, getattr(tensor, "label", None), tensor.requires_grad))
+        return tensor
+
+    def unpack(tensor: Any) -> Any:
+        unpacked.append(type(tensor).__name__)
+        return tensor
+
+    with lib.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = program(lib, x, w)
+    y.sum().backward()
+    return sorted(packed, key=str), sorted(unpacked), type(y).__name__, x.grad.tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda lib, x, w: x * w,
+        lambda lib, x, w: x * lib.nn.Parameter(w.detach()),
+        lambda lib, x, w: x * (w * 2).detach(),
+    ],
+    ids=["tensors", "a parameter", "a constant"],
+)
+def test_hooks_get_the_tensors_themselves(program: Any) -> None:
+    torch = pytest.importorskip("torch")
+    assert saved_by(tt, program) == saved_by(torch, program)
+
+
+def test_hooks_get_what_a_function_saves_in_its_class() -> None:
+    class Cube(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            assert x.label == "left"
+            return 3 * x**2 * gradient
+
+    packed, unpacked, kind, gradient = saved_by(tt, lambda lib, x, w: Cube.apply(x))
+    assert packed == [("Image", "left", True)] and unpacked == ["Image"] and kind == "Image"
+    assert gradient == [[3, 3], [3, 3]]
+
+
+def test_second_derivatives_go_through_hooks_that_keep_the_tensor() -> None:
+    x = tt.tensor([1.0, 2.0], requires_grad=True)
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        (first,) = tt.autograd.grad((x**3).sum(), x, create_graph=True)
+        (second,) = tt.autograd.grad(first.sum(), x)
+    assert second.tolist() == [6, 12]
