@@ -327,7 +327,7 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
         )
     results = [
         operator.overload(form).dispatch(tuple(_example(value, level, number) for value in args))
-        for number in range(level.size)
+        for number in range(level.size or 1)
     ]
     if form == "inplace":
         return args[0]
@@ -355,6 +355,8 @@ def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
 
 def _stack(level: Level, results: Sequence[Any]) -> Any:
     """Return the results of the examples as one tensor, of which levels further in may have tangents."""
+    if not level.size:
+        return batched(ops.slice(ops.stack(list(results)), 0, 0, 0, 1), 0, level)
     inner = max(
         (r._handle.level for r in results if r._keys & BIT), key=lambda found: found.depth, default=level
     )
@@ -397,4 +399,7 @@ def _example(value: Any, level: Level, number: int) -> Any:
             _example(handle.value, level, number), _example(handle.tangent, level, number), handle.level
         )
     inside, dim = unwrap(value, level)
-    return inside if dim is None else ops.select(inside, dim, number)
+    if dim is None:
+        return inside
+    # Of no examples, one of zeros stands for the shapes.
+    return ops.select(inside, dim, number) if level.size else ops.new_zeros(inside, tuple(value.shape))

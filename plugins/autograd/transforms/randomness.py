@@ -52,6 +52,11 @@ class Randomness(Mode):
                     f"vmap: {operator.name} changes a tensor that is the same for all examples to numbers that differ "
                     "by example\n  try: randomness='same', or the operation that returns a new tensor"
                 )
+        elif caller.form == "inplace" and unwrap(args[0], self.level)[1] is None:
+            raise errors.InplaceError(
+                f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one "
+                "that differs by example\n  try: the operation that returns a new tensor"
+            )
         return self._one_by_one(caller, args)
 
     def _one_by_one(self, caller: Any, args: tuple[Any, ...]) -> Any:

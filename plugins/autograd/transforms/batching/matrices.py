@@ -24,6 +24,9 @@ table = BatchingTable()
 def matmul(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Multiply with the hidden dim as one more dim of the batch."""
     left, right = args
+    ndim = {"mm": 2, "bmm": 3}.get(operator.name)
+    if ndim is not None and not (left.ndim == right.ndim == ndim and left.shape[:-2] == right.shape[:-2]):
+        raise NoRuleError  # refused, in the words of the operator
     left_vector, right_vector = left.ndim == 1, right.ndim == 1
     if left_vector:
         left = ops.unsqueeze(left, 0)

@@ -156,17 +156,43 @@ def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
     known = 1
     for n in size:
         known *= n if n != -1 else 1
-    return tuple(n if n != -1 else (x.shape.numel() // known if known else 0) for n in size)
+    if not known or list(size).count(-1) > 1 or x.shape.numel() % known:
+        raise NoRuleError  # refused, in the words of the operator
+    return tuple(n if n != -1 else x.shape.numel() // known for n in size)
 
 
 @rule("as_strided")
 def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Take the same places of memory of every example, counted from where the first one begins."""
+    """Take the same places of memory of every example, counted from where the first one begins.
+
+    Raises
+    ------
+    UnsupportedError
+        When a place is not in the memory of the example.
+    """
     x, size, stride, offset = args
     inside, _ = hidden_dim_first(x, level)
-    start = int(inside.storage_offset()) if offset is None else offset
-    found = ops.as_strided(inside, (level.size, *size), (inside.stride()[0], *stride), start)
-    return batched(found, 0, level)
+    if len(size) != len(stride) or min((*size, *stride, 0)) < 0 or (offset or 0) < 0:
+        raise NoRuleError  # refused, in the words of the operator
+    begin, (apart, *own) = int(inside.storage_offset()), inside.stride()
+    start = begin if offset is None else offset
+    last = begin + _reach(x.shape, own)
+    if all(size) and (not x.shape.numel() or start < begin or start + _reach(size, stride) > last):
+        raise errors.UnsupportedError(
+            f"vmap: as_strided() of shape {list(x.shape)}: sizes {list(size)}, strides {list(stride)} and storage "
+            f"offset {start} do not lie in the memory of an example, from {begin} to {last}\n"
+            "  try: contiguous() on the tensor first"
+        )
+    if level.size > 1 and not apart and x.shape.numel():
+        # The gradient of memory is shared by all that look at it, and each example has its own.
+        memory = ops.new_empty_strided(inside, tuple(inside.shape), (last - begin + 1, *own))
+        inside, start, apart = ops.copy_(memory, inside), start - begin, last - begin + 1
+    return batched(ops.as_strided(inside, (level.size, *size), (apart, *stride), start), 0, level)
+
+
+def _reach(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """Return how far the last element is from the first."""
+    return sum((length - 1) * step for length, step in zip(shape, stride, strict=True))
 
 
 @rule("unfold")
@@ -203,6 +229,8 @@ RULES["diagonal_scatter"] = replaced(
 @rule("t")
 def t(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Swap the two dims that the function sees."""
+    if args[0].ndim > 2:
+        raise NoRuleError  # refused, in the words of the operator
     return ops.transpose(args[0], 0, 1) if args[0].ndim == 2 else args[0]
 
 

@@ -442,3 +442,61 @@ def test_views_of_numbers_are_views_under_vmap(view: Any) -> None:
     assert vmap(changed)(tt.tensor([1.0, 2.0])).tolist() == [3.0, 6.0]
     with pytest.raises(IndexError):
         vmap(lambda x: x.transpose(0, 1))(tt.tensor([1.0, 2.0]))
+
+
+# --- what is refused for one example is refused for all ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [2, 0])
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (tt.mm, [(2,), (2,)]),
+        (tt.mm, [(3, 2, 2), (2, 2)]),
+        (tt.bmm, [(2, 2), (2, 2)]),
+        (tt.bmm, [(1, 2, 3), (5, 3, 2)]),
+        (tt.t, [(3, 4, 5)]),
+        (lambda v: v.view(0, -1), [(0,)]),
+        (lambda v: v.view(-1, -1), [(4,)]),
+        (lambda v: v.view(3, -1), [(4,)]),
+    ],
+)
+def test_the_checks_of_an_operator_are_made_for_its_examples(
+    function: Any, shapes: list[tuple[int, ...]], size: int
+) -> None:
+    with pytest.raises(RuntimeError):
+        function(*[tt.ones(shape) for shape in shapes])
+    with pytest.raises(RuntimeError):
+        vmap(function)(*[tt.ones(size, *shape) for shape in shapes])
+
+
+def test_as_strided_stays_in_the_memory_of_an_example() -> None:
+    x = tt.arange(8.0).reshape(2, 4)
+    assert vmap(lambda v: v.as_strided((2,), (1,), 2))(x).tolist() == [[2, 3], [6, 7]]
+    for size, stride, offset in (((2,), (1,), 3), ((5,), (1,), None), ((2, 2), (3, 1), 0)):
+        with pytest.raises(RuntimeError, match="memory of an example"):
+            vmap(lambda v, g=(size, stride, offset): v.as_strided(*g))(x)
+    with pytest.raises(RuntimeError, match="memory of an example"):
+        vmap(lambda v: v.as_strided((2,), (1,), 0))(x[:, 1:])
+
+
+def test_as_strided_has_the_gradient_of_each_example() -> None:
+    def f(v: Any) -> Any:
+        return (v.as_strided((2, 2), (1, 1)) ** 2).sum()
+
+    x = tt.arange(6.0).reshape(2, 3)
+    expected = tt.stack([tt.func.grad(f)(row) for row in x])
+    assert tt.equal(vmap(tt.func.grad(f))(x), expected)
+    assert tt.equal(tt.func.grad(lambda t: vmap(f)(t).sum())(x), expected)
+    same = x[1].expand(2, 3)
+    assert tt.equal(vmap(tt.func.grad(f))(same), expected[1].expand(2, 3))
+    assert tt.equal(tt.func.hessian(f)(x[0]), tt.diag(tt.tensor([2.0, 4.0, 2.0])))
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_numbers_that_differ_by_example_are_not_drawn_into_a_tensor_that_does_not(randomness: str) -> None:
+    p = tt.tensor([0.0, 1.0])
+    with pytest.raises(RuntimeError, match="the same for all examples"):
+        vmap(lambda q: tt.ones(3).bernoulli_(q), randomness=randomness)(p)
+    drawn = vmap(lambda q: (q * tt.ones(3)).bernoulli_(q), randomness=randomness)(p)
+    assert drawn.tolist() == [[0, 0, 0], [1, 1, 1]]
