@@ -149,30 +149,32 @@ def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph:
         keep = create_graph if retain_graph is None else retain_graph
         engine.run([edge(tensors)], [_one(tensors)], bool(keep), bool(create_graph), None, False)
         return
+    # Once: `model.parameters()` is a generator.
     outputs = _as_tuple(tensors)
+    grad_tensors = None if grad_tensors is None else _as_tuple(grad_tensors)
+    inputs = None if inputs is None else _as_tuple(inputs)
     if (
         are_wrapped(outputs)
-        or (grad_tensors is not None and are_wrapped(_as_tuple(grad_tensors)))
-        or (inputs is not None and are_wrapped(_as_tuple(inputs)))
+        or (grad_tensors is not None and are_wrapped(grad_tensors))
+        or (inputs is not None and are_wrapped(inputs))
     ):
         # Tangents are not part of .grad.
         outputs = tuple(primals(outputs))
-        grad_tensors = None if grad_tensors is None else primals(_as_tuple(grad_tensors))
-        inputs = None if inputs is None else primals(_as_tuple(inputs))
+        grad_tensors = None if grad_tensors is None else tuple(primals(grad_tensors))
+        inputs = None if inputs is None else tuple(primals(inputs))
     if not outputs:
         return  # nothing to differentiate, as in PyTorch
-    gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
+    gradients = (None,) * len(outputs) if grad_tensors is None else grad_tensors
     captures = None
     if inputs is not None:
-        listed = _as_tuple(inputs)
-        if not listed:
+        if not inputs:
             raise errors.GradientError("backward(): inputs is empty; leave it out to reach all leaves")
-        captures = _places(listed, "backward")
+        captures = _places(inputs, "backward")
     roots, initial = _initial(outputs, gradients)
     del gradients, grad_tensors, outputs, tensors
     keep = create_graph if retain_graph is None else retain_graph
     if captures is not None:
-        for tensor in _as_tuple(inputs):
+        for tensor in inputs:
             if isinstance(tensor, Tensor):
                 tensor.retain_grad()
     engine.run(roots, initial, bool(keep), bool(create_graph), captures, captures is not None)
@@ -246,12 +248,15 @@ def grad(
     """
     if not only_inputs:
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+    # Once: `model.parameters()` is a generator.
+    outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
     with unseen():
         # Vectors wrapped by levels pass through the formulas like other tensors, so that Jacobians can map over them.
-        if are_wrapped((*_as_tuple(outputs), *_as_tuple(inputs))):
+        if are_wrapped((*outputs, *inputs)):
             return _grad_of_duals(
-                _as_tuple(outputs),
-                _as_tuple(inputs),
+                outputs,
+                inputs,
                 _as_tuple(grad_outputs),
                 create_graph,
                 bool(allow_unused or materialize_grads),
@@ -270,16 +275,15 @@ def grad(
 
 
 def _grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any,
+    results: tuple[Any, ...],
+    listed: tuple[Any, ...],
+    grad_outputs: tuple[Any, ...] | None,
     retain_graph: bool | None,
     create_graph: bool,
     allow_unused: bool | None,
     is_grads_batched: bool,
     materialize_grads: bool,
 ) -> tuple[Tensor | None, ...]:
-    results, listed = _as_tuple(outputs), _as_tuple(inputs)
     if not listed:
         raise errors.GradientError("grad(): inputs is empty: there is nothing to differentiate by")
     if allow_unused is None:
@@ -289,7 +293,7 @@ def _grad(
             "grad(): Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
-    gradients = (None,) * len(results) if grad_outputs is None else _as_tuple(grad_outputs)
+    gradients = (None,) * len(results) if grad_outputs is None else grad_outputs
     keep = bool(create_graph if retain_graph is None else retain_graph)
     captures = _places(listed, "grad")
     if is_grads_batched:

@@ -104,3 +104,35 @@ def test_gradients_are_not_recorded_otherwise() -> None:
     (a * a).sum().backward()
     assert a.grad is not None and not a.grad.requires_grad
     assert tt.is_grad_enabled()
+
+
+# --- generators ---------------------------------------------------------------------------------------------------
+
+
+def test_generators_are_taken_for_tensors_as_lists_are():
+    model = tt.nn.Linear(2, 1)
+    x = tt.tensor([[1.0, 2.0]])
+    one = tt.ones(())
+    for outputs, gradients in (
+        (lambda: model(x).sum(), lambda: None),
+        (lambda: (loss for loss in [model(x).sum()]), lambda: (g for g in [one])),
+    ):
+        weight, bias = tt.autograd.grad(outputs(), model.parameters(), gradients())
+        assert weight.tolist() == [[1.0, 2.0]] and bias.tolist() == [1.0]
+        tt.autograd.backward(outputs(), gradients(), inputs=model.parameters())
+        assert [p.grad.tolist() for p in model.parameters()] == [[[1.0, 2.0]], [1.0]]
+        model.zero_grad()
+    model(x).sum().backward(inputs=(p for p in [model.bias]))
+    assert model.weight.grad is None and model.bias.grad.tolist() == [1.0]
+
+
+def test_generators_are_taken_where_tensors_have_tangents():
+    def derivative(v):
+        (first,) = tt.autograd.grad(
+            (v**3 for _ in range(1)), (w for w in [v]), (tt.ones(()) for _ in range(1))
+        )
+        return first
+
+    x = tt.tensor(2.0, requires_grad=True)
+    value, tangent = tt.func.jvp(derivative, (x,), (tt.tensor(1.0),))
+    assert (value.item(), tangent.item()) == (12.0, 12.0)
