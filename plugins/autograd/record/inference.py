@@ -78,10 +78,6 @@ class _Marking(Mode):
         result = overload.dispatch(args)
         if overload.form != "functional" or not STATE.inferring():
             return result
-        definition = overload.operator.definition
-        if isinstance(result, TensorBase) and definition.kind == "pointwise":
-            result._keys |= STATE.inference_bit  # always a tensor of its own
-            return result
         outside = [t for t in _tensors(args) if not t._keys & STATE.inference_bit]
         for tensor in _tensors((result,)):
             if not any(tensor is t or shares_memory(tensor, t) for t in outside):

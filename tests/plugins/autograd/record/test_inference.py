@@ -160,6 +160,9 @@ SHARED: dict[str, Callable[[Any, Any], Any]] = {
     "cpu": lambda lib, x: x.cpu(),
     "float": lambda lib, x: x.float(),
     "dropout": lambda lib, x: lib.nn.functional.dropout(x, 0.5, False),
+    "conj": lambda lib, x: x.conj(),
+    "resolve_conj": lambda lib, x: x.resolve_conj(),
+    "positive": lambda lib, x: +x,
     "as_tensor": lambda lib, x: lib.as_tensor(x),
     "asarray": lambda lib, x: lib.asarray(x),
 }
@@ -175,6 +178,7 @@ def test_what_is_made_in_the_mode_is_an_inference_tensor_and_views_of_others_are
         x = lib.ones(2, 2)
         with lib.inference_mode():
             result = {**MADE, **SHARED}[name](lib, x)
+        assert not x.is_inference()
         return result.is_inference(), result.requires_grad
 
     assert described(tt) == described(torch)
