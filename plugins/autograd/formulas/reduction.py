@@ -38,9 +38,9 @@ d.of("logsumexp", self=logsumexp_self)
 
 
 def trace_self(g: Any, self_shape: Sequence[int]) -> Any:
-    """g on the diagonal."""
+    """g on the diagonal, and zeros beside it also if it is infinite."""
     rows, columns = self_shape
-    return g * ops.eye(rows, columns, dtype=g.dtype, device=g.device)
+    return ops.where(ops.ne(ops.eye(rows, columns, device=g.device), 0), g, 0)
 
 
 d.of("trace", self=trace_self)
@@ -133,8 +133,8 @@ def share_evenly(g: Any, self: Any, result: Any, dim: Dims, keepdim: bool) -> An
 
 def share_among_all(g: Any, self: Any, result: Any) -> Any:
     """Split g evenly among the elements that are the extreme; where it is nan, among those that are nan."""
-    chosen = ((self == result) | (ops.isnan(self) & ops.isnan(result))).to(g.dtype)
-    return g * (chosen / ops.sum(chosen))
+    chosen = (self == result) | (ops.isnan(self) & ops.isnan(result))
+    return ops.where(chosen, g / ops.sum(chosen.to(g.dtype)), 0)
 
 
 def at_index(g: Any, indices: Any, self_shape: Sequence[int], dim: int, keepdim: bool) -> Any:

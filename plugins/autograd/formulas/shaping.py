@@ -177,7 +177,8 @@ def as_strided_scatter_self(
     start = self_offset if storage_offset is None else storage_offset
     reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset))
     flat = ops.as_strided(ops.new_ones(g, (reach,)), self_shape, self_strides, self_offset)
-    return g * ops.as_strided_scatter(flat, ops.new_zeros(g, src_shape), size, stride, start)
+    kept = ops.as_strided_scatter(flat, ops.new_zeros(g, src_shape), size, stride, start)
+    return ops.where(ops.ne(kept, 0), g, 0)
 
 
 def as_strided_scatter_src(

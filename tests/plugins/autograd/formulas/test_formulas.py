@@ -338,3 +338,21 @@ def test_a_divisor_of_single_precision_leaves_the_gradient_in_double() -> None:
     a, b = tt.zeros(1, dtype=tt.float64), tt.ones(1, dtype=tt.float64, requires_grad=True)
     (found,) = tt.autograd.grad(tt.addcdiv(a, b, tt.tensor([3.0])), [b])
     assert found.item() == 1 / 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.trace(),
+        lambda x: x.as_strided_scatter(tt.zeros(2, dtype=tt.float64), (2,), (1,), 2),
+        lambda x: x.tril(),
+        lambda x: (x + tt.arange(4.0).reshape(2, 2)).max(),
+        lambda x: (x + tt.arange(4.0).reshape(2, 2)).median(),
+    ],
+)
+def test_an_infinite_gradient_leaves_zeros_where_no_element_counts(function):
+    x = tt.ones(2, 2, dtype=tt.float64, requires_grad=True)
+    result = function(x)
+    (finite,) = tt.autograd.grad(result, x, tt.ones_like(result), retain_graph=True)
+    (infinite,) = tt.autograd.grad(result, x, tt.full_like(result, math.inf))
+    assert 0 in finite and ((infinite == 0) == (finite == 0)).all() and not infinite.isnan().any()
