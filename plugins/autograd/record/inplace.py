@@ -162,8 +162,8 @@ class CopySlices(Node):
 
     Attributes
     ----------
-    inner : OpNode or FunctionNode
-        The node of the in-place operation.
+    inner : OpNode or FunctionNode or None
+        The node of the in-place operation; None once released.
     steps : list of ViewMeta
         How the view is made from the root.
     self_edge : int
@@ -184,7 +184,7 @@ class CopySlices(Node):
         """Send the gradient of the part through the inner node, and the rest on."""
         if gradients[0] is None:
             return [None] * len(self.next_nodes)
-        if self.inner.saved is None:
+        if self.inner is None or self.inner.saved is None:
             raise_released()
         whole = copy_with_strides(gradients[0], self.strides)
         part = replay(whole, self.steps)
@@ -198,8 +198,8 @@ class CopySlices(Node):
         return [whole if self.next_nodes[0] is not None else None, *(found[i] for i in self.others)]
 
     def release(self) -> None:
-        """Free the saved values of the inner node."""
-        self.inner.release()
+        """Let go of the inner node, which a recorded pass reaches by itself, too, through a result that it saved."""
+        self.inner = None
 
 
 def copy_with_strides(tensor: Any, strides: tuple[int, ...] | None) -> Any:

@@ -285,3 +285,21 @@ def test_zero_of_a_tensor_with_a_history_cuts_it_off_in_any_layout(layout):
     whole.sum().backward()
     gradient = x.grad.values() if layout == "jagged" else x.grad if layout == "strided" else x.grad.to_dense()
     assert gradient.abs().sum().item() == 0
+
+
+@pytest.mark.parametrize("change", ["exp_", "sigmoid_", "tanh_", "sqrt_"])
+def test_a_recorded_pass_through_a_changed_view_frees_only_what_it_is_done_with(change):
+    x = tt.tensor([[0.5, 0.75]], dtype=tt.float64, requires_grad=True)
+    y = x.clone()
+    view = y.squeeze(0)
+    getattr(
+        view, change
+    )()  # saves its result, through which the second derivative comes to its node by itself
+    (slope,) = tt.autograd.grad((view * y).sum(), x, create_graph=True)
+    (second,) = tt.autograd.grad(slope.sum(), x)
+    z = x.detach().requires_grad_()
+    result = getattr(z, change.rstrip("_"))()
+    (slope,) = tt.autograd.grad((result * result).sum(), z, create_graph=True)
+    tt.testing.assert_close(second, tt.autograd.grad(slope.sum(), z)[0])
+    with pytest.raises(tt.errors.GradientError, match="are gone"):
+        tt.autograd.grad((view * y).sum(), x)
