@@ -82,7 +82,7 @@ TESTED_ELSEWHERE: Final = {
     "plugins/{nested/*,quantized/backend.py,quantized/handle.py,quantized/plugin.py,quantized/tables.py}": (
         "against loops over rows and PyTorch: tests/plugins/nested, tests/plugins/quantized"
     ),
-    "plugins/sparse/{backend,conversion_members,functions,members,parts,plugin,shapes,compute/elements,"
+    "plugins/sparse/{backend,conversion_members,functions,parts,plugin,shapes,compute/elements,"
     "compute/library,compute/solve,compute/tables,compute/whole,structure/compressed,"
     "structure/coo,structure/making,structure/tables}.py": "tests/plugins/sparse",
     "plugins/sparse/cpu/{batches,convert,dense,kernels,library,native,sorting}.py": "tests/plugins/sparse: conversions",

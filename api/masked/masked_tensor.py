@@ -82,7 +82,8 @@ class MaskedTensor(tt.Tensor):
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> Self:
         """Return a masked tensor over copies of data and mask."""
         _check(data, mask)
-        own = data.detach().clone()
+        with tt.no_grad():
+            own = data.clone()  # detach() would also drop a tangent
         return cls._over(own.requires_grad_() if requires_grad else own, mask.detach().clone())
 
     def __init__(self, data: Any, mask: Any, requires_grad: bool = False) -> None:

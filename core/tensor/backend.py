@@ -202,6 +202,10 @@ class Backend(DeviceInterface):
         """Return the content as a NumPy array; it may share the handle's memory."""
         raise NotImplementedError(f"{type(self).__name__}.to_numpy")
 
+    def lost_by_export(self, handle: Any) -> str:
+        """Return what an array of another library would lose of a tensor, for an error; "" if nothing is lost."""
+        return ""
+
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element as a Python number."""
         value: bool | int | float | complex = self.to_numpy(handle).item()

@@ -21,7 +21,7 @@ from tt.core.library import (
     ops,
     wrap,
 )
-from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
+from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle, stored
 
 __all__ = ["SparseBackend", "dtype_of_array"]
 
@@ -197,7 +197,7 @@ class SparseBackend(Backend):
 
     def values(self, tensor: Any) -> Any:
         """Return the values of a coalesced tensor, or of one of a compressed layout."""
-        if self.layout == "sparse_coo" and not handle_of(tensor).coalesced:
+        if self.layout == "sparse_coo" and not stored(tensor).coalesced:
             from tt.plugins.sparse.members import values  # it says what to do
 
             return values(tensor)

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar, Final, Self
 
+from tt.core.library import Tensor, handle_of
+
 __all__ = [
     "COMPRESSED",
     "HANDLES",
@@ -26,6 +28,7 @@ __all__ = [
     "CscHandle",
     "CsrHandle",
     "SparseHandle",
+    "stored",
 ]
 
 
@@ -304,3 +307,11 @@ HANDLES: Final[dict[str, Any]] = {
 """The class of the handles of each layout."""
 LAYOUTS: Final = tuple(HANDLES)
 COMPRESSED: Final = LAYOUTS[1:]
+
+
+def stored(tensor: Tensor) -> Any:
+    """Return the handle of a sparse tensor, below what transforms have wrapped around it."""
+    handle = handle_of(tensor)
+    while not isinstance(handle, tuple(HANDLES.values())):
+        handle = handle_of(handle.value)
+    return handle

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tt.core.library import Tensor, errors, handle_of, ops
-from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS
+from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS, stored
 
 __all__ = [
     "_indices",
@@ -43,8 +44,19 @@ def _expect(self: Tensor, member: str, layouts: Sequence[str]) -> None:
         )
 
 
+def _own_handle(self: Tensor, member: str) -> Any:
+    """Return the handle of a sparse tensor that no transform has wrapped."""
+    handle = handle_of(self)
+    if not isinstance(handle, tuple(HANDLES.values())):
+        raise errors.UnsupportedError(
+            f"{member}() of a tensor that a transform has wrapped: each example has stored elements of its own\n"
+            "  try: to_dense(), or the call outside of the transform"
+        )
+    return handle
+
+
 def _expect_coalesced(self: Tensor, member: str) -> None:
-    if not handle_of(self).coalesced:
+    if not stored(self).coalesced:
         raise errors.LayoutError(
             f"{member} of a sparse tensor is defined once it is coalesced; call coalesce() first\n"
             f"  try: x.coalesce().{member}(), or x._{member}() for the stored elements"
@@ -64,7 +76,7 @@ def is_coalesced(self: Tensor) -> bool:
     False
     """
     _expect(self, "is_coalesced", ("sparse_coo",))
-    return bool(handle_of(self).coalesced)
+    return bool(stored(self).coalesced)
 
 
 def sparse_dim(self: Tensor) -> int:
@@ -76,7 +88,7 @@ def sparse_dim(self: Tensor) -> int:
     >>> tt.eye(3).to_sparse_csr().sparse_dim()
     2
     """
-    return handle_of(self).sparse_dim if self.layout.name in LAYOUTS else 0
+    return int(_own_handle(self, "sparse_dim").sparse_dim) if self.layout.name in LAYOUTS else 0
 
 
 def dense_dim(self: Tensor) -> int:
@@ -88,7 +100,7 @@ def dense_dim(self: Tensor) -> int:
     >>> tt.ones(3, 4).to_sparse(1).dense_dim()
     1
     """
-    return handle_of(self).dense_dim if self.layout.name in LAYOUTS else self.ndim
+    return int(_own_handle(self, "dense_dim").dense_dim) if self.layout.name in LAYOUTS else self.ndim
 
 
 def _nnz(self: Tensor) -> int:
@@ -102,9 +114,10 @@ def _nnz(self: Tensor) -> int:
         For a tensor without data whose number depends on data.
     """
     _expect(self, "_nnz", LAYOUTS)
-    if not handle_of(self).known:
+    handle = _own_handle(self, "_nnz")
+    if not handle.known:
         raise errors.DataDependentError("_nnz", "meta")
-    return int(handle_of(self).nnz)
+    return int(handle.nnz)
 
 
 def nnz(self: Tensor) -> int:
@@ -238,7 +251,7 @@ def coalesce(self: Tensor) -> Tensor:
     tensor([2., 4.])
     """
     _expect(self, "coalesce", ("sparse_coo",))
-    if handle_of(self).coalesced:
+    if stored(self).coalesced:
         return self
     return ops.sparse.coalesce(self)
 

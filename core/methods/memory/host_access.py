@@ -282,6 +282,9 @@ def _exportable(self: Tensor) -> None:
         raise GradientError(
             "numpy() of a tensor that requires a gradient would lose it; call tensor.detach().numpy()"
         )
+    lost = self._spec.backend.lost_by_export(self._handle)
+    if lost:
+        raise GradientError(f"numpy() would lose {lost} of the tensor; call tensor.detach().numpy()")
     if self.layout.name != "strided":
         raise NumpyError(
             f"NumPy has no arrays of layout {self.layout}; call {dense_form(self, 'tensor')} first"
@@ -349,6 +352,7 @@ def _array_interface(self: Tensor) -> dict[str, Any]:
         or self.dtype in (dt.bfloat16, dt.complex32)
         or self.dtype in dt.STORED
         or values_are_hidden(self)
+        or self._spec.backend.lost_by_export(self._handle)
     ):
         # bfloat16, float8 and complex32: the protocol has no names for them.
         raise AttributeError(f"a {self.dtype.name} tensor on {self.device} has no __array_interface__")

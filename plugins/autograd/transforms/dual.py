@@ -140,6 +140,7 @@ def run_dual(
         return result
     single = not isinstance(result, list | tuple)
     results = [result] if single else list(result)
+    _refuse_layouts(operator, primals, tangents, results)
     found = _tangents(level, operator, formula, primals, tangents, results)
     wrapped = [
         value if tangent is None else dual(value, _fitted(tangent, value), level)
@@ -148,6 +149,27 @@ def run_dual(
     if single:
         return wrapped[0]
     return wrapped if isinstance(result, list) else operator.return_type(wrapped)
+
+
+def _refuse_layouts(
+    operator: Operator, primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """Refuse tangents of tensors that are not strided: the stored places of a value say nothing of its tangent's."""
+    if not _any(tangents):
+        return
+    moving = [p for p, t in zip(primals, tangents, strict=True) if _any(t)]
+    for value in (*_flat(moving), *results):
+        if not isinstance(value, TensorBase) or value.layout.name == "strided":
+            continue
+        if STATE.floating >> value._spec.code & 1:
+            raise errors.UnsupportedError(
+                f"{operator.name}(): forward mode has no tangents of tensors of layout {value.layout}\n"
+                "  try: dense tensors, or reverse mode (tt.func.vjp, tt.func.jacrev)"
+            )
+
+
+def _flat(values: Sequence[Any]) -> list[Any]:
+    return [item for value in values for item in (value if isinstance(value, list | tuple) else (value,))]
 
 
 def _split(args: Sequence[Any], level: DualLevel) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -253,6 +253,10 @@ class BatchedBackend(Backend):
         """Return the size of the memory of all examples."""
         return self.inside.storage_nbytes(owner)
 
+    def values(self, tensor: Any) -> Any:
+        """Return the stored values, as the inner backend does."""
+        return self.inside.values(tensor)
+
     def to_numpy(self, handle: Batched) -> Any:
         """Refuse: there is one array for each example."""
         raise errors.DataDependentError("numpy", "vmapped")
@@ -351,6 +355,17 @@ class DualBackend(Backend):
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of the value's memory."""
         return self.inside.storage_nbytes(owner)
+
+    def lost_by_export(self, handle: Dual) -> str:
+        """Return that an array has no tangent, or what is lost of the value."""
+        if handle.level.open:
+            return "the tangent"
+        value = handle.value
+        return "the gradient" if value.requires_grad else value._spec.backend.lost_by_export(value._handle)
+
+    def values(self, tensor: Any) -> Any:
+        """Return the stored values, as the inner backend does."""
+        return self.inside.values(tensor)
 
     def to_numpy(self, handle: Dual) -> Any:
         """Return the value: decisions of a program that depend on numbers have no tangent."""

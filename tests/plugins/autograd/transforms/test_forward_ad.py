@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tt
@@ -94,3 +95,64 @@ def test_without_a_level_there_are_no_tangents() -> None:
     with pytest.raises(RuntimeError, match="no level"):
         forward_ad.exit_dual_level()
     assert forward_ad.unpack_dual(tt.ones(1)).tangent is None
+
+
+# --- what has no tangents --------------------------------------------------------------------------------------
+
+INDICES = tt.tensor([[0, 1, 1], [2, 0, 1]])
+MASK = tt.tensor([[True, False, True], [True, True, False]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.to_sparse(),
+        lambda x: x.to_sparse_csr(),
+        lambda x: x.to_sparse_csc(),
+        lambda x: x[:, :2].contiguous().to_sparse_bsr((1, 1)),
+        lambda x: x[:, :2].contiguous().to_sparse_bsc((1, 1)),
+        lambda x: tt.sparse_coo_tensor(INDICES, x[0], (2, 3)),
+        lambda x: tt.sparse_csr_tensor(tt.tensor([0, 2, 3]), tt.tensor([0, 2, 1]), x[0], (2, 3)),
+        lambda x: x.sparse_mask(tt.eye(3)[:2].to_sparse()),
+        lambda x: tt.nested.as_nested_tensor([x[0], x[1]], layout=tt.jagged),
+        lambda x: tt.nested.nested_tensor_from_jagged(x, tt.tensor([0, 1, 2])),
+    ],
+)
+def test_tensors_of_other_layouts_have_no_tangents(function):
+    x = tt.arange(6.0).reshape(2, 3)
+    with pytest.raises(NotImplementedError, match="forward mode has no tangents of tensors of layout"):
+        tt.func.jvp(function, (x,), (x,))
+    with pytest.raises(NotImplementedError, match="forward mode has no tangents of tensors of layout"):
+        tt.func.jacfwd(function)(x)
+
+
+def test_a_constant_sparse_matrix_maps_tangents():
+    x, constant = tt.arange(6.0).reshape(3, 2), tt.eye(3)[:2]
+    for matrix in (constant.to_sparse(), constant.to_sparse_csr()):
+        _, tangent = tt.func.jvp(lambda v: (matrix @ v) ** 2, (x,), (x + 1,))  # noqa: B023
+        assert tangent.tolist() == (2 * x[:2] * (x[:2] + 1)).tolist()
+
+
+@pytest.mark.parametrize("make", [tt.masked.masked_tensor, tt.masked.as_masked_tensor])
+def test_masked_tensors_have_tangents(make):
+    x = tt.arange(6.0).reshape(2, 3)
+
+    def function(v):
+        masked = make(v, MASK)
+        return (masked * masked).sum(1).get_data()
+
+    _, tangent = tt.func.jvp(function, (x,), (x + 1,))
+    assert tangent.tolist() == (2 * x * (x + 1) * MASK).sum(1).tolist()
+
+
+@pytest.mark.parametrize("export", [lambda x: x.numpy(), np.asarray, np.sin, tt.from_dlpack, np.from_dlpack])
+def test_an_export_that_would_lose_a_tangent_is_refused(export):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(tt.ones(2), tt.ones(2))
+        with pytest.raises(
+            (tt.errors.GradientError, BufferError), match=r"the tangent of the tensor.*detach\(\)"
+        ):
+            export(x)
+        assert not hasattr(x, "__array_interface__")
+        assert x.detach().numpy().tolist() == x.numpy(force=True).tolist() == x.tolist() == [1.0, 1.0]
+    assert x.numpy().tolist() == [1.0, 1.0]

@@ -43,7 +43,6 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
         "trace at special points", "grid_sampler at special points", "_ctc_loss at special points",
         "_cross_entropy at special points", "linalg_pinv", "body",
     ),
-    "a change in place is lost, or refused, in forward over reverse with vmap between": ("a.view(-1)[2:].exp_()",),
 }  # fmt: skip
 """What is wrong and not mended yet, and the reason.  An entry that is right by now fails."""
 
