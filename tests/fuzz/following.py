@@ -143,6 +143,7 @@ def follow(source: str, names: Mapping[str, Any]) -> str:
         for name, value in names.items()
     ):
         return "undefined"  # strides of results are promised for views and contiguous arguments only
+    _compare_memory(names, found)
     accepted = either_infinite if "complex" in source and PARTS.search(source) else None
     # Formulas that are equal for finite numbers let other infinities cancel.
     of_gradients = either_infinite if "float('" in source or "1e15" in source else accepted
@@ -238,6 +239,25 @@ def _compare_quantized(name: str, value: Any, wanted: Any) -> None:
 def either_infinite(found: Any, wanted: Any) -> Any:
     """Return where one of two numbers is infinite or NaN: which part of a complex number is, is left open."""
     return ~(np.isfinite(found) & np.isfinite(wanted))
+
+
+def _compare_memory(names: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Compare which tensors share memory, and where they lie in it."""
+    tensors = [name for name, value in names.items() if isinstance(value, tt.Tensor) and value.numel()]
+    for place, one in enumerate(tensors):
+        for other in tensors[:place]:
+            facts = []
+            for left, right in ((names[one], names[other]), (found[one], found[other])):
+                shared = left.untyped_storage().data_ptr() == right.untyped_storage().data_ptr()
+                steps = [
+                    [step for step, size in zip(x.stride(), x.shape, strict=True) if size > 1]
+                    for x in (left, right)
+                ]
+                facts.append((left.data_ptr() - right.data_ptr(), *steps) if shared else None)
+            if facts[0] != facts[1]:
+                raise AssertionError(
+                    f"other memory\n{one} and {other}: bytes between and strides {facts[0]}, PyTorch's {facts[1]}"
+                )
 
 
 def _compare(name: str, value: Any, wanted: Any, accepted: Any, rounded: bool) -> None:

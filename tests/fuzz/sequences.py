@@ -41,7 +41,8 @@ STEPS: Final = (
     "{new} = {x}.tensor_split({p}, {d})[{i}]", "{new} = {x}.view_as({x})", "{new} = {x}.view(tt.{t})",
     "{new} = {x}.as_strided(({n}, {n}), ({n}, {n}), {n})", "{new} = tt.view_as_real({x})", "{new} = {x}.real",
     "{new} = {x}.imag", "{new} = {x}.contiguous()", "{new} = {x}.unflatten({d}, (-1, {p}))",
-    "{new} = {x}.to(tt.{t})",
+    "{new} = {x}.to(tt.{t})", "{new} = {x}.conj()", "{new} = {x}.data", "{new} = {x}.ravel()",
+    "{new} = tt.broadcast_tensors({x}, {y})[0]", "{new} = {x}.view_as({x}).flatten()",
     # in place
     "{x}.add_({y})", "{x}.mul_({y})", "{x}.sub_({y}, alpha={s})", "{x}.mul_({s})", "{x}.zero_()", "{x}.fill_({s})",
     "{x}.copy_({y})", "{x}.relu_()", "{x}.clamp_({s}, {s})", "{x}.neg_()", "{x}.abs_()",
@@ -53,7 +54,7 @@ STEPS: Final = (
     "{x}.squeeze_()", "{x}.addcmul_({y}, {y}, value=2)", "{x}.lerp_({y}, 0.5)", "{x}.put_({ix}, {y}, True)",
     "{x}.pow_(2)", "{x}.remainder_({s})", "{x}.floor_divide_({s})", "{x}.logical_not_()",
     "{x}.index_put_(({ix},), {y}, accumulate=True)", "{x}.t_()", "{x}.masked_scatter_({x} > 0, {z})",
-    "tt.maximum({x}, {y}, out={x})", "{x}.ceil_()",
+    "tt.maximum({x}, {y}, out={x})", "{x}.ceil_()", "{x}.resize_({p}, {p})", "{x}.resize_({n})",
     # out=
     "tt.add({x}, {y}, out={z})", "tt.mul({x}, {y}, out={z})", "tt.sum({x}, {d}, out={z})",
     "tt.cat([{x}, {x}], {d}, out={z})",
@@ -145,7 +146,7 @@ class Sequence:
         For each of them, the one whose memory it may share.
     defined : bool
         Whether no step has an undefined result: none changes a tensor with several elements in one place, reads
-        memory that it also writes, or reads the bits of numbers.
+        memory that it also writes, takes more of it than there is, or reads the bits of numbers.
     """
 
     def __init__(self, chance: random.Random) -> None:
@@ -190,6 +191,8 @@ class Sequence:
                 continue
             if template.endswith((".real", ".imag")) and not self.names[x].is_complex():
                 continue
+            if template.endswith(".conj()") and self.names[x].is_complex():
+                continue  # PyTorch's is a view (docs/differences.md)
             if template.endswith(".view(tt.{t})") and self.names[x].requires_grad:
                 continue  # what becomes of the gradient of numbers whose bits are counted is left open
             try:
@@ -218,6 +221,11 @@ class Sequence:
         """Return whether a step leaves nothing open; see the attribute `defined`."""
         if re.match(CHANGED, template) and overlaps(self.names[x]):
             return False
+        if "resize_" in template:
+            sizes = [int(size) for size in re.findall(r"-?\d+", line)]
+            memory = self.names[x].untyped_storage().nbytes() // self.names[x].element_size()
+            if self.names[x].storage_offset() + math.prod(sizes) > memory:
+                return False  # what is behind it may be any number
         seen = re.search(r"\.view\(tt\.(\w+)\)", line)
         if seen and part_of(self.names[x].dtype) is not part_of(getattr(tt, seen[1])):
             return False  # the bits of NaN, and the sign of zero

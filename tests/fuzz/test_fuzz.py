@@ -111,6 +111,32 @@ def test_a_result_that_is_not_that_of_torch_is_wrong(result, problem):
 
 
 @pytest.mark.torch
+def test_other_memory_or_strides_than_those_of_torch_are_a_difference():
+    pytest.importorskip("torch")
+    x = tt.arange(6.0).reshape(2, 3)
+    names = {"tt": tt, "x": x, "result": x}
+    assert compare("check('clone', result, x)", names).where == "other memory"
+    assert compare("check('reshape', result, x, (2, 3))", names).kind == "good"
+    assert (
+        compare("check('reshape', result, x, (2, 3))", {**names, "result": x.clone()}).where == "other memory"
+    )
+    swapped = x.t().contiguous().t()
+    assert (
+        compare("check('square', result, x)", {**names, "result": swapped.square()}).where == "other strides"
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("change", "where"), [("", ""), ("b = b.clone()", "other memory")])
+def test_the_memory_of_a_sequence_is_followed(change, where):
+    pytest.importorskip("torch")
+    source, names = "a = tt.arange(6.0)\nwith step: b = a[2:]\n", {}
+    verdict_of(f"import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\n{source}{change}", names)
+    found = compare(f"follow({source!r}, globals())", names)
+    assert found.where == where if where else found.kind == "good"
+
+
+@pytest.mark.torch
 def test_what_torch_refuses_is_counted_and_no_failure():
     pytest.importorskip("torch")
     names = {"tt": tt, "result": tt.zeros(0)}
@@ -221,6 +247,8 @@ def test_what_torch_leaves_open_is_no_difference(source, outcome):
         ("{x}.add_({y})", "c.add_(a)", False),
         ("{x}[{i}:] += {s}", "c[1:] += 2", False),
         ("{new} = {x} + {y}", "e = c + a", True),
+        ("{x}.resize_({n})", "a.resize_(4)", True),
+        ("{x}.resize_({n})", "a.resize_(5)", False),
         ("{x}.index_add_({d}, {ix}, {y})", "a.index_add_(0, tt.tensor([0]), b)", False),
         ("{x}.index_add_({d}, {ix}, {y})", "a.index_add_(0, tt.tensor([0]), d)", True),
         ("{x}[{ix}] = {y}", "a[tt.tensor([0])] = b", False),
