@@ -14,14 +14,17 @@ from tt.core.testing.checks.call import (
     copied,
     in_words,
     is_strided,
+    main_dtype,
     plain,
     tensors_in,
     undefined,
 )
+from tt.core.testing.checks.dtypes import converted, doubled
 from tt.core.testing.checks.mutation import declared
 from tt.core.testing.checks.ties import judged
 from tt.core.testing.checks.values import unlike
 from tt.core.testing.findings.log import Finding, Log
+from tt.core.testing.gradcheck.arrays import floating
 
 __all__ = ["probe_vmap"]
 
@@ -66,6 +69,59 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
             note = "vmap and a loop differ only in which of equal values they chose"
             yield from judged(finding, mapped, looped, log, note)
             return
+    yield from _gradients(call, log)
+
+
+def _gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
+    """Compare the gradients of a call inside vmap with those of a loop."""
+    places = [
+        i
+        for i, (a, _, t) in enumerate(call.tensors())
+        if a.name in call.definition.grad and i not in _targets(call) and floating(t) and t.numel()
+    ]
+    if not places or call.definition.undifferentiated or declared(call):
+        return
+    try:
+        call = converted(call, doubled(main_dtype(call)))
+        tensors = [plain(t) for t in tensors_in(call.args)]
+        others = [_flipped(t) for t in tensors]
+        gradients = partial(_gradients_at, call, log, places)
+        rows = list(zip(gradients(*tensors), gradients(*others), strict=True))
+    except Exception as error:  # the operator need not take the flipped values, nor double precision
+        log.note(f"gradients in a loop over examples raise {in_words(error)}")
+        return
+    try:
+        found = tt.func.vmap(gradients)(
+            *[ops.stack(list(pair)) for pair in zip(tensors, others, strict=True)]
+        )
+    except (HiddenValuesError, DataDependentError, UnsupportedError) as error:
+        log.note(f"vmap refuses the gradients: {str(error).splitlines()[0]}")
+        return
+    except Exception as error:  # any error of the author's gradient is reported
+        yield Finding(
+            "vmap_fails", f"gradients over all tensors: {type(error).__name__}: {error}", call, "vmap"
+        )
+        return
+    text = unlike(list(found), [ops.stack([plain(t) for t in pair]) for pair in rows], log.rtol, log.atol)
+    if text:
+        yield Finding("vmap_wrong", f"gradients over all tensors: {text}", call, "vmap")
+
+
+def _gradients_at(call: CheckedCall, log: Log, places: Sequence[int], *tensors: Any) -> Any:
+    """Return the gradients of a weighted sum of a call's results."""
+
+    def loss(*chosen: Any) -> Any:
+        new = dict(zip(places, chosen, strict=True))
+        result = log.run(call.with_tensors([new.get(i, t) for i, t in enumerate(tensors)]))
+        total: Any = ops.sum(chosen[0]).real * 0
+        for value in tensors_in(result):
+            if floating(value):
+                numbers = ops.view_as_real(value) if value.dtype.is_complex else value
+                weights = ops.arange(numbers.numel(), dtype=numbers.dtype, device=numbers.device) % 7 - 3.3
+                total = total + ops.sum(numbers * weights.reshape(tuple(numbers.shape)))
+        return total
+
+    return tt.func.grad(loss, tuple(range(len(places))))(*[tensors[i] for i in places])
 
 
 def _unmappable(call: CheckedCall, tensors: list[Any]) -> str:
