@@ -276,6 +276,8 @@ def is_tensor(obj: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("__config__", "__future__"):
+        return importlib.import_module(f"tt.{name}")
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
     if name in _TYPES:

@@ -92,6 +92,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        args = (self, *args)  # hooks get the arguments of the function `step`: the optimizer is the first
         for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
@@ -100,7 +101,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"{step!r} must return None or a tuple of (new_args, new_kwargs), but got {changed}"
                     )
                 args, kwargs = changed
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         self._opt_called = True  # schedulers warn if they step first
         for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
             hook(self, args, kwargs)

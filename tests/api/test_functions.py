@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 import tt
+from tests.processes import printed_by
 
 # --- tests of tensors ------------------------------------------------------------------------------------------
 
@@ -488,3 +489,8 @@ def test_sparse_tensors_take_the_size_of_others():
     assert tt.resize_as_sparse_(x, tt.eye(3).to_sparse()) is x and x.shape == (3, 3)
     with pytest.raises(TypeError, match="resize_as_sparse_"):
         tt.resize_as_sparse_(3, x)
+
+
+def test_settings_and_the_configuration_need_no_import():
+    assert printed_by("import tt; print(tt.__future__.get_swap_module_params_on_conversion())") == "False\n"
+    assert printed_by("import tt; print(len(tt.__config__.show()) > 20)") == "True\n"

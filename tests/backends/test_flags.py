@@ -48,3 +48,16 @@ def test_fused_attention_can_be_forbidden_and_nothing_changes():
     finally:
         mha.set_fastpath_enabled(True)
     assert tt.backends.opt_einsum.get_opt_einsum() is None and tt.backends.opt_einsum.enabled is False
+
+
+def test_none_leaves_a_switch_as_it_is():
+    before = cudnn.enabled, cudnn.benchmark
+    with cudnn.flags(enabled=None, benchmark=not before[1]):
+        assert (cudnn.enabled, cudnn.benchmark) == (before[0], not before[1])
+    assert (cudnn.enabled, cudnn.benchmark) == before
+
+
+def test_switches_of_onednn_change_nothing():
+    x = tt.arange(4.0).reshape(2, 2)
+    with tt.backends.mkldnn.flags(enabled=False, deterministic=True, allow_tf32=False):
+        assert (x @ x).tolist() == [[2.0, 3.0], [6.0, 11.0]]

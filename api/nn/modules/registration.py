@@ -236,7 +236,6 @@ class Registration(ModuleBase):
         elif isinstance(value, Buffer):
             if params is None:
                 _before_init("buffer")
-            self._drop(name, "_buffers")
             self.register_buffer(name, value, value.persistent)
         else:
             super().__setattr__(name, value)

@@ -65,7 +65,7 @@ def _swap(module: Any, path: str, value: Any) -> Any:
 @contextmanager
 def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     for name, value in given.items():
-        if not isinstance(value, tt.Tensor):
+        if value is not None and not isinstance(value, tt.Tensor):  # None leaves a parameter out: no bias
             raise TypeError(f"{value} given for {name!r} is not an instance of Tensor")
     wanted = _with_ties(module, given) if tie_weights else dict(given)
     if strict:

@@ -33,8 +33,8 @@ class Settings:
         object.__setattr__(self, name, value)
 
     @contextmanager
-    def flags(self, **changes: bool) -> Iterator[None]:
-        """Change switches for the length of a `with` statement.
+    def flags(self, **changes: bool | None) -> Iterator[None]:
+        """Change switches for the length of a `with` statement; None leaves one as it is.
 
         Raises
         ------
@@ -53,7 +53,8 @@ class Settings:
         before = {name: getattr(self, name) for name in self.names}
         try:
             for name, value in changes.items():
-                setattr(self, name, value)
+                if value is not None:  # as it is
+                    setattr(self, name, value)
             yield
         finally:
             for name, value in before.items():

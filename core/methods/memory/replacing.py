@@ -14,6 +14,7 @@ from tt.core.errors import (
     ArgumentError,
     DtypeError,
     GradientError,
+    InplaceError,
     ShapeError,
     UnsupportedError,
     ValueRangeError,
@@ -315,6 +316,10 @@ def _set_data(self: Tensor, value: Any) -> None:
         set_state(self, {**slots_of(shared), **shared.__dict__})
 
 
+def _delete_data(self: Tensor) -> None:
+    raise InplaceError("data of a tensor cannot be deleted: delete the tensor instead")
+
+
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """Return the replacement of a parameter or buffer that `Module.load_state_dict` swaps with a loaded tensor.
 
@@ -345,7 +350,7 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 
 REPLACING_MEMBERS: dict[str, Any] = {
     "set_": set_,
-    "data": property(_get_data, _set_data),
+    "data": property(_get_data, _set_data, _delete_data),
     "resize_as_": resize_as_,
     "resize": resize,
     "resize_as": resize_as,

@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import KEYS, TensorBase, alias, errors, ops, seen
+from tt.core.library import KEYS, TensorBase, alias, errors, ops, seen, warn_user
 from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
@@ -61,6 +61,12 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that were saved."""
         return self._saved.get(self if isinstance(self, Node) else None)
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The tensors that were saved, by the name of PyTorch's first versions, with a warning."""
+        warn_user("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Mark the arguments that `forward` changed in place; each must be returned, too."""

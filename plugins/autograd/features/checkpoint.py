@@ -32,6 +32,7 @@ from tt.plugins.autograd.features.checkpoint_log import OperatorLog, both_runs
 from tt.plugins.autograd.features.saved_hooks import saved_tensors_hooks
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
 
 __all__ = [
     "checkpoint",
@@ -163,6 +164,21 @@ class _Arguments(Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Save the tensors."""
         ctx.save_for_backward(*inputs[1:])
+
+
+def _kept(tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
+    """Return a function that returns tensors, which are kept as autograd saves them: with their versions, and hooks.
+
+    Tensors that a transform wraps are kept as they are: what autograd saves lies below the transform, and the second
+    run needs what the first one got.
+    """
+    if any(tensor._keys & WRAPPED for tensor in tensors):
+        kept = list(tensors)
+        return lambda: kept
+    anchor = ops.empty((0,))
+    anchor.requires_grad = True
+    node = _Arguments.apply(anchor, *tensors).grad_fn
+    return lambda: node.saved_tensors
 
 
 def _facts(tensor: Any) -> tuple[Any, ...]:
@@ -369,14 +385,12 @@ def checkpoint(
             tensors.append(value)
             given[place] = None
     within = _SETTINGS.within
-    anchor = ops.empty((0,))
-    anchor.requires_grad = True
-    node = _Arguments.apply(anchor, *tensors).grad_fn
+    arguments = _kept(tensors)
     del tensors
 
     def again() -> None:
         values = list(given)
-        for place, value in zip(places, node.saved_tensors, strict=True):
+        for place, value in zip(places, arguments(), strict=True):
             values[place] = value
         count = len(values) - len(names)
         with within(), device, second, nullcontext() if state is None else state.again():

@@ -127,7 +127,7 @@ def test_hooks_run_around_steps_in_order_and_can_be_removed():
 
 def test_a_hook_may_change_the_arguments_of_a_step():
     optimizer = SGD([leaf()], lr=0.5)
-    handle = optimizer.register_step_pre_hook(lambda o, args, kwargs: ((lambda: 7.0,), {}))
+    handle = optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 7.0), {}))
     assert optimizer.step() == 7.0
     handle.remove()
     optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
@@ -247,3 +247,19 @@ def test_groups_with_and_without_names_do_not_mix_whoever_gives_the_names():
         SGD([{"params": [leaf()]}, {"params": [leaf()], "param_names": ["a"]}])
     with pytest.raises(ValueError, match="cannot add param group without names"):
         SGD([{"params": [leaf()], "param_names": ["a"]}, {"params": [leaf()]}])
+
+
+def test_hooks_get_the_arguments_of_the_function_step():
+    optimizer, seen = SGD([leaf()], lr=0.5), []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append((args, kwargs)))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append((args, kwargs)))
+
+    def closure():
+        return 3.0
+
+    optimizer.step()
+    optimizer.step(closure)
+    optimizer.step(closure=closure)
+    assert seen[::2] == seen[1::2] == [
+        ((optimizer,), {}), ((optimizer, closure), {}), ((optimizer,), {"closure": closure})
+    ]  # fmt: skip

@@ -557,3 +557,14 @@ def test_a_state_that_does_not_fit_leaves_tied_tensors_as_they_were():
     with pytest.raises(RuntimeError, match="more"):
         net.load_state_dict(state, assign=True)
     assert net.is_tied() and net.head.weight is weight and tt.equal(weight, before)
+
+
+def test_a_buffer_does_not_take_the_place_of_another_attribute():
+    module = nn.Module()
+    module.attr = 5
+    with pytest.raises(KeyError, match="attribute 'attr' already exists"):
+        module.attr = nn.Buffer(tt.ones(1))
+    assert module.attr == 5
+    module.other = nn.Buffer(tt.ones(1))
+    module.other = nn.Buffer(tt.zeros(1))
+    assert module.other.item() == 0

@@ -96,3 +96,11 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(error, match=text):
             wrong()
+
+
+def test_none_leaves_a_parameter_out():
+    layer = nn.Linear(2, 1)
+    x = tt.ones(1, 2)
+    result = functional_call(layer, {"bias": None}, x)
+    tt.testing.assert_close(result, x @ layer.weight.T)
+    assert layer.bias is not None

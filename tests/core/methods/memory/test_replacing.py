@@ -147,3 +147,10 @@ def test_deep_copies_of_a_tensor_and_its_data_share_memory():
     y, part = copy.deepcopy([x, x.data[1:3]])
     part.fill_(9)
     assert y.tolist() == [0, 9, 9, 3] and x.tolist() == [0, 1, 2, 3]
+
+
+def test_data_is_not_deleted():
+    x = tt.ones(2)
+    with pytest.raises(RuntimeError, match="data of a tensor cannot be deleted"):
+        del x.data
+    assert x.tolist() == [1.0, 1.0]

@@ -483,3 +483,21 @@ def test_needs_input_grad_is_that_of_the_arguments_in_every_mode(mode: str, spli
         return found
 
     assert needs(tt) == needs(torch)
+
+
+def test_saved_variables_is_the_older_name_of_saved_tensors() -> None:
+    class Square(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with pytest.warns(DeprecationWarning, match="use 'saved_tensors'"):
+                (x,) = ctx.saved_variables
+            return 2 * x * g
+
+    x = tt.tensor([3.0], requires_grad=True)
+    Square.apply(x).backward()
+    assert x.grad.tolist() == [6.0]

@@ -329,3 +329,32 @@ def test_the_setting_of_the_log_overrides_the_argument() -> None:
             assert not shown()
     with set_checkpoint_debug_enabled(False):
         assert not shown(debug=True)
+
+
+@pytest.mark.parametrize("nesting", ["V", "V(G)", "G", "G(V)", "hessian", "jvp", "jacrev", "backward(V)"])
+def test_checkpoints_work_inside_of_transforms(nesting: str) -> None:
+    func = tt.func
+
+    def plain(v: Any) -> Any:
+        return v.sin() * v
+
+    def kept(v: Any) -> Any:
+        return checkpoint(plain, v, use_reentrant=False)
+
+    def backward_of(f: Any, x: Any) -> Any:
+        x = x.clone().requires_grad_()
+        func.vmap(f)(x).sum().backward()
+        return x.grad
+
+    run = {
+        "V": lambda f, x: func.vmap(f)(x),
+        "V(G)": lambda f, x: func.vmap(func.grad(f))(x),
+        "G": lambda f, x: func.grad(lambda v: f(v).sum())(x),
+        "G(V)": lambda f, x: func.grad(lambda v: func.vmap(f)(v).sum())(x),
+        "hessian": lambda f, x: func.hessian(lambda v: f(v).sum())(x),
+        "jvp": lambda f, x: func.jvp(f, (x,), (x,))[1],
+        "jacrev": lambda f, x: func.jacrev(f)(x),
+        "backward(V)": backward_of,
+    }[nesting]
+    x = tt.tensor([1.0, 2.0, 3.0])
+    tt.testing.assert_close(run(kept, x), run(plain, x))
