@@ -356,3 +356,30 @@ def test_a_saved_tensor_that_gets_memory_for_each_example_is_refused():
     for transform in (tt.func.jacrev, lambda f: tt.func.jacfwd(tt.func.jacrev(f))):
         with pytest.raises(tt.errors.SavedTensorError):
             transform(filled)(x)
+
+
+@pytest.mark.parametrize("change", ["sub_", "copy_", "mul_"])
+def test_a_tangent_that_was_saved_is_kept_when_its_value_is_written_over(change):
+    def written(x):
+        y = x.clone()
+        z = y.sigmoid()  # has no need of y, and its tangent has one of the tangent of y
+        getattr(y, change)(z)
+        return y
+
+    def plain(x):
+        z = x.sigmoid()
+        return {"sub_": x - z, "copy_": z, "mul_": x * z}[change]
+
+    x = tt.tensor([0.25, -0.5, 2.0], dtype=tt.float64)
+    nestings = {
+        "sub_": lambda f: tt.func.hessian(lambda x: (f(x) ** 2).sum())(x),
+        "copy_": lambda f: tt.func.jvp(tt.func.jacrev(f), (x,), (x.cos(),))[1],
+        "mul_": lambda f: tt.func.jvp(f, (x,), (x.cos(),))[1],
+    }
+    tt.testing.assert_close(nestings[change](written), nestings[change](plain))
+    if change != "mul_":
+        slopes = [
+            tt.func.grad(lambda x, f=f: tt.func.jvp(f, (x,), (x.cos(),))[1].sum())(x)
+            for f in (written, plain)
+        ]
+        tt.testing.assert_close(*slopes)
