@@ -39,7 +39,7 @@ CHANGES: Final = (
     "{x}[{i}:] *= {y}", "{x}.cumsum_({d})", "{x}.tril_({i})", "{x}.transpose_({d}, {d2})", "{x}.unsqueeze_({e})",
     "{x}.squeeze_()", "{x}.t_()", "{x}.addcmul_({y}, {y}, value=2)", "{x}.lerp_({y}, 0.3)",
     "{x}.index_put_(({ix},), {y}, accumulate=True)", "{x}.fill_({y}.sum())",
-    "{x}.detach_()", "{x}.diagonal().mul_({s})", "{x}.select({d}, {i}).copy_({y})", "{x}.abs_()", "{x}.relu_()",
+    "{x}.diagonal().mul_({s})", "{x}.select({d}, {i}).copy_({y})", "{x}.abs_()", "{x}.relu_()",
     "{x}[{ix1}] = {y}", "{x}.select({d}, {i}).mul_({y})", "{x}.detach().mul_(2)",
 )  # fmt: skip
 RESULTS: Final = (
@@ -48,7 +48,7 @@ RESULTS: Final = (
     "{new} = ({x} * 0.3).exp()", "{new} = {x}.sigmoid()", "{new} = {x}.abs()", "{new} = {x}.relu()",
     "{new} = {x}.square()", "{new} = {x} ** 3", "{new} = {x}.sum({d})", "{new} = {x}.sum()", "{new} = {x}.mean({d})",
     "{new} = {x}.prod({d})", "{new} = {x}.cumsum({d})", "{new} = {x}.cumprod({d})", "{new} = {x}.softmax({d})",
-    "{new} = {x}.logsumexp({d})", "{new} = {x}.amax({d})", "{new} = {x}.max({d})[0]", "{new} = {x}.median({d})[0]",
+    "{new} = {x}.logsumexp({d})", "{new} = {x}.amax({d})", "{new} = {x}.max({d})[0]",
     "{new} = {x}.sort({d})[0]", "{new} = {x}.topk(1, {d})[0]", "{new} = {x}.var({d}, correction=0)",
     "{new} = tt.linalg.vector_norm({x}, dim={d})", "{new} = {x} @ {y}", "{new} = tt.outer({x}, {y})",
     "{new} = tt.cat([{x}, {y}], {d})", "{new} = tt.stack([{x}, {y}], {d})",
@@ -86,6 +86,8 @@ MEMORY: Final = (
 """What gives the memory of an argument another order, or gaps."""
 CHOOSING: Final = r"kthvalue|sort|topk|median|max\(|cummax"
 """Operators that choose one of equal elements, which each library does by itself."""
+COPYING: Final = r"contiguous|reshape|flatten"
+"""Calls that copy or not, depending on strides, which are promised for contiguous arguments only."""
 LARGEST: Final = 150
 """Elements of a result, at most."""
 
@@ -112,7 +114,8 @@ def program(
     ]
     names = ", ".join(body.arguments)
     ties = not any(re.search(CHOOSING, line) for line in body.lines)
-    values = [argument(chance, shape, ties) for shape in nest.shapes]
+    ordered = not any(re.search(COPYING, line) for line in body.lines)
+    values = [argument(chance, shape, ties, ordered) for shape in nest.shapes]
     points = [f"{name.upper()} = {value}" for name, value in zip(body.arguments, values, strict=True)]
     last = f"f{len(nest.lines)}"
     given = names.upper()
@@ -140,14 +143,14 @@ def program(
     return Program(head + source + tail, parts, "transforms", comparison=comparison)
 
 
-def argument(chance: random.Random, shape: tuple[int, ...], ties: bool) -> str:
+def argument(chance: random.Random, shape: tuple[int, ...], ties: bool, ordered: bool) -> str:
     """Return an expression for a tensor, of ordinary numbers or with zeros and ties, in some order of memory."""
     count = math.prod(shape)
     if chance.random() < 0.9 or not ties:
         numbers = [round(chance.uniform(-1.5, 1.5), 3) for _ in range(count)]
     else:
         numbers = [float(chance.choice((0, 0, 1, -1, 0.5))) for _ in range(count)]
-    memory = chance.choice(MEMORY)
+    memory = chance.choice(MEMORY) if ordered else ""
     if (memory.startswith(".t") and len(shape) != 2) or (memory.startswith(".f") and not shape):
         memory = ""
     return f"tt.tensor({numbers}, dtype=tt.float64).reshape({shape}){memory}"
@@ -181,8 +184,8 @@ class Body(Sequence):
         new = {
             name: value for name, value in names.items() if len(name) == 1 and isinstance(value, tt.Tensor)
         }
-        if any(value.numel() > 64 or value.dtype is not tt.float64 for value in new.values()):
-            raise ValueError("too large, or no longer double precision")
+        if any(not 0 < value.numel() <= 64 or value.dtype is not tt.float64 for value in new.values()):
+            raise ValueError("empty, too large, or no longer double precision")
         for name in new:
             shared = template in VIEWS or "contiguous" in template or ".to(" in template
             self.bases.setdefault(name, self.bases[x] if shared else name)

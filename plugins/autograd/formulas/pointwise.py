@@ -94,8 +94,9 @@ def abs_self(g: Any, self: Any) -> Any:
     """The sign of self, for complex numbers self / |self|; 0 at 0.  The result may be changed: it is not saved."""
     if not is_complex(self):
         return g * ops.sign(self)
-    length = ops.abs(self)
-    return g * ops.where(length == 0, 0, self / length)
+    zero = self == 0
+    other = ops.where(zero, 1, self)  # or derivatives of the quotient at 0 are NaN
+    return g * ops.where(zero, 0, other / ops.abs(other))
 
 
 d.of("abs", self=abs_self)

@@ -356,3 +356,15 @@ def test_an_infinite_gradient_leaves_zeros_where_no_element_counts(function):
     (finite,) = tt.autograd.grad(result, x, tt.ones_like(result), retain_graph=True)
     (infinite,) = tt.autograd.grad(result, x, tt.full_like(result, math.inf))
     assert 0 in finite and ((infinite == 0) == (finite == 0)).all() and not infinite.isnan().any()
+
+
+def test_second_derivatives_of_complex_magnitudes_at_zero_are_zero():
+    def length(parts):
+        return tt.view_as_complex(parts).abs().sum()
+
+    point = tt.tensor([[0.0, 0.0], [3.0, 4.0]], dtype=tt.float64)
+    expected = np.zeros((2, 2, 2, 2))
+    expected[1, :, 1] = np.array([[16.0, -12.0], [-12.0, 9.0]]) / 125
+    for inner in (tt.func.jacrev, tt.func.jacfwd):
+        for outer in (tt.func.jacrev, tt.func.jacfwd):
+            np.testing.assert_allclose(outer(inner(length))(point).numpy(), expected, atol=1e-15)

@@ -38,9 +38,9 @@ pytestmark = [
 ]
 
 NO_GRADIENT: Final = ("_ctc_loss", "linalg_pinv")
-"""Operators whose gradient is not that of their values: `_ctc_loss` takes its arguments for logarithms of probabilities,
-as PyTorch does, and `linalg_pinv` cuts off singular values.  Forward over reverse differentiates the tangent, which
-gives the transposed of a matrix that is not symmetric then."""
+"""Operators whose gradient is not that of their values: `_ctc_loss` takes its arguments for logarithms of
+probabilities, as PyTorch does, and `linalg_pinv` cuts off singular values.  Forward over reverse differentiates the
+tangent, which gives the transposed of a matrix that is not symmetric then."""
 
 FORWARD_OVER_REVERSE: Final = ("J(R)", "J(J)", "V(J(G))")
 
