@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.dispatch.mutate.overlap import is_overwritten
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
     ArgumentError,
@@ -386,8 +387,13 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
             if absent
             else _place(number_array([found], self.dtype).reshape(()), self)
         )
+    if not advanced or found.ndim:
+        found = _fit(found, _indexed_ndim(view, advanced) if advanced else view.ndim)
+    # What is spread over the target is read before; a part of it in another place is refused, as PyTorch does.
+    spread = not found.ndim if advanced else found.shape != view.shape
+    if spread and is_overwritten(view, found):
+        found = ops.clone(found)
     if not advanced:
-        found = _fit(found, view.ndim)
         if backward:
             found = ops.flip(ops.expand(found, tuple(view.shape)), backward)
         ops.copy_(view, found)
@@ -400,4 +406,4 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         and [m.dtype for m in advanced if m is not None] == [dt.bool_]
     ):
         found = found.to(self.dtype)  # one value for the places of a mask
-    ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))
+    ops.index_put_(view, advanced, found)

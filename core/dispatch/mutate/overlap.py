@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = [
+    "is_overwritten",
     "note_overlap",
     "refuse_held",
     "refuse_overlap",
@@ -123,6 +124,32 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
             f"{name}(): an operand covers a part of the memory that is written to, or all of it in another order\n"
             "  try: clone() the operand first"
         )
+
+
+def is_overwritten(target: TensorBase, operand: TensorBase) -> bool:
+    """Return whether a write to a target may change elements of an operand that are still to be read."""
+    if (
+        not shares_memory(target, operand)
+        or target.layout.name != "strided"
+        or operand.layout.name != "strided"
+    ):
+        return False
+    geometry, other = _geometry(target), _geometry(operand)
+    if geometry == other and target.dtype is operand.dtype:
+        return False
+    (start, end), (first, last) = _span(geometry, target), _span(other, operand)
+    return start < last and first < end
+
+
+def _span(geometry: tuple[tuple[int, ...], tuple[int, ...], int], tensor: TensorBase) -> tuple[int, int]:
+    """Return the first byte of a tensor in its memory, and the one behind its last."""
+    shape, strides, offset = geometry
+    if 0 in shape:
+        return 0, 0
+    steps = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+    size = tensor.dtype.itemsize
+    below, above = sum(n for n in steps if n < 0), sum(n for n in steps if n > 0)
+    return (offset + below) * size, (offset + above + 1) * size
 
 
 def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:

@@ -520,3 +520,43 @@ def test_a_bool_tensor_takes_whether_any_number_is_not_zero(value):
     write(found, "0", value)
     write(expected, "0", value)
     assert found.tolist() == expected.tolist()
+
+
+# --- a part of the target as the value -----------------------------------------------------------------------------
+
+SPREAD = {
+    "itself with another dimension": lambda x, t: x.__setitem__(None, x),
+    "an element of a row": lambda x, t: x.__setitem__(0, x[0][2]),
+    "the first row": lambda x, t: x.__setitem__(slice(None), x[0]),
+    "the second row, of size one": lambda x, t: x.__setitem__(slice(None), x[1:2]),
+    "a column": lambda x, t: x.__setitem__(slice(None), x[:, 1:2]),
+    "an element everywhere": lambda x, t: x.__setitem__(..., x[1, 1]),
+    "an element where a mask says": lambda x, t: x.__setitem__(x > 3, x[2, 2]),
+    "neighbours, which are refused": lambda x, t: x.__setitem__(slice(1, None), x[:-1]),
+    "the transpose, which is refused": lambda x, t: x.__setitem__(slice(None), x.T),
+    "rows at indices, which are refused": lambda x, t: x.__setitem__(t.tensor([0, 1]), x[1:]),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", SPREAD)
+def test_a_value_that_is_spread_over_its_own_memory_is_read_before(name):
+    torch = pytest.importorskip("torch")
+
+    def outcome(lib):
+        x = lib.arange(9.0).reshape(3, 3)
+        try:
+            SPREAD[name](x, lib)
+        except RuntimeError:
+            return "refused"
+        return x.tolist()
+
+    assert outcome(tt) == outcome(torch)
+
+
+def test_a_spread_part_of_the_target_has_a_gradient():
+    x = tt.arange(4.0).reshape(2, 2).requires_grad_()
+    y = x * 1
+    y[:] = y[0]
+    (y * tt.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert x.grad.tolist() == [[4.0, 6.0], [0.0, 0.0]]
