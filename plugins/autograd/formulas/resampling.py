@@ -7,13 +7,13 @@ from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
 
-d.of(
+d.tables(
     "_weighted_taps",
     self=lambda g, self_shape, places, weights, dim: ops._spread_taps(
         g, places, weights, dim, self_shape[dim]
     ),
 )
-d.of(
+d.tables(
     "_spread_taps",
     self=lambda g, places, weights, dim: ops._weighted_taps(g, places, weights, dim),
 )

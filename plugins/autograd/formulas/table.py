@@ -53,6 +53,8 @@ class Formula:
         `setup_context(ctx, inputs, output)`.
     joint, saves : callable or None, tuple of str
         Instead of `gradients`: one function of the gradient (`g` or `gs`) and of what `saves` names, for all arguments.
+    reusable : bool
+        Whether a second backward may use what is saved: tables that composites make, small and seen by nobody else.
     """
 
     op: str
@@ -61,6 +63,7 @@ class Formula:
     setup_context: Callable[..., None] | None = None
     joint: Gradient | None = None
     saves: tuple[str, ...] = ()
+    reusable: bool = False
 
 
 class Formulas:
@@ -92,6 +95,10 @@ class Formulas:
     def of(self, op: str, /, **gradients: Gradient) -> None:
         """Add the formulas of an operator: one keyword for each argument that has a gradient."""
         self._add(Formula(op, gradients))
+
+    def tables(self, op: str, /, **gradients: Gradient) -> None:
+        """Add the formulas of an operator that saves only tables: a graph of such operators can be used again."""
+        self._add(Formula(op, gradients, reusable=True))
 
     def joint(self, op: str, function: Gradient) -> None:
         """Add one formula for all arguments that may be tensors: it returns their gradients in order, or None for each.

@@ -13,6 +13,7 @@ cdef class SavePlan:
     cdef public tuple slots
     cdef public tuple calls
     cdef public bint keeps_tensors
+    cdef public bint reusable
     cdef public bint saves_self
 
 cdef class FormulaRule(LayerRule):

@@ -33,20 +33,25 @@ class SavePlan:
         the slots that the formula takes after the gradient.
     keeps_tensors : bool
         Whether a slot holds a tensor, so that the graph can be used once only.
+    reusable : bool
+        Whether it can be used again all the same: the tensors are small tables that no user's code can change.
     """
 
-    __slots__ = ("calls", "keeps_tensors", "saves_self", "slots")
+    __slots__ = ("calls", "keeps_tensors", "reusable", "saves_self", "slots")
 
     slots: tuple[tuple[int, int, Any], ...]
     calls: tuple[tuple[int, Callable[..., Any], tuple[int, ...]], ...]
     keeps_tensors: bool
+    reusable: bool
     saves_self: bool
 
     def __init__(
         self,
         slots: tuple[tuple[int, int, Any], ...],
         calls: tuple[tuple[int, Callable[..., Any], tuple[int, ...]], ...],
+        reusable: bool = False,
     ) -> None:
+        self.reusable = reusable
         self.slots = slots
         self.calls = calls
         self.keeps_tensors = any(kind in (codes.TENSOR, codes.TENSORS, codes.RESULT) for kind, _, _ in slots)
@@ -124,8 +129,8 @@ class OpNode(Node):
         return [*object.__dir__(self), *saved_tensors.attribute_names(self)]
 
     def release(self) -> None:
-        """Drop what was saved; nodes that saved no tensors can be used again."""
-        if self.plan.keeps_tensors:
+        """Drop what was saved; nodes that saved no tensors, or only tables, can be used again."""
+        if self.plan.keeps_tensors and not self.plan.reusable:
             self.saved = None
 
     def unpack(self) -> tuple[Any, ...]:

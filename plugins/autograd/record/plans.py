@@ -142,7 +142,7 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
             if needs >> place & 1:
                 slots += [slot for slot in dict.fromkeys(wanted[place]) if slot not in slots]
                 calls.append((place, formula.gradients[argument], tuple(map(slots.index, wanted[place]))))
-        return SavePlan(tuple(slots), tuple(calls))
+        return SavePlan(tuple(slots), tuple(calls), formula.reusable)
 
     kind = InplaceRule if form == "inplace" else GradientRule
     return kind(operator, tuple(names.index(a) for a in ordered), make_plan, takes_all)

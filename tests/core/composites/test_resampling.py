@@ -141,3 +141,16 @@ def test_sizes_and_factors_may_be_numbers_of_numpy_and_tensors():
     for wrong in (3.5, (3.0, 3), "a"):
         with pytest.raises(TypeError, match="size must be one int or several"):
             tt.nn.functional.interpolate(x, size=wrong)
+
+
+@pytest.mark.parametrize(
+    ("mode", "dims"),
+    [("nearest", 1), ("nearest", 2), ("nearest-exact", 2), ("linear", 1), ("bilinear", 2), ("bicubic", 2)],
+)
+def test_a_graph_of_resampling_serves_a_second_backward(mode: str, dims: int) -> None:
+    x = tt.ones(1, 1, *(4,) * dims, requires_grad=True)
+    y = tt.nn.functional.interpolate(x, scale_factor=1.5, mode=mode).sum()
+    y.backward()
+    once = x.grad.clone()
+    y.backward()
+    assert x.grad.equal(once * 2)
