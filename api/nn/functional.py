@@ -408,5 +408,5 @@ def multi_head_attention_forward(
         output = ops.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
         output = ops.permute(output, (2, 0, 1, 3))
     output = ops.linear(ops.reshape(output, (length * batch, features)), out_proj_weight, out_proj_bias)
-    output = ops.reshape(output, (length, batch, -1))
+    output = ops.reshape(output, (length, batch, out_proj_weight.shape[0]))
     return output if batched else ops.squeeze(output, 1), found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_integers, check_shapes, expect_strided, number
+from tt.core.composites.helpers import alone, check_integers, check_shapes, expect_strided, number
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, UnsupportedError
@@ -95,7 +95,7 @@ def rot90(self: Any, k: int, dims: Sequence[int]) -> Any:
         return ops.clone(self, memory_format="contiguous_format")
     if k % 4 == 2:
         return ops.flip(self, (first, second))
-    return ops.transpose(ops.flip(self, (second if k % 4 == 1 else first,)), first, second)
+    return alone(ops.transpose(ops.flip(self, (second if k % 4 == 1 else first,)), first, second))
 
 
 @composite("pixel_shuffle")

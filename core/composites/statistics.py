@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, number, python_value, widened, wrap
+from tt.core.composites.helpers import alone, as_type, check_shapes, number, python_value, widened, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, IndexValueError, ShapeError, ValueRangeError
@@ -77,7 +77,11 @@ def _ranked(self: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
         same = ops.logical_or(same, ops.logical_and(ops.ne(self, self), ops.ne(value, value)))
     place = ops.argmax(as_type(same, uint8), dim, True)
     value = ops.gather(self, dim, place)
-    return (value, place) if keepdim else (ops.squeeze.dim(value, dim), ops.squeeze.dim(place, dim))
+    return (
+        (value, place)
+        if keepdim
+        else (alone(ops.squeeze.dim(value, dim)), alone(ops.squeeze.dim(place, dim)))
+    )
 
 
 @composite("kthvalue")
@@ -178,7 +182,7 @@ def _arrange(found: Any, self: Any, q: Any, dim: Any, place: int, keepdim: bool)
         shape = [1 if whole or d == place else n for d, n in enumerate(self.shape)]
     else:
         shape = [] if whole else [n for d, n in enumerate(self.shape) if d != place]
-    return ops.reshape(found, (*q.shape, *shape))
+    return alone(ops.reshape(found, (*q.shape, *shape)))
 
 
 # --- counts ----------------------------------------------------------------------------------------------------
@@ -273,7 +277,9 @@ def mode(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     best = ops.argmax(ops.sub(ranks, start), place, True)
     index = ops.gather(places, place, best)
     value = ops.gather(self, place, index)
-    return (value, index) if keepdim else (ops.squeeze.dim(value, place), ops.squeeze.dim(index, place))
+    if keepdim:
+        return value, index
+    return alone(ops.squeeze.dim(value, place)), alone(ops.squeeze.dim(index, place))
 
 
 def _with_size(self: Any, dim: int, size: int) -> tuple[int, ...]:

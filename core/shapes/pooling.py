@@ -129,7 +129,9 @@ def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
         raise ValueRangeError(
             f"{op}(): the input must have at least {count + 1} dimensions, but has shape {list(input.shape)}"
         )
-    lead, sizes = channels_of(op, input, count)
+    # Without a batch there may be no channels.
+    whole = input.ndim == count + 1 and 0 not in input.shape[1:]
+    lead, sizes = (input.shape[:1], input.shape[1:]) if whole else channels_of(op, input, count)
     wanted = each(op, output_size, len(sizes), "output_size")
     new = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
     if min(new) < 0:

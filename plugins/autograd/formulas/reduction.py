@@ -31,9 +31,10 @@ def logsumexp_self(g: Any, self: Any, result: Any, dim: Dims, keepdim: bool) -> 
 
 d.of("sum", self=lambda g, self_shape: ops.expand(g, self_shape))
 d.of("sum.dim", self=lambda g, self_shape, dim, keepdim: spread(g, self_shape, dim, keepdim))
-d.of("mean", self=lambda g, self_shape: ops.expand(g / size_of(self_shape, None), self_shape))
+# Divided after the expansion, as PyTorch does: the gradient has memory of its own, so that it can be written.
+d.of("mean", self=lambda g, self_shape: ops.expand(g, self_shape) / size_of(self_shape, None))
 d.of("mean.dim", self=lambda g, self_shape, dim, keepdim:
-     spread(g / size_of(self_shape, dim), self_shape, dim, keepdim))  # fmt: skip
+     spread(g, self_shape, dim, keepdim) / size_of(self_shape, dim))  # fmt: skip
 d.of("logsumexp", self=logsumexp_self)
 
 
@@ -96,7 +97,7 @@ def var_mean_self(gs: Any, self: Any, dim: Dims, correction: Any, keepdim: bool)
     variance = None if gs[0] is None else var_self(gs[0], self, dim, correction, keepdim)
     if gs[1] is None:
         return variance
-    mean = spread(gs[1] / size_of(self.shape, dim), self.shape, dim, keepdim)
+    mean = spread(gs[1], self.shape, dim, keepdim) / size_of(self.shape, dim)
     return mean if variance is None else variance + mean
 
 
@@ -112,7 +113,7 @@ def std_mean_self(gs: Any, self: Any, result: Any, dim: Dims, correction: Any, k
     deviation = None if gs[0] is None else std_self(gs[0], self, result, dim, correction, keepdim)
     if gs[1] is None:
         return deviation
-    mean = spread(gs[1] / size_of(self.shape, dim), self.shape, dim, keepdim)
+    mean = spread(gs[1], self.shape, dim, keepdim) / size_of(self.shape, dim)
     return mean if deviation is None else deviation + mean
 
 

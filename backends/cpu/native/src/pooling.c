@@ -49,8 +49,8 @@ static bool reserve(pool *job)
     return true;
 }
 
-/* The last dimensions of an array, and how many channels there are before them. */
-static bool split(PyArrayObject *x, int dims, pool *job)
+/* The last dimensions of an array, and how many channels there are before them: none only where the windows adapt. */
+static bool split(PyArrayObject *x, int dims, bool adaptive, pool *job)
 {
     int ndim = PyArray_NDIM(x);
     if (ndim != dims + 1 && ndim != dims + 2) return refuse("the input has the wrong number of dimensions");
@@ -60,7 +60,7 @@ static bool split(PyArrayObject *x, int dims, pool *job)
     for (int d = ndim - dims; d < ndim; d++) {
         if (PyArray_DIM(x, d) == 0) return refuse("the input is empty");
     }
-    return ndim == dims + 1 ? PyArray_DIM(x, 0) > 0 || refuse("no channels") : PyArray_DIM(x, 1) > 0 || refuse("no channels");
+    return ndim == dims + 1 ? adaptive || PyArray_DIM(x, 0) > 0 || refuse("no channels") : PyArray_DIM(x, 1) > 0 || refuse("no channels");
 }
 
 static bool parse_windows(pool *job, int dims, PyObject *kernel, PyObject *stride, PyObject *padding, PyObject *dilation)
@@ -180,7 +180,7 @@ static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, int
     PyObject *result = NULL;
     if (what == ADAPTIVE ? !tt_expect_count("adaptive_max_pool", count, 3, 3)
         : what == LARGEST ? !tt_expect_count("max_pool", count, 7, 7) : !tt_expect_count("_max_pool", count, 6, 6)) return NULL;
-    if ((x = take(args[0], &dtype)) == NULL || !split(x, dims, &job)) goto end;
+    if ((x = take(args[0], &dtype)) == NULL || !split(x, dims, what == ADAPTIVE, &job)) goto end;
     if (what == ADAPTIVE) {
         if (!tt_sizes_or_none(args[1], dims, job.in, job.out)) goto end;
     } else if (!parse_windows(&job, dims, args[1], args[2], args[3], args[4]) || !count_windows(&job, PyObject_IsTrue(args[5]))) goto end;
@@ -223,14 +223,13 @@ static PyObject *mean_pool(PyObject *input, int dims, PyObject *size, PyObject *
     tt_dtype dtype;
     PyArrayObject *x = NULL, *y = NULL;
     npy_intp found[3];
-    bool done = false;
-    if ((x = take(input, &dtype)) == NULL || !split(x, dims, &job)) goto end;
+    bool done = false, adaptive = ceil_mode == NULL;
+    if ((x = take(input, &dtype)) == NULL || !split(x, dims, adaptive, &job)) goto end;
     if (size != NULL) {
         memcpy(found, job.in, sizeof(found));
         for (int i = 0; i < 3; i++) job.in[i] = 1;
         if (!tt_sizes_of(size, dims, 1, job.in + 3 - dims)) goto end;
     }
-    bool adaptive = ceil_mode == NULL;
     if (adaptive && size == NULL && !tt_sizes_or_none(windows[0], dims, job.in, job.out)) goto end;
     if (!adaptive && (!parse_windows(&job, dims, windows[0], windows[1], windows[2], NULL) || !count_windows(&job, PyObject_IsTrue(ceil_mode)))) goto end;
     if (size != NULL && adaptive) memcpy(job.out, found, sizeof(found));

@@ -38,3 +38,20 @@ def test_places_of_the_largest(dims):
 
 def test_repr_names_the_size():
     assert repr(nn.AdaptiveAvgPool2d((5, None))) == "AdaptiveAvgPool2d(output_size=(5, None))"
+
+
+@pytest.mark.parametrize(
+    ("pool", "shape"),
+    [
+        (tt.nn.AdaptiveAvgPool1d(3), (0, 10)),
+        (tt.nn.AdaptiveMaxPool1d(3), (0, 10)),
+        (tt.nn.AdaptiveAvgPool2d(3), (0, 10, 10)),
+        (tt.nn.AdaptiveMaxPool2d(3), (0, 10, 10)),
+    ],
+    ids=["average 1d", "largest 1d", "average 2d", "largest 2d"],
+)
+def test_an_image_without_channels_gives_one_without(pool, shape):
+    x = tt.ones(shape, requires_grad=True)
+    y = pool(x)
+    y.sum().backward()
+    assert y.shape == (0, *(3,) * (len(shape) - 1)) and x.grad.shape == shape

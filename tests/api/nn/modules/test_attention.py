@@ -228,3 +228,12 @@ def test_nan_in_a_masked_key_does_not_matter(need_weights):
     spoilt[2] = tt.nan
     result, _ = module(query, spoilt, key, attn_mask=hidden, need_weights=need_weights)
     tt.testing.assert_close(result, expected)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_an_empty_batch_gives_an_empty_result(need_weights):
+    layer, x = tt.nn.MultiheadAttention(4, 2, batch_first=True), tt.ones(0, 3, 4, requires_grad=True)
+    y, weights = layer(x, x, x, need_weights=need_weights)
+    y.sum().backward()
+    assert y.shape == x.grad.shape == (0, 3, 4)
+    assert weights is None if not need_weights else weights.shape == (0, 3, 3)

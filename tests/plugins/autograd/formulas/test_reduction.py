@@ -32,3 +32,45 @@ def test_a_gradient_is_that_of_the_values_after_the_cast(name, dtype):
     tt.testing.assert_close(
         gradient.to(tt.complex128), tt.autograd.grad(expected, cast, weight)[0].to(tt.complex128)
     )
+
+
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda x: x.mean(),
+        lambda x: x.mean(1),
+        lambda x: x.mean((0, 1), keepdim=True),
+        lambda x: tt.var_mean(x)[1],
+        lambda x: tt.std_mean(x, 1)[1],
+    ],
+    ids=["all", "dim", "keepdim", "var_mean", "std_mean"],
+)
+def test_the_gradient_of_a_mean_has_memory_of_its_own(reduce):
+    x = tt.ones(2, 3, requires_grad=True)
+    (gradient,) = tt.autograd.grad(reduce(x).sum(), x)
+    expected = gradient.clone() * 2
+    gradient.mul_(2)
+    assert gradient.equal(expected) and 0 not in gradient.stride()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.median(1)[0],
+        lambda x: x.nanmedian(1)[0],
+        lambda x: x.mode(1)[0],
+        lambda x: x.kthvalue(2, 1)[0],
+        lambda x: x.quantile(0.5, 1),
+        lambda x: x.nanquantile(0.5, 1),
+        lambda x: x.rot90(),
+    ],
+    ids=["median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "rot90"],
+)
+def test_results_of_their_own_are_no_views_and_can_be_changed(function):
+    x = tt.tensor([[3.0, 4.0, 5.0], [1.0, 0.0, 2.0]], requires_grad=True)
+    (expected,) = tt.autograd.grad(function(x).sum() * 2, x)
+    y = function(x)
+    assert not y._is_view()
+    y.add_(1).mul_(2)
+    y.sum().backward()
+    assert x.grad.equal(expected)
