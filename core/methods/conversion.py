@@ -9,8 +9,10 @@ from tt.core.errors import (
     DeviceError,
     ValueRangeError,
 )
+from tt.core.tensor.base import TensorBase
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
+from tt.core.types.promotion import get_default_dtype
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
@@ -121,7 +123,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
         words = [] if self.device.type == "cpu" else [self.device.type]
         layout = ["sparse"] if self.is_sparse else ["quantized"] if self.is_quantized else []
         return ".".join(["tt", *layout, *words, _TYPE_NAMES[self.dtype.name]])
-    if isinstance(dtype, type) and hasattr(dtype, "is_cuda"):  # tt.FloatTensor and its like
+    if isinstance(dtype, type) and issubclass(dtype, TensorBase) and dtype.__base__ is TensorBase:
+        dtype = get_default_dtype()  # of tt.Tensor itself
+    elif isinstance(dtype, type) and hasattr(dtype, "is_cuda"):  # tt.FloatTensor and its like
         dtype = str(dtype)
     if not isinstance(dtype, str):
         return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)

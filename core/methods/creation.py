@@ -386,7 +386,13 @@ def asarray(
     wanted = _dtype_argument("asarray", dtype)
     if isinstance(obj, Tensor):
         found = obj
+    elif is_capsule(obj):
+        found = import_array(CapsuleSource(obj))
     elif is_array_like(obj):
+        if copy is False and isinstance(obj, np.generic):
+            raise ValueRangeError(
+                "asarray(copy=False): a NumPy scalar has no memory to share; leave copy out\n  try: np.asarray(obj)"
+            )
         shared = share(obj)
         if isinstance(shared, np.ndarray):
             check_array(shared)

@@ -6,7 +6,7 @@ The factories have explicit names; older programs, and subclasses, call the clas
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ def _sizes(name: str, args: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Any, size: Sequence[int] | None = None, device: Any = None) -> Tensor:
     """Return a tensor of this one's dtype and device: of the given sizes, or with the given data.
 
     The older form of `new_empty` and `new_tensor`.
@@ -130,4 +130,8 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     >>> tt.zeros(2, dtype=tt.int64).new([1, 2]), tt.zeros(1).new(2, 0).shape
     (tensor([1, 2]), tt.Size([2, 0]))
     """
+    if size is not None:
+        if args:
+            raise TypeError("new() takes data or size=, not both")
+        args = (Size(size),)
     return construct_as("new", args, self.dtype, self.device if device is None else to_device(device))

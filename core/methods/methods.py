@@ -46,8 +46,11 @@ def _attribute(name: str, doc: str) -> property:
     def get(self: Any) -> Any:
         return getattr(ops, name)(self)
 
+    def assign(self: Any, value: Any) -> None:
+        get(self)[...] = value
+
     get.__name__ = name
-    return property(get, doc=doc)
+    return property(get, assign if name in ("real", "imag") else None, doc=doc)
 
 
 # --- Python's operators ----------------------------------------------------------------------------------------

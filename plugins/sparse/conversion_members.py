@@ -42,7 +42,7 @@ def to_sparse(
     sparse_dim: int | None = None,
     *,
     layout: layout | str | None = None,
-    blocksize: Sequence[int] | None = None,
+    blocksize: Sequence[int] | int | None = None,
     dense_dim: int | None = None,
 ) -> Tensor:
     """Return the tensor in a sparse layout; itself if it is in this one already.
@@ -53,7 +53,7 @@ def to_sparse(
         How many leading dimensions are sparse, in the layout sparse_coo; by default all.
     layout : layout, optional
         By default sparse_coo.
-    blocksize : sequence of two int, optional
+    blocksize : int or sequence of two int, optional
         Of the blocks, for the layouts sparse_bsr and sparse_bsc.
     dense_dim : int, optional
         How many trailing dimensions are dense; by default none.
@@ -75,12 +75,14 @@ def to_sparse(
     if type(name) is not str:
         name = str(getattr(name, "name", name))
     name = name.removeprefix("tt.")
-    if name == "strided":
+    if name == "strided" and self.layout.name != "strided":
         raise errors.LayoutError("to_sparse(): tt.strided is not a sparse layout\n  try: x.to_dense()")
     if layout is not None and sparse_dim is not None:
         raise errors.ArgumentError("to_sparse", "takes sparse_dim or layout, not both")
     if name == self.layout.name and sparse_dim is None and dense_dim is None and blocksize is None:
         return self
+    if isinstance(blocksize, int):
+        blocksize = (blocksize, blocksize)
     return ops.sparse.to_layout(self, name, sparse_dim, blocksize, dense_dim)
 
 
@@ -121,7 +123,7 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
     return to_sparse(self, layout="sparse_csc", dense_dim=dense_dim)
 
 
-def to_sparse_bsr(self: Tensor, blocksize: Sequence[int], dense_dim: int | None = None) -> Tensor:
+def to_sparse_bsr(self: Tensor, blocksize: Sequence[int] | int, dense_dim: int | None = None) -> Tensor:
     """Return the tensor in the layout sparse_bsr; `dense_dim` trailing dimensions of a strided tensor stay dense.
 
     Examples
@@ -133,7 +135,7 @@ def to_sparse_bsr(self: Tensor, blocksize: Sequence[int], dense_dim: int | None 
     return to_sparse(self, layout="sparse_bsr", blocksize=blocksize, dense_dim=dense_dim)
 
 
-def to_sparse_bsc(self: Tensor, blocksize: Sequence[int], dense_dim: int | None = None) -> Tensor:
+def to_sparse_bsc(self: Tensor, blocksize: Sequence[int] | int, dense_dim: int | None = None) -> Tensor:
     """Return the tensor in the layout sparse_bsc; `dense_dim` trailing dimensions of a strided tensor stay dense.
 
     Examples

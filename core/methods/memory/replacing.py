@@ -22,7 +22,7 @@ from tt.core.errors import (
 )
 from tt.core.methods import creation
 from tt.core.methods.as_subclass import is_wrapper
-from tt.core.methods.memory.host_access import detached, requires_gradient
+from tt.core.methods.memory.host_access import detached, loses_gradient, requires_gradient
 from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.methods.memory.pickling import set_state
 from tt.core.methods.typed_storage import TypedStorage
@@ -75,7 +75,8 @@ def set_(
     >>> x.set_(y.untyped_storage(), 1, (2,))
     tensor([2., 3.])
     """
-    _own_history(self, "set_")
+    if loses_gradient(self):
+        _own_history(self, "set_")
     if source is None:
         source = ops.empty((0,), dtype=self.dtype, device=self.device)
     if isinstance(source, Tensor):

@@ -209,3 +209,23 @@ def test_reversed_turns_the_first_dimension_only(shape):
     torch = pytest.importorskip("torch")
     results = [reversed(m.arange(m.zeros(shape).numel()).reshape(shape)) for m in (tt, torch)]
     assert results[0].tolist() == results[1].tolist()
+
+
+def test_the_parts_of_complex_numbers_are_assigned():
+    x = tt.zeros(2, dtype=tt.complex64)
+    x.real = tt.tensor([1.0, 2.0])
+    x.imag = 3
+    assert x.tolist() == [1 + 3j, 2 + 3j]
+    y = tt.zeros(2)
+    y.real = tt.ones(2)
+    assert y.tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="imag"):
+        y.imag = tt.ones(2)
+
+
+def test_an_assigned_part_has_a_gradient():
+    x = tt.ones(2, requires_grad=True)
+    z = tt.zeros(2, dtype=tt.complex64)
+    z.imag = x * 3
+    z.imag.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]

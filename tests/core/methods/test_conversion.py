@@ -80,3 +80,12 @@ def test_a_method_moves_to_a_device_that_a_backend_serves(kind):
         assert getattr(moved, kind)() is moved
         with pytest.raises(RuntimeError, match=f"{kind}.. takes a device of {kind}, not cpu"):
             getattr(x, kind)("cpu")
+
+
+def test_the_class_tensor_names_the_default_dtype():
+    x = tt.ones(2, dtype=tt.int64)
+    assert x.type(tt.Tensor).dtype is tt.float32
+    with tt.default_dtype(tt.float64):
+        assert x.type(tt.Tensor).dtype is tt.float64
+    with pytest.raises((TypeError, RuntimeError)):
+        x.type(tt.nn.Parameter)

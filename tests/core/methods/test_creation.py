@@ -363,3 +363,24 @@ def test_the_device_is_given_or_the_default():
         assert tt.tensor([1, 2]).is_meta
         assert tt.as_tensor(np.arange(3)).is_meta
     assert tt.tensor([1]).device.type == "cpu"
+
+
+def test_asarray_takes_a_capsule_and_shares_its_memory():
+    x = tt.ones(2)
+    y = tt.asarray(tt.utils.dlpack.to_dlpack(x))
+    y[0] = 5
+    assert x.tolist() == [5.0, 1.0]
+    assert tt.asarray(tt.utils.dlpack.to_dlpack(x), dtype=tt.int8).tolist() == [5, 1]
+
+
+def test_asarray_cannot_share_a_numpy_scalar():
+    with pytest.raises(ValueError, match="NumPy scalar") as refused:
+        tt.asarray(np.float32(1), copy=False)
+    assert isinstance(refused.value, RuntimeError)
+    assert tt.asarray(np.float32(1)).item() == 1.0
+
+
+def test_bools_bound_a_range_of_integers():
+    for x in (tt.arange(True), tt.arange(False, True), tt.arange(False, True, True)):
+        assert x.dtype is tt.int64 and x.tolist() == [0]
+    assert tt.arange(False, 1.5, True).tolist() == [0.0, 1.0]

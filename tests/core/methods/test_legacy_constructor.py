@@ -135,3 +135,10 @@ def test_new_makes_tensors_of_the_same_dtype() -> None:
 def test_new_takes_sizes_or_data_of_the_same_dtype(data: Any) -> None:
     with pytest.raises(TypeError):
         tt.zeros(1).new(data)
+
+
+def test_new_takes_its_sizes_by_name() -> None:
+    assert tt.ones(2).new(size=(2, 3)).shape == (2, 3)
+    assert tt.ones(2, dtype=tt.int64).new(size=[1]).dtype is tt.int64
+    with pytest.raises(TypeError, match="not both"):
+        tt.ones(2).new([1], size=(1,))

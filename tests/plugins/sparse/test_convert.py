@@ -71,3 +71,17 @@ def test_coalescing_agrees_with_scipy(seed):
     order = np.lexsort((theirs.coords[1], theirs.coords[0]))
     np.testing.assert_array_equal(made.indices().numpy(), np.stack(theirs.coords)[:, order])
     np.testing.assert_array_equal(made.values().numpy(), theirs.data[order])
+
+
+def test_a_block_size_may_be_one_number():
+    x = tt.arange(16.0).reshape(4, 4)
+    for convert in (x.to_sparse_bsr, x.to_sparse_bsc):
+        assert convert(2).values().equal(convert((2, 2)).values())
+    assert x.to_sparse(layout=tt.sparse_bsr, blocksize=2).values().shape == (4, 2, 2)
+
+
+def test_a_strided_tensor_is_its_own_form_in_the_strided_layout():
+    x = tt.ones(2)
+    assert x.to_sparse(layout=tt.strided) is x
+    with pytest.raises(RuntimeError, match="not a sparse layout"):
+        x.to_sparse().to_sparse(layout=tt.strided)

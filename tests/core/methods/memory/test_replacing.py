@@ -154,3 +154,12 @@ def test_data_is_not_deleted():
     with pytest.raises(RuntimeError, match="data of a tensor cannot be deleted"):
         del x.data
     assert x.tolist() == [1.0, 1.0]
+
+
+def test_a_parameter_takes_other_memory_where_nothing_is_recorded():
+    p = tt.nn.Parameter(tt.ones(3))
+    with pytest.raises(RuntimeError, match="requires a gradient"):
+        p.set_(tt.zeros(2))
+    with tt.no_grad():
+        p.set_(tt.zeros(2))
+    assert p.tolist() == [0.0, 0.0] and p.requires_grad
