@@ -21,7 +21,12 @@ from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.plans import find_slot, parameters
-from tt.plugins.autograd.transforms.inplace import is_recorded_below, with_kept_target, write_tangent
+from tt.plugins.autograd.transforms.inplace import (
+    align_tangent,
+    is_recorded_below,
+    with_kept_target,
+    write_tangent,
+)
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, levels, primal_and_tangent
 from tt.plugins.autograd.transforms.unwrap import pull, variable
 
@@ -94,6 +99,9 @@ LINEAR: Final = frozenset(
 )
 """Operators that are linear in all tensors that have a gradient, taken together, once numbers among them are zero."""
 
+OF_MEMORY: Final = frozenset(["as_strided", "view", "view.dtype"])
+"""Views that follow the order of the elements in memory, which must be that of the value for its tangent."""
+
 MULTILINEAR: Final = frozenset(
     [
         "mul",
@@ -132,6 +140,8 @@ def run_dual(
     args : tuple
         All arguments; some are wrapped at the level.
     """
+    if operator.name in OF_MEMORY and isinstance(args[0], TensorBase):
+        align_tangent(level, args[0], operator)
     primals, tangents = _split(args, level)
     if form == "inplace":
         return _inplace(level, operator, formula, args, primals, tangents)

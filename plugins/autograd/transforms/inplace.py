@@ -41,6 +41,7 @@ from tt.plugins.autograd.transforms.levels import (
 )
 
 __all__ = [
+    "align_tangent",
     "is_recorded_below",
     "levels_of",
     "note_views",
@@ -114,6 +115,17 @@ def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operato
         target._handle.tangent = ops.copy(current, tangent)
         return
     current.copy_(tangent)
+
+
+def align_tangent(level: DualLevel, tensor: Any, operator: Operator) -> None:
+    """Let the tangent of a tensor, and of all that look at its memory, lie in memory as the tensor does."""
+    value, tangent = primal_and_tangent(tensor, level)
+    if tangent is None or value.layout.name != "strided":
+        return
+    steps = [s for s in zip(value.shape, value.stride(), tangent.stride(), strict=True) if s[0] > 1]
+    # Elements that coincide in memory have no tangents of their own there.
+    if all(step for _, step, _ in steps) and any(step != other for _, step, other in steps):
+        _widen(level, tensor, levels_of(value) | levels_of(tangent), operator)
 
 
 def _widen(level: DualLevel, target: Any, wrappers: set[Level], operator: Operator) -> None:

@@ -383,3 +383,26 @@ def test_a_tangent_that_was_saved_is_kept_when_its_value_is_written_over(change)
             for f in (written, plain)
         ]
         tt.testing.assert_close(*slopes)
+
+
+@pytest.mark.parametrize(
+    "view", [lambda x: x.view(-1), lambda x: x.as_strided((2, 2), (2, 1), 0), lambda x: x.view(1, 4)]
+)
+def test_views_by_memory_of_a_tangent_that_lies_in_another_order(view):
+    x, direction = tt.tensor([[0.5, 1.0], [2.0, 3.0]]), tt.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+    def written(x):
+        y = x.clone()
+        row = y[0]
+        seen = view(y)
+        row.mul_(2)
+        return seen
+
+    expected = view(direction * tt.tensor([[2.0], [1.0]]))
+    for lying in (direction, direction.t().contiguous().t()):
+        assert tt.func.jvp(written, (x,), (lying,))[1].tolist() == expected.tolist()
+
+    def turned(x):
+        return (x * 1).as_strided((4,), (1,))
+
+    assert tt.func.jvp(turned, (x.t(),), (direction.t().contiguous(),))[1].tolist() == [1.0, 2.0, 3.0, 4.0]
