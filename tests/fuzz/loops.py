@@ -143,8 +143,10 @@ QUIET: Final = re.compile(r"no_grad")
 """Programs that loops do not follow: without gradients there are tangents."""
 
 
-INEXACT: Final = re.compile(r"layer_norm")
-"""Operators whose higher derivatives are wrong in PyTorch, so that tt's own loops judge."""
+INEXACT: Final = re.compile(r"layer_norm|linalg|cumprod|batch_norm")
+"""Operators whose higher derivatives, or those in forward mode, are wrong in PyTorch, so that tt's own loops judge."""
+LARGE: Final = 1e6
+"""Results with larger numbers are not compared: functions of them that oscillate are rounding."""
 
 
 def run(source: str, lib: Any, func: Any, step: Steps) -> dict[str, Any]:
@@ -173,6 +175,8 @@ def unlike(mine: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> str:
         if one.shape != two.shape:
             return f"another shape\nresult {number}: {one.shape}, not {two.shape}"
         scale = np.abs(two[np.isfinite(two)]).max(initial=1.0)
+        if scale > LARGE:
+            continue
         # Where formulas of PyTorch's meet infinities, they give NaN.
         wrong = ~np.isclose(one, two, rtol=1e-6, atol=1e-8 * scale) & ~np.isnan(two)
         if wrong.any():
@@ -220,7 +224,7 @@ def follow_transforms(source: str, names: Mapping[str, Any]) -> str:
             return "refused by loops, too"
         raise AssertionError(f"refused, and PyTorch does not: {refused.partition(':')[0]}\n{refused}")
     if loops is None:
-        if theirs is None:
+        if theirs is None or INEXACT.search(source):
             return "looser"
         raise AssertionError(unlike(mine, theirs))
     different = unlike(mine, loops)
