@@ -256,7 +256,8 @@ def var(
     count = sum(given_mask("masked.var", x, mask), dim, keepdim=True)
     distance = tt.abs(x - sum(x, dim, keepdim=True, mask=mask) / count)
     total = sum(distance * distance, dim, keepdim=keepdim, mask=mask)
-    return total / tt.clamp((count if keepdim else count.reshape(total.shape)) - less, min=0)
+    variance = total / tt.clamp((count if keepdim else count.reshape(total.shape)) - less, min=0)
+    return variance.to(x.dtype) if x.dtype.itemsize == 2 else variance  # counts are int64 and float32
 
 
 def std(

@@ -18,6 +18,8 @@ from tt.core.types.user_warnings import warn_user
 composites: Final = CompositeTable()
 composite = composites.composite
 
+COMPRESSED: Final = frozenset({"sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"})
+
 # --- of a size, or like a tensor -------------------------------------------------------------------------------
 
 
@@ -43,6 +45,11 @@ def _drawn_like(
         "layout": layout,
         "device": device or self.device,
     }
+    if layout is None and self.layout.name in COMPRESSED:  # the stored elements are drawn, at the same places
+        like = ops.empty_like(self, dtype=options["dtype"], device=options["device"])
+        values = like.values()
+        ops.copy_(values, draw(tuple(values.shape), **options))
+        return like
     return _as_laid_out(draw(tuple(self.shape), **options), self, memory_format)
 
 

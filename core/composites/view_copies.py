@@ -16,6 +16,8 @@ def copied(found: Any) -> Any:
     """Return copies in row-major order of one view, or of several."""
     if isinstance(found, list | tuple):
         return [copied(view) for view in found]
+    if found.layout.name != "strided":  # other layouts have no order in memory
+        return ops.clone(found)
     return ops.clone(found, memory_format="contiguous_format")
 
 

@@ -319,8 +319,8 @@ def export_array(
                 capsule, _UNSIGNED, _HIDDEN["bfloat16"], bfloat16.itemsize
             )  # of libraries that have none, and gave integers
         return capsule
-    if stream is not None:
-        raise ExportError("a stream has no meaning for a CPU tensor: stream must be None")
+    if stream not in (None, -1):  # -1 asks for no synchronization
+        raise ExportError("a stream has no meaning for a CPU tensor: stream must be None or -1")
     if dl_device is not None and tuple(dl_device) != own:
         raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)

@@ -302,6 +302,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if not has_data(self):
         return _unknown(self, shape, sparse)
     _refuse_outside(wanted, size)
+    wanted = ops.where(ops.lt(wanted, 0), ops.add(wanted, size), wanted)
     # The elements of each position in order, and where each position begins.
     row = indices[at]
     order = None if at == 0 and handle_of(self).coalesced else ops.argsort(row, stable=True)
@@ -320,8 +321,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 def _refuse_outside(index: Tensor, size: int) -> None:
     if index.numel():
         low, high = int(ops.amin(index)), int(ops.amax(index))
-        if low < 0 or high >= size:
-            bad = low if low < 0 else high
+        if low < -size or high >= size:
+            bad = low if low < -size else high
             raise errors.IndexValueError(
                 f"index_select(): index {bad} is out of bounds for a dimension of size {size}"
             )

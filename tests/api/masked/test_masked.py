@@ -113,3 +113,11 @@ def test_a_mask_that_does_not_fit_is_refused():
         tt.masked.sum(tt.ones(2), mask=tt.ones(2, 2, dtype=tt.bool))
     with pytest.raises(ValueError, match="integers"):
         tt.masked.median(tt.tensor([1, 2]), mask=tt.tensor([True, False]))
+
+
+@pytest.mark.parametrize("dtype", [tt.float16, tt.bfloat16, tt.float32, tt.float64], ids=str)
+def test_the_variance_has_the_dtype_of_the_elements(dtype):
+    x = tt.tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 9.0]], dtype=dtype)
+    mask = tt.tensor([[True, True, False], [True, True, True]])
+    for function in (tt.masked.var, tt.masked.std):
+        assert function(x, 1, mask=mask).dtype is function(x, mask=mask).dtype is dtype

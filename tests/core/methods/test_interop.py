@@ -86,3 +86,10 @@ def test_the_array_namespace_of_every_version_is_the_same(version):
 def test_an_unknown_version_of_the_array_api_is_refused():
     with pytest.raises(ValueError, match=r"version '2099\.12' .*\n  versions: 2021\.12, "):
         tt.ones(1).__array_namespace__(api_version="2099.12")
+
+
+def test_a_capsule_of_the_cpu_takes_the_stream_that_asks_for_no_synchronization():
+    x = tt.ones(2)
+    assert tt.from_dlpack(x.__dlpack__(stream=-1)).data_ptr() == x.data_ptr()
+    with pytest.raises(BufferError, match="must be None or -1"):
+        x.__dlpack__(stream=1)

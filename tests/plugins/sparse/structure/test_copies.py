@@ -88,3 +88,16 @@ def test_likes_of_compressed_tensors_keep_the_pattern(layout):
     same(tt.ones_like(ours(layout)), torch.ones_like(theirs(layout)))
     assert tt.empty_like(ours(layout))._nnz() == ours(layout)._nnz()
     same(ours(layout).fill_(3), theirs(layout).fill_(3))
+
+
+@pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
+@pytest.mark.parametrize("draw", [tt.randn_like, tt.rand_like])
+def test_random_likes_of_compressed_tensors_keep_the_pattern(layout, draw):
+    blocksize = (2, 2) if layout in ("sparse_bsr", "sparse_bsc") else None
+    x = tt.eye(4).to_sparse(layout=getattr(tt, layout), blocksize=blocksize)
+    tt.manual_seed(3)
+    y = draw(x)
+    tt.manual_seed(3)
+    expected = draw(x.values())
+    assert y.layout is x.layout and y.shape == x.shape
+    assert y.values().equal(expected) and x.to_dense().equal(tt.eye(4))

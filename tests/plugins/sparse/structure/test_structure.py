@@ -423,3 +423,23 @@ def test_tensors_of_several_layouts_are_not_joined(join):
             if one is not other:
                 with pytest.raises(NoKernelError, match="layout="):
                     getattr(tt, join)([one, other])
+
+
+def test_negative_indices_count_from_the_end() -> None:
+    x = tt.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
+    index = tt.tensor([-1, 0, -3])
+    for dim in (0, 1):
+        expected = x.index_select(dim, index % 3)
+        for sparse in (x.to_sparse(), x.to_sparse_csr()):
+            assert sparse.index_select(dim, index).to_dense().equal(expected)
+    with pytest.raises(IndexError, match="-4 is out of bounds"):
+        x.to_sparse().index_select(0, tt.tensor([-4]))
+
+
+@pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_row_or_column_of_a_compressed_matrix_is_copied(layout: str, dim: int) -> None:
+    x = tt.arange(16.0).reshape(4, 4)
+    blocksize = (2, 2) if layout in ("sparse_bsr", "sparse_bsc") else None
+    part = tt.select_copy(x.to_sparse(layout=getattr(tt, layout), blocksize=blocksize), dim, 1)
+    assert part.layout is tt.sparse_coo and part.to_dense().equal(x.select(dim, 1))
