@@ -109,9 +109,9 @@ def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operato
     if current is None or not levels_of(tangent) <= levels_of(current):
         _widen(level, target, levels_of(value) | levels_of(tangent) | levels_of(current), operator)
         current = target._handle.tangent
-    elif target._root is None and target._storage is None and is_recorded_below((current, tangent)):
-        # Nothing looks at this memory.  A reverse derivative may need the old tangent, which is recorded as the old
-        # value is, and an operator that saved its result has no need of the old value.
+    elif target._root is None and target._storage is None:
+        # Nothing looks at this memory.  The old tangent may be that of another tensor, too, from which a formula passed
+        # it on; and a reverse derivative may need it although no operator needs the old value.
         target._handle.tangent = ops.copy(current, tangent)
         return
     current.copy_(tangent)

@@ -406,3 +406,16 @@ def test_views_by_memory_of_a_tangent_that_lies_in_another_order(view):
         return (x * 1).as_strided((4,), (1,))
 
     assert tt.func.jvp(turned, (x.t(),), (direction.t().contiguous(),))[1].tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("choose", [lambda x: x.topk(1, 0)[0], lambda x: x.cummax(0)[0], lambda x: x.sum(0)])
+def test_a_write_leaves_a_tangent_that_was_passed_on_as_it_was(choose):
+    x, direction = tt.tensor(0.5, dtype=tt.float64), tt.tensor(2.0, dtype=tt.float64)
+
+    def written(x):
+        y = choose(x)
+        y.mul_(10)
+        return x * y
+
+    _, tangent = tt.func.jvp(written, (x,), (direction,))
+    assert (tangent.item(), direction.item()) == (20.0, 2.0)
