@@ -225,14 +225,16 @@ class FunctionaliseLayer(Layer):
         prepared = self._prepare(cached, args)
         result = self._hold(cached.below.run(prepared))
         for target, new in zip(targets, targets_of(operator, prepared), strict=True):
-            if target._keys & self.bit:  # the others have memory of their own, which has been changed
+            if (
+                target._spec.backend.functionalised
+            ):  # the others have memory of their own, which has been changed
                 write(target, new._handle)
         return with_targets_of(operator, args, result)
 
     @names_methods
     def _inplace(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
-        if not target._keys & self.bit:
+        if not target._spec.backend.functionalised:
             # Only an operand lies on the layer's device: `copy_` writes into the memory that the target has.
             return cached.below.run(self._prepare(cached, args))
         if cached.operator.name == "resize":

@@ -254,7 +254,6 @@ KNOWN = {
     "normal.Tensor_Tensor": ({"gradient_wrong"}, "its gradient is zero, as PyTorch's"),
     "normal.Tensor_float": ({"gradient_wrong"}, "its gradient is zero, as PyTorch's"),
     "normal.float_Tensor": ({"gradient_wrong"}, "its gradient is zero, as PyTorch's"),
-    "binomial": ({"gradient_wrong"}, "its gradient is zero, as PyTorch's"),
     "poisson": ({"gradient_wrong"}, "its gradient is zero, as PyTorch's"),
     "lobpcg": ({"gradient_wrong"}, SYMMETRIC),
     "_ctc_loss": ({"gradient_wrong"}, THROUGH_SOFTMAX),
@@ -276,6 +275,7 @@ KNOWN = {
         "the number changes as its quantile does, and not as that of one seed",
     ),
     "_sample_dirichlet": ({"gradient_wrong"}, "as for _standard_gamma"),
+    "resize": ({"layout_wrong"}, "elements are taken as they lie in memory, in whatever order that is"),
     "_conv_weight": ({"fake_shape"}, "takes the size of its result as an argument"),
 }
 """Operators of tt's in which opcheck finds something, and why that is as it should be."""
@@ -283,7 +283,7 @@ KNOWN = {
 
 def first_sample(definition):
     """Return a call of an operator on the dtype that says most, with more than one element."""
-    words = ("float32", "int64", "complex64", "bool", "float8_e4m3fn")
+    words = ("float32", "int64", "complex64", "bool", "float8_e4m3fn", "int8")
     dtype = next(d for d in words if d in dtype_names(definition.dtypes))
     for sample in samples(definition, "cpu", getattr(tt, dtype), 0):
         tensors = list(tensors_in((sample.args, sample.kwargs)))
