@@ -163,7 +163,7 @@ def nonzero_as_tuple(self: Any, as_tuple: bool) -> Any:
     if not as_tuple:
         return ops.nonzero.default(self)
     found = ops.nonzero.default(self if self.ndim else ops.unsqueeze(self, 0))
-    return tuple(ops.unbind(found, 1))
+    return tuple(ops.clone(column) for column in ops.unbind(found, 1))
 
 
 @composite("nonzero.as_matrix")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Final
 
 import numpy as np
 
+from tt.core.blocks import swapped
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.errors import KernelContractError
@@ -42,14 +42,9 @@ _NUMBERS: Final[dict[str, tuple[type, ...]]] = {
 """The values that a result of a type may be."""
 
 
-@contextmanager
-def results_as_they_come() -> Iterator[None]:
+def results_as_they_come() -> swapped:
     """Refuse no results in a block: for checks that look at them and say more of what is wrong."""
-    before, _checks.refuse = _checks.refuse, False
-    try:
-        yield
-    finally:
-        _checks.refuse = before
+    return swapped(_checks, "refuse", False)
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Any]:

@@ -107,7 +107,7 @@ def move_storage(storage: Storage, tensor: TensorBase, handle: Any) -> None:
     """
     backend, owner = storage.backend, storage.owner
     new = backend.storage_owner(handle)
-    if storage.fixed:
+    if storage.fixed and storage.nbytes():  # of no memory nobody else has a part
         raise InplaceError(
             f"resize_(): memory that NumPy or another library has, too, cannot grow, from {storage.nbytes()} to "
             f"{backend.storage_nbytes(new)} bytes\n  try: x.clone().resize_(...)"

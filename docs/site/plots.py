@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from html import escape
 from itertools import pairwise
 from typing import Any, Final
@@ -31,8 +32,9 @@ def values(function: Any, start: float, end: float) -> tuple[list[float], list[f
     found = function(places)
     slopes: list[float] = []
     if found.requires_grad:
-        found.sum().backward()
-        slopes = places.grad.tolist()
+        with suppress(NotImplementedError):  # of a function whose derivative no formula gives
+            found.sum().backward()
+            slopes = places.grad.tolist()
     return places.detach().tolist(), found.detach().to(tt.float64).tolist(), slopes
 
 

@@ -28,7 +28,6 @@ from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
 from tt.plugins.autograd.backward import multi_hooks
 from tt.plugins.autograd.features import checkpoint
-from tt.plugins.autograd.record import inference
 from tt.plugins.autograd.record.graph import STATE as GRAD
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.saved import HOOKS
@@ -101,7 +100,7 @@ def state() -> dict[str, Any]:
         "passes": multi_hooks._PASSES.stack,
         "early": checkpoint._SETTINGS.stop,
         "debug": checkpoint._SETTINGS.debug,
-        "inference": inference._THREAD.enabled,
+        "inference": GRAD.inferring(),
         "stream": tt.cpu.current_stream(),
         "sparse": tt.sparse.check_sparse_tensor_invariants.is_enabled(),
     }
@@ -240,7 +239,7 @@ IN_PYTHON = {
     "api/distributed/engines/pmi.py": 1,  # of a process's start
     "api/distributed/fsdp/fully_shard.py": 1,  # a generator
     "api/distributed/fsdp/fully_sharded_data_parallel.py": 2,  # generators
-    "api/distributed/fsdp/shard_group.py": 2,  # generators
+    "api/distributed/fsdp/shard_group.py": 3,  # generators
     "api/distributed/recorder.py": 1,  # of named operations, which is for looking at a run
     "api/distributed/stores/file_store.py": 1,  # a generator
     "api/distributed/stores/tcp_store.py": 1,  # in the thread of operations, which no signal interrupts

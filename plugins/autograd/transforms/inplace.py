@@ -237,9 +237,10 @@ def restore(level: Level) -> None:
     """Let tensors that a write has wrapped be again what they were; one of all examples counts: they do not differ."""
     roots: dict[int, Any] = {}
     while level.written:
-        reference, before, keys = level.written.pop(0)
+        reference, before, keys = level.written[0]  # until it is done: an interrupt may begin again
         tensor = reference()
         if tensor is None or not tensor._keys & BIT or tensor._handle.level is not level:
+            del level.written[0]
             continue
         inside = tensor._handle
         roots[id(before)] = tensor
@@ -251,3 +252,4 @@ def restore(level: Level) -> None:
         if isinstance(inside, Batched) and level.size:
             with recording(False):
                 tensor.copy_(ops.detach(ops.select(inside.value, inside.dim, 0)))
+        del level.written[0]

@@ -173,9 +173,9 @@ def leave_dual(level: DualLevel) -> None:
     """
     if not _STACK.levels or _STACK.levels[-1] is not level:
         raise errors.ArgumentError("exit_dual_level", "only the innermost level can be left")
+    _leave(level)  # first: an interrupt in it leaves the level to be left once more
     _STACK.levels = _STACK.levels[:-1]
     level.open = False
-    _leave(level)
 
 
 def _leave(level: Level) -> None:

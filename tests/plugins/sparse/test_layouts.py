@@ -242,7 +242,7 @@ def test_half_dtypes_convert_and_coalesce():
         (lambda x: x.to_sparse_csr(1), "ShapeError", r"dense_dim argument must be in \[0,0\] range, but 1 is given"),
         (lambda x: x[0].to_sparse_csr(), "ShapeError", "fewer than two dimensions"),
         (lambda x: x.to_sparse(layout="sparse_cs"), "UnknownNameError", "did you mean 'sparse_csr'"),
-        (lambda x: x.to_sparse(layout=tt.strided), "LayoutError", "tt.strided is not a sparse layout"),
+        (lambda x: x.to_sparse().to_sparse(layout=tt.strided), "LayoutError", "tt.strided is not a sparse layout"),
         (lambda x: x.to_sparse().to_sparse(1), "LayoutError", "the tensor has 2 sparse dimensions"),
         (lambda x: tt.stack([x, tt.eye(4)]).to_sparse_csr(), "LayoutError", "matrix 0 has 5, matrix 1 has 4"),
         (lambda x: tt.stack([x, x]).to_sparse().to_sparse_csr(), "LayoutError", r"sparse_dim\(\)!=2"),

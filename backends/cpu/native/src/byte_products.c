@@ -48,36 +48,15 @@ TT_QUADS TT_INLINE words add_quads(words sums, words a, words b)
 }
 #endif
 
-/* to[ROWS x nv vectors] = the products of `depth` words of packed operands. */
-#define TT_BLOCK(NAME, TARGET, ADD)                                                                              \
-    TARGET TT_INLINE void NAME##_of(const int nv, npy_intp depth, const int32_t *a, const int32_t *b, int32_t *to) \
-    {                                                                                                            \
-        words sum[ROWS][NV];                                                                                     \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                                                 \
-            _Pragma("GCC unroll 4") for (int v = 0; v < nv; v++) sum[i][v] = (words){0};                         \
-        }                                                                                                        \
-        for (npy_intp j = 0; j < depth; j++, a += ROWS, b += COLUMNS) {                                          \
-            words right[NV];                                                                                     \
-            _Pragma("GCC unroll 4") for (int v = 0; v < nv; v++) right[v] = *(const words *)(b + v * LANES);     \
-            _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                                             \
-                words left = a[i] - (words){0};                                                                  \
-                _Pragma("GCC unroll 4") for (int v = 0; v < nv; v++) sum[i][v] = ADD(sum[i][v], left, right[v]); \
-            }                                                                                                    \
-        }                                                                                                        \
-        _Pragma("GCC unroll 8") for (int i = 0; i < ROWS; i++) {                                                 \
-            _Pragma("GCC unroll 4") for (int v = 0; v < nv; v++) *(words *)(to + i * COLUMNS + v * LANES) = sum[i][v]; \
-        }                                                                                                        \
-    }                                                                                                            \
-    TARGET static void NAME(int nv, npy_intp depth, const int32_t *a, const int32_t *b, int32_t *to)             \
-    {                                                                                                            \
-        if (nv == 1) NAME##_of(1, depth, a, b, to);                                                              \
-        else if (nv == 2) NAME##_of(2, depth, a, b, to);                                                         \
-        else NAME##_of(NV, depth, a, b, to);                                                                     \
-    }
-
-TT_BLOCK(block_of_pairs, , add_pairs)
+#define NAME block_of_pairs
+#define TARGET
+#define ADD add_pairs
+#include "byte_products_block.inc"
 #ifdef TT_QUADS
-TT_BLOCK(block_of_quads, TT_QUADS, add_quads)
+#define NAME block_of_quads
+#define TARGET TT_QUADS
+#define ADD add_quads
+#include "byte_products_block.inc"
 #endif
 
 static bool has_quads(void)

@@ -232,6 +232,7 @@ def test_a_gradient_registered_for_an_operator_with_a_body_counts() -> None:
         grad(lambda t: vmap(vmap(straight))(t.reshape(3, 1)).sum()),
     ):
         tt.testing.assert_close(function(x), x)
+    straight.remove()
 
 
 def test_no_examples_have_gradients_without_elements() -> None:
