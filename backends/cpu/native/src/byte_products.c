@@ -194,7 +194,7 @@ static int multiply(product *job)
     for (job->first = 0; job->first < job->n; job->first += wide) {
         job->width = job->n - job->first < wide ? job->n - job->first : wide;
         npy_intp cost = job->words * COLUMNS + 1;
-        tt_parallel_for(0, (job->width + COLUMNS - 1) / COLUMNS, 1 + 65536 / cost, pack_tiles, job);
+        tt_parallel_for(0, (job->width + COLUMNS - 1) / COLUMNS, 1 + 8192 / cost, pack_tiles, job);
         cost = job->words * job->width + 1;
         tt_parallel_for(0, (job->m + ROWS - 1) / ROWS, 1 + 32768 / cost, panels_of, job);
     }
