@@ -185,6 +185,13 @@ def slice_(self: Array, dim: int, start: int | None, end: int | None, step: int)
         found = self[:, start:end:step]
     else:
         found = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
+    begin = 0 if found.shape[dim] else slice(start, end, step).indices(self.shape[dim])[0]
+    if (
+        begin and self.size
+    ):  # NumPy lets a slice without elements begin with its array; what is resized begins here
+        owner = owner_of(self)
+        offset = min(distance(self, owner) + begin * self.strides[dim], extent(owner))
+        return np.ndarray(found.shape, self.dtype, row_major(owner), offset, found.strides)
     return found
 
 

@@ -195,7 +195,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bo
     m, n = LU_data.shape[-2:]
     k = min(m, n)
     nothing = ops.zeros((0,), dtype=LU_data.dtype, device=LU_data.device)
-    P = L = U = nothing
+    P, L, U = nothing, ops.clone(nothing), ops.clone(nothing)
     if unpack_pivots:
         P = permutation(LU_pivots, m, LU_data)
     if unpack_data:
@@ -335,7 +335,7 @@ def lstsq(A: Any, B: Any, rcond: float | None, driver: str | None) -> tuple[Any,
         ops.squeeze.dim(solution, -1) if vector else solution,
         residuals,
         rank if driver != "gels" else ops.zeros((0,), dtype=int64, device=A.device),
-        S if measured else nothing,
+        S if measured else ops.clone(nothing),
     )
 
 

@@ -199,7 +199,7 @@ def unique_runs(self: Any, return_inverse: bool, return_counts: bool) -> tuple[A
     found = _runs(ops.reshape(self, (-1,)), return_inverse, return_counts)
     nothing = ops.zeros((0,), dtype=int64, device=self.device)
     inverse = ops.reshape(found.pop(1), tuple(self.shape)) if return_inverse else nothing
-    return found[0], inverse, found[1] if return_counts else nothing
+    return found[0], inverse, found[1] if return_counts else ops.clone(nothing)
 
 
 def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:

@@ -131,8 +131,8 @@ def _in_rows(backend: Any, handle: Any) -> Any:
 
 
 def _general(table: Any) -> Any:
-    """Return a table without the kernels that go before those over the array API."""
-    table.kernels = [kernel for kernel in table.kernels if not kernel.priority]
+    """Return a table without the kernels that go before those over the array API, but what resizes in memory."""
+    table.kernels = [kernel for kernel in table.kernels if not kernel.priority or kernel.op == "resize"]
     return table
 
 

@@ -57,6 +57,10 @@ def differing_kernels():
     table.kernel(
         "as_strided", torch.as_strided, half="native", takes=("self", "size", "stride", "storage_offset")
     )
+    # An alias in another size, whose storage grows for all tensors in it; memory of NumPy's does not grow.
+    table.kernel(
+        "resize", lambda self, size: self.detach().resize_(tuple(size)), half="native", takes=("self", "size")
+    )
     table.kernel("view", lambda self, size: self.view(tuple(size)), half="native")
     table.kernel("view.dtype", lambda self, dtype: self.view(dtype), half="native")
     # A sum of complex numbers would lose infinite parts: (inf + 0j) + infj is nan + infj.

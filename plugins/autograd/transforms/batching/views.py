@@ -129,8 +129,8 @@ def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) 
     for length, step in zip(size, stride, strict=False):
         last += (length - 1) * step
     within = start >= 0 and min((*stride, 0)) >= 0 and last < count and all(length > 0 for length in size)
-    if len(size) != len(stride) or tuple(src.shape) != tuple(size) or src.dtype is not x.dtype:
-        raise NoRuleError  # refused, in the words of the operator
+    if len(size) != len(stride) or tuple(src.shape) != tuple(size) or src.dtype is not x.dtype or 0 in size:
+        raise NoRuleError  # refused, in the words of the operator, or nothing to replace: one by one
     if not within or (hidden and not ops.select(inside, 0, 0).is_contiguous()):
         raise errors.UnsupportedError(
             f"vmap: as_strided_scatter() of shape {list(x.shape)}: sizes {list(size)}, strides {list(stride)} and "

@@ -115,6 +115,8 @@ NAN_IN_TORCH = {
     ("nanquantile", "q tt.Size([4]), nan"),
     ("kl_div", "target 0"),
     ("xlogy", "zeros"),
+    ("xlogy.Scalar", "zero"),
+    ("xlogy.Scalar", "not contiguous: zero"),
 }
 
 
