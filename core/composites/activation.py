@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, computed, number, widened
+from tt.core.composites.helpers import as_type, check_shapes, computed, log1p_exp, number, widened
 from tt.core.composites.reduction import softmax_parts
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -90,29 +90,24 @@ def celu(self: Any, alpha: Any) -> Any:
 # --- sigmoids --------------------------------------------------------------------------------------------------
 
 composite("silu", computed(lambda self: ops.mul(self, ops.sigmoid(self))))
-composite("mish", computed(lambda self: ops.mul(self, ops.tanh(_softplus(self)))))
+composite("mish", computed(lambda self: ops.mul(self, ops.tanh(log1p_exp(self)))))
 composite("hardsigmoid", computed(lambda self: ops.div.default(ops.clamp(ops.add(self, 3), 0, 6), 6)))
 composite(
     "hardswish", computed(lambda self: ops.mul(self, ops.div.default(ops.clamp(ops.add(self, 3), 0, 6), 6)))
 )
 
 
-def _softplus(x: Any) -> Any:
-    """Return log(1 + exp(x)) without overflow, as one operator, whose derivatives have no kink at 0."""
-    return ops.logaddexp(x, number(0, x))
-
-
 @composite("logsigmoid")
 @computed
 def logsigmoid(self: Any) -> Any:
-    return ops.neg(_softplus(ops.neg(self)))
+    return ops.neg(log1p_exp(ops.neg(self)))
 
 
 @composite("softplus")
 @computed
 def softplus(self: Any, beta: Any, threshold: Any) -> Any:
     steep = ops.mul(self, beta)
-    return ops.where(ops.gt(steep, threshold), self, ops.div.default(_softplus(steep), beta))
+    return ops.where(ops.gt(steep, threshold), self, ops.div.default(log1p_exp(steep), beta))
 
 
 # --- without kernels -------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __all__ = [
     "expect_strided",
     "floating",
     "is_integral",
+    "log1p_exp",
     "moments",
     "number",
     "operand",
@@ -124,6 +125,15 @@ def alone(view: Tensor) -> Tensor:
         if name in REGISTRY.layers:
             REGISTRY.layers[name].forget_view(view)
     return view
+
+
+def log1p_exp(x: Tensor) -> Tensor:
+    """Return log(1 + exp(x)), the softplus function, without overflow.
+
+    An operator as a whole has derivatives without the kinks at 0 of the absolute values that it is computed with.
+    """
+    result: Tensor = ops.logaddexp(x, number(0, x))
+    return result
 
 
 def python_value(self: Any) -> Any:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, widened
+from tt.core.composites.helpers import (
+    as_type,
+    check_shapes,
+    is_integral,
+    log1p_exp,
+    number,
+    python_value,
+    widened,
+)
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
@@ -55,14 +63,6 @@ def expect_floating(op: str, *tensors: Any) -> Any:
 
 def at_least_zero(value: Any) -> Any:
     return ops.clamp(value, 0)
-
-
-def softplus(x: Any) -> Any:
-    """Return log(1 + exp(x)), without overflow.
-
-    An operator as a whole has derivatives without the kinks at 0 of the absolute values that it is computed with.
-    """
-    return ops.logaddexp(x, number(0, x))
 
 
 # --- differences -----------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def binary_cross_entropy_with_logits(
     found = chosen(op, reduction, size_average, reduce)
     dtype = expect_floating(op, *(v for v in (input, target, weight, pos_weight) if v is not None))
     x, t = widened(as_type(input, dtype)), widened(as_type(target, dtype))
-    no = softplus(ops.neg(x))
+    no = log1p_exp(ops.neg(x))
     if pos_weight is not None:
         no = ops.mul(no, ops.add(ops.mul(ops.sub(widened(pos_weight), 1), t), 1))
     loss = ops.add(ops.mul(ops.rsub(t, 1), x), no)
@@ -305,7 +305,7 @@ def _measure(x: Any, t: Any, kind: str, parameter: float) -> Any:
         yes, no = ops.maximum(ops.log(x), lowest), ops.maximum(ops.log1p(ops.neg(x)), lowest)
         return ops.sub(ops.mul(ops.sub(t, 1), no), ops.mul(t, yes))
     if kind == "logit":
-        return ops.add(ops.mul(ops.rsub(t, 1), x), softplus(ops.neg(x)))
+        return ops.add(ops.mul(ops.rsub(t, 1), x), log1p_exp(ops.neg(x)))
     if kind == "divergence":
         return ops.sub(_x_log_x(t), ops.mul(t, x))
     return ops.mul(ops.exp(t), ops.sub(t, x))
@@ -356,7 +356,7 @@ def elementwise_loss_backward(
 def soft_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
     found = chosen("soft_margin_loss", reduction, size_average, reduce)
     dtype = common_dtype(input, target)
-    return reduced(softplus(ops.neg(ops.mul(widened(target), widened(input)))), found, dtype)
+    return reduced(log1p_exp(ops.neg(ops.mul(widened(target), widened(input)))), found, dtype)
 
 
 @composite("hinge_embedding_loss")

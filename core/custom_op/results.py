@@ -109,13 +109,11 @@ def _fitting(operator: Operator, of: Return, value: Any) -> Any:
             return value
     elif kind.base not in _NUMBERS:
         return value
-    elif isinstance(value, _NUMBERS[kind.base]):
-        return _as_float(value) if kind.base == "float" else value
+    else:
+        fits = isinstance(value, _NUMBERS[kind.base])
+        if fits:
+            return float(value) if kind.base == "float" else value
     raise _wrong(operator, value)
-
-
-def _as_float(value: Any) -> float:
-    return float(value)
 
 
 def _wrong(operator: Operator, value: Any) -> KernelContractError:

@@ -225,9 +225,8 @@ class FunctionaliseLayer(Layer):
         prepared = self._prepare(cached, args)
         result = self._hold(cached.below.run(prepared))
         for target, new in zip(targets, targets_of(operator, prepared), strict=True):
-            if (
-                target._spec.backend.functionalised
-            ):  # the others have memory of their own, which has been changed
+            # Targets on other devices have memory of their own, which has been changed.
+            if target._spec.backend.functionalised:
                 write(target, new._handle)
         return with_targets_of(operator, args, result)
 

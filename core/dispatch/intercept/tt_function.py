@@ -263,18 +263,12 @@ class _Internal(Block):
         THREAD.functions, THREAD.subclasses, THREAD.outside = before
 
 
-class _Users(Block):
+class _Users(_Internal):
     """Calls of a user's function that a plugin runs: they are seen as outside of the plugin."""
-
-    def _look(self) -> tuple[bool, bool, tuple[bool, bool] | None]:
-        return THREAD.functions, THREAD.subclasses, THREAD.outside
 
     def _begin(self) -> None:
         outside, THREAD.outside = THREAD.outside, None
         THREAD.functions, THREAD.subclasses = (True, True) if outside is None else outside
-
-    def _end(self, before: tuple[bool, bool, tuple[bool, bool] | None]) -> None:
-        THREAD.functions, THREAD.subclasses, THREAD.outside = before
 
 
 def listening() -> bool:

@@ -8,49 +8,10 @@ from typing import Any
 import pytest
 
 import tt
+from tests.plugins.autograd.transforms.matrix import Exponential, Square
 from tt.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 X = tt.tensor([[0.5, 2.0, 1.5], [1.0, 0.3, 0.7]], dtype=tt.float64)
-
-
-class Square(tt.autograd.Function):
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Any) -> Any:
-        return x * x
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(inputs[0])
-        ctx.save_for_forward(inputs[0])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
-        return 2 * ctx.saved_tensors[0] * gradient
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Any) -> Any:
-        return 2 * ctx.saved_tensors[0] * tangent
-
-
-class Exponential(Square):
-    @staticmethod
-    def forward(x: Any) -> Any:
-        return x.exp()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(output)
-        ctx.save_for_forward(output)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
-        return ctx.saved_tensors[0] * gradient
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Any) -> Any:
-        return ctx.saved_tensors[0] * tangent
 
 
 class Product(tt.autograd.Function):
