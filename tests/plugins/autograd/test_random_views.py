@@ -93,10 +93,11 @@ def run(
 
 def overlapping(found: Any) -> bool:
     """Return whether some step is a view whose elements coincide, which PyTorch does not always allow to change."""
-    return any(
-        sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1 < int(np.prod(shape, dtype=int))
-        for shape, strides, _ in found
-    )
+    for shape, strides, _ in found:
+        places = sum(np.ix_(*(np.arange(n) * step for n, step in zip(shape, strides, strict=True))))
+        if np.unique(places).size < np.size(places):
+            return True
+    return False
 
 
 def compare(shape: list[int], steps: Any, change: str, complex_: bool, *, strides: bool) -> None:
