@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 import gc
 import os
+import random
 import sys
+import zlib
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -34,6 +36,14 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("default")
 
+
+# Each test begins its random numbers anew, whatever ran before it in its process.  The variable hands the seed of a run
+# to the processes of pytest-xdist, which choose their tests by who is free.
+SEED = int(
+    os.environ.setdefault(
+        "TT_TEST_SEED", "0" if SAME_EXAMPLES else str(random.SystemRandom().getrandbits(31))
+    )
+)
 
 NEEDED = ("torch", "cupy", "mpi4py")
 """Libraries whose tests have a marker of the same name, by which continuous integration chooses them."""
@@ -66,6 +76,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [
         f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}",
         f"kernels of the CPU, {'native' if native.active else 'NumPy'}: {native.reason}",
+        f"random numbers: TT_TEST_SEED={SEED} draws the same",
     ]
 
 
@@ -121,11 +132,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)  # before the fixtures draw
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose library is not installed."""
+    """Skip a test whose library is not installed; begin the random numbers of the others."""
     for name in NEEDED:
         if item.get_closest_marker(name) is not None:
             pytest.importorskip(name)
+    seed = SEED + zlib.crc32(item.nodeid.encode())
+    tt.manual_seed(seed)
+    random.seed(seed)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
 
 
 @pytest.hookimpl(wrapper=True)
