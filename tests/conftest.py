@@ -37,20 +37,12 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("default")
 
 
-# Each test begins its random numbers anew, whatever ran before it in its process.  The variable hands the seed of a run
-# to the processes of pytest-xdist, which choose their tests by who is free.
-SEED = int(
-    os.environ.setdefault(
-        "TT_TEST_SEED", "0" if SAME_EXAMPLES else str(random.SystemRandom().getrandbits(31))
-    )
-)
-
 NEEDED = ("torch", "cupy", "mpi4py")
 """Libraries whose tests have a marker of the same name, by which continuous integration chooses them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what chooses a slice of the exhaustive tier."""
+    """Add what chooses a slice of the exhaustive tier, and the seed of the random numbers."""
     group = parser.getgroup("tiers of tests")
     group.addoption(
         "--slice", metavar="K/N", help=f"run a slice of the exhaustive tier and nothing else, e.g. 3/{SLICES}"
@@ -60,6 +52,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="COMMIT",
         help="with --slice: also its tests at paths that have changed since",
     )
+    group.addoption(
+        "--random-seed",
+        metavar="N",
+        type=int,
+        help="the seed from which each test's random numbers follow (0 in CI, drawn elsewhere)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,6 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
         Slice.parse(config.getoption("--slice"))
     if config.getoption("--changed-since"):
         changed_paths(config.getoption("--changed-since"))
+    # The processes of pytest-xdist are given the options of this one.
+    if config.getoption("--random-seed") is None:
+        config.option.random_seed = 0 if SAME_EXAMPLES else random.SystemRandom().getrandbits(31)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -76,7 +77,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [
         f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}",
         f"kernels of the CPU, {'native' if native.active else 'NumPy'}: {native.reason}",
-        f"random numbers: TT_TEST_SEED={SEED} draws the same",
+        f"random numbers: --random-seed={config.getoption('--random-seed')} draws the same",
     ]
 
 
@@ -134,11 +135,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)  # before the fixtures draw
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose library is not installed; begin the random numbers of the others."""
+    """Skip a test whose library is not installed; begin the random numbers of the others.
+
+    They follow from the name of the test and the seed of the run, whatever ran before it in its process.
+    """
     for name in NEEDED:
         if item.get_closest_marker(name) is not None:
             pytest.importorskip(name)
-    seed = SEED + zlib.crc32(item.nodeid.encode())
+    seed = item.config.getoption("--random-seed") + zlib.crc32(item.nodeid.encode())
     tt.manual_seed(seed)
     random.seed(seed)
     if "torch" in sys.modules:
