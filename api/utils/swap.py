@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.core.methods.memory.replacing import replace_data
 
 __all__ = ["swap_tensors"]
 
@@ -17,12 +18,12 @@ def swap_tensors(t1: tt.Tensor, t2: tt.Tensor) -> None:
     Parameters
     ----------
     t1, t2 : Tensor
-        Leaves of the graph of one layout, both with data or both on the meta device.
+        Leaves of the graph, on any devices.
 
     Raises
     ------
     RuntimeError
-        If one is the result of a computation that is recorded, their layouts differ, or only one has data.
+        If one is the result of a computation that is recorded.
 
     Examples
     --------
@@ -37,10 +38,6 @@ def swap_tensors(t1: tt.Tensor, t2: tt.Tensor) -> None:
     for tensor in (t1, t2):
         if tensor.grad_fn is not None:
             raise RuntimeError("swap_tensors(): a tensor with a history cannot be swapped\n  try: t.detach()")
-    if (t1.is_meta, t1.layout) != (t2.is_meta, t2.layout):
-        raise RuntimeError(
-            f"swap_tensors(): {t1.layout} on {t1.device} and {t2.layout} on {t2.device} cannot change places"
-        )
     first, second = (_taken(tensor) for tensor in (t1, t2))
     _put(t1, *second)
     _put(t2, *first)
@@ -55,7 +52,7 @@ def _taken(tensor: Any) -> tuple[Any, ...]:
 
 
 def _put(tensor: Any, data: Any, grad: Any, needs_grad: bool, kind: type, attributes: dict[str, Any]) -> None:
-    tensor.data = data
+    replace_data(tensor, data)
     tensor.__class__ = kind
     tensor.__dict__.clear()
     tensor.__dict__.update(attributes)

@@ -301,6 +301,14 @@ def _set_data(self: Tensor, value: Any) -> None:
         raise DtypeError(
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
         )
+    replace_data(self, value)
+
+
+def replace_data(self: Tensor, value: Tensor) -> None:
+    """Let a tensor use the memory of another one, of whatever device and layout it is.
+
+    That of a leaf only: what autograd has recorded counts on device and layout.
+    """
     shared, old = detached(value), self._storage
     # Views and saved tensors count on the number of changes: it goes on, for all that share it.
     counted = (

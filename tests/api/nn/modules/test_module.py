@@ -479,7 +479,10 @@ def test_tensors_change_places():
     tt.utils.swap_tensors(a, b)
     assert isinstance(b, nn.Parameter) and type(a) is tt.Tensor and not a.requires_grad
     assert (b.tag, b.grad.tolist(), a.grad, a.shape, a.dtype) == ("a", [1, 1], None, (3,), tt.float64)
-    for wrong in (b * 2, tt.ones(2, device="meta")):
+    shape = tt.empty(5, device="meta")
+    tt.utils.swap_tensors(a, shape)
+    assert a.is_meta and a.shape == (5,) and shape.tolist() == [0, 0, 0]
+    for wrong in (b * 2,):
         with pytest.raises(RuntimeError, match="swap_tensors"):
             tt.utils.swap_tensors(a, wrong)
 
