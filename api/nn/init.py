@@ -159,13 +159,24 @@ def _check_dims(tensor: tt.Tensor, allowed: tuple[int, ...], named: str) -> None
         )
 
 
-def _expect_whole(name: str, tensor: tt.Tensor) -> None:
-    """Raise for a tensor of which this rank has only some rows: the values depend on the shape of the whole."""
+def _shape(name: str, tensor: tt.Tensor) -> tuple[int, ...]:
+    """Return the shape of a tensor; of one that is divided among ranks, that of the whole."""
+    placement = getattr(tensor, "placement", None)
+    if placement is not None:
+        shape: tuple[int, ...] = placement.shape
+        return shape
     if hasattr(type(tensor), "to_local"):
         raise UnsupportedError(
-            f"{name}(): the tensor is divided among ranks, and the values depend on the whole\n"
+            f"{name}(): the tensor is divided among ranks, and the values depend on the shape of the whole\n"
             "  try: to initialise the module before fully_shard"
         )
+    return tuple(tensor.shape)
+
+
+def _take(tensor: tt.Tensor, values: tt.Tensor) -> tt.Tensor:
+    """Copy values into a tensor; its rows of them into one that is divided among ranks."""
+    placement = getattr(tensor, "placement", None)
+    return tensor.copy_(values if placement is None else placement.part(values).reshape(tensor.shape))
 
 
 def eye_(tensor: tt.Tensor) -> tt.Tensor:
@@ -179,9 +190,8 @@ def eye_(tensor: tt.Tensor) -> tt.Tensor:
             [0., 1., 0.]])
     """
     _check_dims(tensor, (2,), "2")
-    _expect_whole("eye_", tensor)
     with tt.no_grad():
-        return tensor.copy_(tt.eye(*tensor.shape, device=tensor.device, dtype=tensor.dtype))
+        return _take(tensor, tt.eye(*_shape("eye_", tensor), device=tensor.device, dtype=tensor.dtype))
 
 
 def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
@@ -200,8 +210,7 @@ def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
         If the weight has other dimensions, or the groups do not divide its outputs.
     """
     _check_dims(tensor, (3, 4, 5), "3, 4, or 5")
-    _expect_whole("dirac_", tensor)
-    sizes = tensor.size()
+    sizes = _shape("dirac_", tensor)
     if sizes[0] % groups:
         raise ValueError(f"dim 0 must be divisible by groups: it is {sizes[0]}, and groups is {groups}")
     each = sizes[0] // groups
@@ -210,7 +219,9 @@ def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
         tensor.zero_()
         for group in range(groups):
             for channel in range(min(each, sizes[1])):
-                tensor[(group * each + channel, channel, *middle)] = 1
+                tensor[(group * each + channel, channel, *middle)] = (
+                    1  # a divided tensor takes the whole's indices
+                )
     return tensor
 
 
@@ -220,9 +231,9 @@ def _calculate_fan_in_and_fan_out(tensor: tt.Tensor) -> tuple[int, int]:
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions: "
             f"the shape is {tuple(tensor.shape)}"
         )
-    _expect_whole("fan in and fan out", tensor)
-    field = math.prod(tensor.shape[2:])
-    return tensor.size(1) * field, tensor.size(0) * field
+    shape = _shape("fan in and fan out", tensor)
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
 
 
 def _calculate_correct_fan(tensor: tt.Tensor, mode: str) -> int:
@@ -251,7 +262,7 @@ def xavier_normal_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generator
 
 
 def _is_empty(tensor: tt.Tensor) -> bool:
-    if 0 not in tensor.shape:
+    if 0 not in _shape("fan in and fan out", tensor):
         return False
     warn_user("Initializing zero-element tensors is a no-op")
     return True
@@ -321,18 +332,16 @@ def orthogonal_(tensor: tt.Tensor, gain: float = 1, generator: tt.Generator | No
         raise ValueError(
             f"Only tensors with 2 or more dimensions are supported, and this one has {tensor.ndim}"
         )
-    _expect_whole("orthogonal_", tensor)
-    if tensor.numel() == 0:
+    shape = _shape("orthogonal_", tensor)
+    if 0 in shape:
         return tensor
-    rows, columns = tensor.size(0), tensor.numel() // tensor.size(0)
+    rows, columns = shape[0], math.prod(shape[1:])
     with tt.no_grad():
-        flat = tt.empty((rows, columns), dtype=tensor.dtype, device=tensor.device).normal_(
-            0, 1, generator=generator
-        )
+        part: Any = tensor.normal_(0, 1, generator=generator)
+        flat = (part.full_tensor() if hasattr(part, "full_tensor") else part.detach()).reshape(rows, columns)
         q, r = tt.linalg.qr(flat.t() if rows < columns else flat)
         q = q * r.diagonal().sign()  # so that every orthogonal matrix is as probable as any other
-        tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
-        return tensor.mul_(gain)
+        return _take(tensor, (q.t() if rows < columns else q).reshape(shape)).mul_(gain)
 
 
 def sparse_(
@@ -354,7 +363,11 @@ def sparse_(
         Where the random numbers come from.
     """
     _check_dims(tensor, (2,), "2")
-    _expect_whole("sparse_", tensor)
+    if hasattr(type(tensor), "to_local"):
+        raise UnsupportedError(
+            "sparse_(): the tensor is divided among ranks, each of which would choose other zeros\n"
+            "  try: to initialise the module before fully_shard"
+        )
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with tt.no_grad():

@@ -12,7 +12,7 @@ this rank's entry and adds nothing up, for all ranks compute the same from it: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from math import inf
 from typing import Any, Final
@@ -22,14 +22,14 @@ from tt import Tensor
 from tt.autograd import Function
 from tt.autograd.function import once_differentiable
 from tt.distributed import collectives, gathering, ranks
+from tt.distributed.fsdp.draws import DRAWN, draw
 from tt.errors import UnsupportedError
 
 __all__ = ["Rows", "call", "rows_of"]
 
 _SAME_PLACES: Final = frozenset((
-    "_to_copy", "alias", "angle", "bernoulli", "bfloat16", "cauchy", "clone", "contiguous", "copy", "detach", "double",
-    "exponential", "fill", "float", "float_power", "geometric", "half", "log_normal", "masked_fill", "normal",
-    "positive", "random", "resolve_conj", "resolve_neg", "to", "type_as", "uniform", "where", "zero",
+    "_to_copy", "alias", "angle", "bfloat16", "clone", "contiguous", "copy", "detach", "double", "fill", "float",
+    "float_power", "half", "masked_fill", "positive", "resolve_conj", "resolve_neg", "to", "type_as", "where", "zero",
 ))  # fmt: skip
 """Operators that are not pointwise in the schema, and whose elements are each of the one in the same position."""
 
@@ -38,6 +38,9 @@ _MOVED: Final = frozenset((
     "narrow", "ravel", "reshape", "reshape_as", "split_with_sizes", "stack", "unflatten", "view_as",
 ))  # fmt: skip
 """Operators that are no views in the schema, and only move elements."""
+
+_COPIES: Final = frozenset(("array_to_device", "cpu", "cuda", "pin_memory", "type", "type_as"))
+"""Members that are no operators, and only copy elements to another device or dtype."""
 
 _COMBINED: Final[dict[str, Callable[[Tensor], Tensor]]] = {
     "sum": lambda results: results.sum(0),
@@ -54,11 +57,37 @@ _COMBINED: Final[dict[str, Callable[[Tensor], Tensor]]] = {
     "amin": lambda results: results.amin(0),
     "max": lambda results: results.amax(0),
     "min": lambda results: results.amin(0),
+    "logsumexp": lambda results: results.logsumexp(0),
 }
 """Reductions -> how the results of all ranks become one."""
 
 _NORMS: Final = {"norm": "p", "linalg_norm": "ord", "linalg_vector_norm": "ord"}
 """Norms -> the name of their order, which stands before their dimensions."""
+
+
+_DIM: Final = {
+    **dict.fromkeys(_NORMS, 2),
+    "kthvalue": 2,
+    "normalize": 2,
+    "quantile": 2,
+    "nanquantile": 2,
+    "topk": 2,
+}
+"""Operators -> how many arguments stand before their dimensions, where it is not one."""
+
+_BY_ROW: Final = {
+    "argsort": -1, "kthvalue": -1, "log_softmax": None, "mode": -1, "nanquantile": None, "normalize": 1,
+    "quantile": None, "softmax": None, "softmin": None, "sort": -1, "topk": -1,
+}  # fmt: skip
+"""Operators that compute within lines along a dimension -> the one without an argument; None for all elements."""
+
+_SPREADS: Final = frozenset(("std", "std_mean", "var", "var_mean"))
+
+_PIECES: Final = {
+    "chunk": 2, "narrow": 1, "select": 1, "slice": 1, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1,
+    "unfold": 1,
+}  # fmt: skip
+"""Views of pieces along a dimension, the first one by default -> how many arguments stand before it."""
 
 
 class Rows(Tensor):
@@ -113,6 +142,8 @@ def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kind = _kind(base)
     if base == "_foreach_norm":
         return _foreach_norm(*args, **kwargs)
+    if base in DRAWN:
+        return _drawn(name, func, args, kwargs, parts)
     if (
         kind == "factory"
         or base.startswith(("_foreach_", "_fused_"))
@@ -125,11 +156,12 @@ def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if any(part.group is not parts[0].group for part in parts):
         raise _refusal(name, "its tensors are divided among different ranks")
     if kind == "pointwise" or base in _SAME_PLACES or (base in ("max", "min") and _is_pair(args)):
-        args = tuple(_used_by_all(arg, parts[0].group) for arg in args)
+        args = tuple(_number_of_all(arg, parts[0].group) for arg in args)
         return _as_parts(parts[0], _plainly(func, args, kwargs), same_places=True)
     if kind == "view" or base in _MOVED:
+        _expect_all_rows(name, base, args, kwargs)
         return _as_parts(parts[0], _plainly(func, args, kwargs))
-    if kind == "reduction" or base in _COMBINED or base in _NORMS:
+    if kind == "reduction" or base in _COMBINED or base in _NORMS or base in _BY_ROW:
         return _reduced(name, func, args, kwargs)
     raise _refusal(name)
 
@@ -179,10 +211,15 @@ class _UsedByAll(Function):
         return total, None
 
 
-def _used_by_all(value: Any, group: Any) -> Any:
-    """Return an operand of an elementwise operator so that the gradient of a number counts all ranks."""
+def _number_of_all(value: Any, group: Any) -> Any:
+    """Return an operand of an elementwise operator; the gradient of one that is a number counts all ranks."""
     if not isinstance(value, Tensor) or value.ndim or hasattr(type(value), "to_local"):
         return value
+    return _used_by_all(value, group)
+
+
+def _used_by_all(value: Tensor, group: Any) -> Any:
+    """Return a tensor that all ranks have, so that its gradient counts all ranks."""
     return _UsedByAll.apply(value, group) if value.requires_grad and tt.is_grad_enabled() else value
 
 
@@ -209,13 +246,73 @@ def _as_parts(part: Any, result: Any, same_places: bool = False) -> Any:
     return result
 
 
+def _expect_all_rows(name: str, base: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse to take some rows of a part, which are others than those of the whole with these numbers."""
+    if not args or not hasattr(args[0], "placement"):
+        return
+    if base in ("diagonal", "as_strided"):
+        raise _refusal(name)
+    if base in _PIECES:
+        before = _PIECES[base]
+        dim = kwargs.get("dim", args[before] if len(args) > before else 0)
+        if dim in (0, -args[0].ndim):
+            raise _refusal(name, "it takes some of them")
+
+
+def _indexed(part: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Read or write elements by an index: those in the whole's rows of these numbers, or all rows, or by a mask."""
+    name, index = func.__name__, args[1]
+    first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
+    all_rows = first is Ellipsis and len([i for i in rest if i is not None]) < part.ndim
+    mask = isinstance(first, Tensor) and first.dtype is tt.bool and first.shape[:1] == part.shape[:1]
+    if (isinstance(first, slice) and first == slice(None)) or all_rows:
+        result = _plainly(func, args, kwargs)
+        if any(isinstance(i, Tensor | list) for i in rest):  # whose dimensions may come first
+            return _as_parts(part, result)
+        return None if result is None else part.by_row(result)
+    if mask and not rest:
+        return _as_parts(part, _plainly(func, args, kwargs))
+    if "set" not in name or not isinstance(first, int | slice) or isinstance(first, bool):
+        raise _refusal(name, "it takes some of them")
+    rows = range(part.placement.rows)
+    begin, end = part.placement.of_rank(part.placement.rank)
+    try:
+        wanted: int | range = rows[first]
+    except IndexError:
+        raise IndexError(f"index {first} is out of bounds for dimension 0 with size {len(rows)}") from None
+    if isinstance(wanted, int):
+        own: Any = wanted - begin if begin <= wanted < end else slice(0, 0)
+    elif wanted.step != 1 or (isinstance(args[2], Tensor) and args[2].ndim):
+        raise _refusal(name, "its values are not divided among ranks")
+    else:
+        own = slice(max(wanted.start, begin) - begin, max(min(wanted.stop, end) - begin, 0))
+    value = args[2]
+    if own == slice(0, 0) and isinstance(value, Tensor) and value.ndim:
+        value = 0  # the row is another rank's
+    return _plainly(func, (part, (own, *rest), value), kwargs)
+
+
+def _by_row(part: Any, result: Any) -> Any:
+    """Return a result, or several, of which each row is computed from the same row of a part."""
+    if isinstance(result, list | tuple):
+        return getattr(type(result), "_make", type(result))([part.by_row(item) for item in result])
+    return part.by_row(result)
+
+
 def _member(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Use a member that is no operator: of the rows that are here; items and `data` are rows, too."""
-    result = _plainly(func, args, kwargs)
+    name = getattr(func, "__name__", "").strip("_")
     if not args or not hasattr(type(args[0]), "to_local"):
-        return result
-    if getattr(func, "__name__", "") in ("getitem", "cpu", "cuda"):
-        return _as_parts(args[0], result)
+        return _plainly(func, args, kwargs)
+    if name in ("getitem", "setitem") and hasattr(args[0], "placement"):
+        return _indexed(args[0], func, args, kwargs)
+    if name == "where":
+        return call(tt.where, (args[1], args[0], *args[2:]), kwargs)
+    if name == "contains" or name.startswith("to_sparse"):
+        raise _refusal(name)
+    result = _plainly(func, args, kwargs)
+    if name in ("getitem", *_COPIES):
+        return _as_parts(args[0], result, same_places=name in _COPIES)
     member = getattr(func, "__self__", None)
     if member is Tensor.data:
         return _as_parts(args[0], result, same_places=True)
@@ -231,6 +328,19 @@ def _member(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             args[0].grad = part
         return part
     return result
+
+
+def _drawn(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], parts: Sequence[Any]) -> Any:
+    """Fill with random numbers, or return some: the rows of what one process would draw."""
+    placed = [part for part in parts if hasattr(part, "placement")]
+    if len(placed) < len(parts) or any(part.placement != placed[0].placement for part in placed):
+        raise _refusal(name, "which rows of the whole they are is not known any more")
+    if "out" in kwargs:
+        raise _refusal(name)
+    result = draw(placed[0], func, args, kwargs)
+    if name.endswith(("_", "_like")):
+        return result
+    return _as_parts(placed[0], result, same_places=True)
 
 
 # --- over all ranks ----------------------------------------------------------------------------------------------
@@ -259,19 +369,22 @@ def _together(result: Tensor, group: Any) -> Tensor:
 def _reduced(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Reduce over rows by the results of all ranks, or within each row."""
     part = next(_parts((args, kwargs)))
-    dims = kwargs.get(
-        "dim", args[2 if name in _NORMS else 1] if len(args) > (2 if name in _NORMS else 1) else None
-    )
-    if name in ("dot", "vdot", "equal", "allclose"):
-        dims = None
+    dims = _dimensions(name, args, kwargs)
     if dims is not None:
         if isinstance(part, Rows):
             raise _refusal(name, "which of these dimensions is divided is not known any more")
         listed = [dims] if isinstance(dims, int) else list(dims)
         if not any(dim in (0, -part.ndim) for dim in listed):
-            return _as_parts(part, _plainly(func, args, kwargs))
+            return _by_row(part, _plainly(func, args, kwargs))
         if name in ("max", "min"):
             raise _refusal(name)
+    if name in _SPREADS:
+        return _spread(name, args, kwargs, part, dims)
+    if name == "aminmax":
+        return tt.return_types.aminmax((call(tt.amin, args, kwargs), call(tt.amax, args, kwargs)))
+    if name == "nanmean":
+        count = call(tt.sum, (part.isnan().logical_not(), *args[1:]), {**kwargs, "dtype": None})
+        return call(tt.nansum, args, kwargs) / count
     if name in _NORMS:
         return _norm(name, func, args, kwargs, part, dims)
     if name == "mean":
@@ -287,6 +400,49 @@ def _reduced(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if isinstance(local, bool):
         return bool(_COMBINED[name](_together(tt.tensor(local, device=part.device), part.group)))
     return _COMBINED[name](_together(local, part.group))
+
+
+def _dimensions(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the dimension or dimensions over which a call goes; None for all."""
+    if name in ("dot", "vdot", "equal", "allclose"):
+        return None
+    before = _DIM.get(name, 1)
+    dims = kwargs.get("dim", kwargs.get("axis"))
+    if dims is None and len(args) > before:
+        dims = args[before]
+    if dims is None:
+        dims = _BY_ROW.get(name)
+    if isinstance(dims, bool) or dims in ((), []):  # `unbiased` of deviations; no dimensions are all
+        return None
+    return dims
+
+
+def _spread(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Any) -> Any:
+    """Return a variance or a deviation: the squares of distances from the mean of all ranks, added up over ranks."""
+    flags = [arg for arg in args[1:] if isinstance(arg, bool)]  # unbiased and, after dimensions, keepdim
+    unbiased = kwargs.get("unbiased", flags[0] if flags else True)
+    correction = kwargs.get("correction", 1 if unbiased else 0)
+    correction = 1 if correction is None else correction
+    keepdim = kwargs.get("keepdim", kwargs.get("keepdims", len(flags) > 1 and flags[1]))
+    over = tuple(range(part.ndim)) if dims is None else dims
+    with tt.DisableTTFunctionSubclass():
+        x = part.float() if part.dtype.itemsize < 4 and part.is_floating_point() else part
+        total = x.sum(over, keepdim=True)
+        here = tt.tensor(part.numel() // max(total.numel(), 1), device=part.device)
+        count = _together(here, part.group).sum()
+        mean = _together(total, part.group).sum(0) / count
+        distances = (x - _used_by_all(mean, part.group)).abs()
+        squares = _together((distances * distances).sum(over, keepdim=True), part.group).sum(0)
+        result = squares / (count - correction).clamp(min=0)
+        if name.startswith("std"):  # the derivative of the root at 0 is taken as 0
+            flat = result == 0
+            result = tt.where(flat, 0, tt.where(flat, 1, result).sqrt())
+        results = [
+            value.to(part.dtype if value is mean else part.dtype.to_real()) for value in (result, mean)
+        ]
+        if not keepdim:
+            results = [value.squeeze(over) for value in results]
+    return tuple(results) if name.endswith("mean") else results[0]
 
 
 def _nothing(part: Any, largest: bool) -> Tensor:

@@ -18,6 +18,7 @@ from tt.distributed.fsdp.averages import Average
 from tt.distributed.fsdp.passes import Pass
 from tt.distributed.fsdp.policies import CPUOffloadPolicy, MixedPrecisionPolicy
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, padded
+from tt.errors import UnsupportedError
 from tt.nn import Module
 
 __all__ = ["ShardGroup"]
@@ -115,6 +116,9 @@ class ShardGroup:
                 self._places.append([])
             self._places[made[parameter]].append(place)
             place.module._parameters[place.name] = self.parameters[made[parameter]]
+        self._placed: list[
+            Sequence[Tensor]
+        ] = []  # whole parameters in their places, of calls within each other
         self._under_way: tuple[Tensor, Any] | None = None
         self._gathered: list[Tensor] | None = None
         self.unreduced: list[Tensor] | None = None
@@ -266,16 +270,31 @@ class ShardGroup:
 
     @contextmanager
     def _in_place(self, wholes: Sequence[Tensor]) -> Generator[None]:
-        before = [[module._parameters[name] for module, name in places] for places in self._places]
+        before = [[module._parameters.get(name) for module, name in places] for places in self._places]
+        self._expect_own(before)
+        self._placed.append(wholes)
         for places, tensor in zip(self._places, wholes, strict=True):
             for module, name in places:
                 module._parameters[name] = tensor  # type: ignore[assignment]  # for as long as forward runs
         try:
             yield
         finally:
+            self._placed.pop()
             for places, parameters in zip(self._places, before, strict=True):
                 for (module, name), parameter in zip(places, parameters, strict=True):
                     module._parameters[name] = parameter
+
+    def _expect_own(self, found: Sequence[Sequence[Tensor | None]]) -> None:
+        """Refuse to compute with our parameters where somebody has put others, as `functional_call` does."""
+        for index, (places, tensors) in enumerate(zip(self._places, found, strict=True)):
+            ours = [self.parameters[index], *(wholes[index] for wholes in self._placed)]
+            for (module, name), tensor in zip(places, tensors, strict=True):
+                if not any(tensor is own for own in ours):
+                    raise UnsupportedError(
+                        f"parameter {name} of {type(module).__name__} is not the one that is divided among ranks: it "
+                        "was replaced after fully_shard, and forward would compute with the old one\n"
+                        "  try: to change its values in place, or to replace it before fully_shard"
+                    )
 
     def _hooks(self, wholes: Sequence[Tensor]) -> AbstractContextManager[None]:
         """Return the hooks that do not keep what is saved of these, where they are freed after forward."""

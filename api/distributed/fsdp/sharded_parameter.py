@@ -99,6 +99,13 @@ class _Part:
         new.placement = self.placement
         return new
 
+    def by_row(self, result: Tensor) -> ShardedTensor:
+        """Return a result each row of which is computed from the same row of this part, as a part divided alike."""
+        new: ShardedTensor = result.as_subclass(ShardedTensor)
+        placement = self.placement
+        new.placement = Placement(placement.group, (placement.rows, *result.shape[1:]), placement.replicas)
+        return new
+
     def to_local(self) -> Tensor:
         """Return this rank's part as an ordinary tensor that shares its memory."""
         with tt.DisableTTFunctionSubclass():
@@ -150,6 +157,13 @@ class ShardedParameter(_Part, Parameter):
         made = cls(part, requires_grad=parameter.requires_grad)
         made.placement = placement
         return made
+
+    def of_rows(self, rows: Tensor) -> ShardedParameter:
+        """Return a parameter with other values, perhaps on another device, for the same rows."""
+        with tt.DisableTTFunctionSubclass():
+            new = type(self)(rows.detach().as_subclass(Tensor), requires_grad=self.requires_grad)
+        new.placement = self.placement
+        return new
 
 
 def padded(part: Tensor, placement: Placement) -> Tensor:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import tt
-from tt.errors import UnsupportedError
 from tt.nn.modules.traversal import Traversal
 from tt.nn.parameter import Parameter
 
@@ -84,11 +83,9 @@ class Conversion(Traversal):
                 continue
             if _takes_data(param, new):
                 param.data = new
-            elif hasattr(type(param), "to_local"):
-                raise UnsupportedError(
-                    f"parameter {name} is divided among ranks, and stays the same object: it cannot come from "
-                    f"{param.device} to {new.device}\n  try: to convert the module before fully_shard"
-                )
+            elif hasattr(type(param), "of_rows"):  # divided among ranks, whose groups know the object
+                _swap(param, cast(Any, param).of_rows(new), new_grad)
+                continue
             else:
                 param = self._parameters[name] = Parameter(new, param.requires_grad)
             if grad is None:

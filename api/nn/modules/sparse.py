@@ -45,7 +45,7 @@ class _Table(Module):
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with tt.no_grad():
-                self.weight[self.padding_idx].fill_(0)
+                self.weight[self.padding_idx] = 0  # of a divided table, on the rank that has the row
 
 
 class Embedding(_Table):

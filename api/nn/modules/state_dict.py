@@ -246,6 +246,12 @@ class StateDict(Hooks):
             with tt.no_grad():
                 if _swaps():
                     self._load_by_swap(param, given, assign)
+                elif assign and hasattr(
+                    type(param), "of_rows"
+                ):  # divided among ranks, whose groups know the object
+                    from tt.utils import swap_tensors
+
+                    swap_tensors(param, param.of_rows(given.detach()))
                 elif assign:
                     if isinstance(param, Parameter):
                         given = (
@@ -271,7 +277,9 @@ class StateDict(Hooks):
             new = param.module_load(given, assign=assign)
         else:  # a copy, not a change of the parameter: what does not fit leaves the module as it was
             new = given.detach() if assign else given.to(param.device, param.dtype).clone()
-        if isinstance(param, Parameter):
+        if hasattr(type(param), "of_rows"):
+            new = param.of_rows(new)
+        elif isinstance(param, Parameter):
             new = Parameter(new, requires_grad=param.requires_grad)
         swap_tensors(param, new)
 

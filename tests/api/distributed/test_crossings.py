@@ -16,7 +16,8 @@ import tt.distributed as dist
 from tests.api.distributed.programs import run
 from tests.backends.array_api.devices import device
 from tests.backends.strict_device import strict_device
-from tt import nn
+from tt import func, nn
+from tt.autograd import forward_ad
 from tt.distributed.fsdp import FullyShardedDataParallel, ShardedParameter, ShardingStrategy, fully_shard
 from tt.distributed.optim import ZeroRedundancyOptimizer
 from tt.nn.parallel import DistributedDataParallel
@@ -318,6 +319,66 @@ def load(setting: Setting) -> Any:
     return values(model)
 
 
+def load_collated(setting: Setting) -> Any:
+    """Put batches together from samples on the device: dicts of tensors, numbers, arrays and tuples."""
+    model = made(setting)
+    optimizer = setting.optimizer(tt.optim.SGD, model, lr=0.05)
+    rows = BATCHES.reshape(12, 4)
+    data = [
+        {"x": tt.from_numpy(row.copy()).to(setting.device), "pair": (i, row[:2].copy()), "name": str(i)}
+        for i, row in enumerate(rows)
+    ]
+    found = []
+    for batch in tt.utils.data.DataLoader(data, batch_size=4):
+        assert batch["x"].device.type == setting.device and batch["name"][0] == str(
+            batch["pair"][0][0].item()
+        )
+        found += [batch["pair"][0].numpy(), batch["pair"][1].numpy()]
+        step(setting, model, optimizer, batch["x"].cpu().numpy())
+    return [*found, *values(model)]
+
+
+def transform(call: Callable[[Any, tt.Tensor], Any]) -> Callable[[Setting], Any]:
+    """Transform the model, on every rank for the whole batch."""
+
+    def program(setting: Setting) -> Any:
+        model = made(setting)
+        results = call(model, tt.from_numpy(BATCHES[0].copy()).to(setting.device))
+        results = results if isinstance(results, tuple) else (results,)
+        return [result.detach().cpu().numpy() for result in results]
+
+    return program
+
+
+def by_parameters(model: Any, x: tt.Tensor) -> Any:
+    def loss(parameters: Any) -> tt.Tensor:
+        return func.functional_call(model, parameters, (x,)).square().mean()
+
+    return tuple(func.grad(loss)(dict(model.named_parameters())).values())
+
+
+def dual(model: Any, x: tt.Tensor) -> Any:
+    with forward_ad.dual_level():
+        return tuple(forward_ad.unpack_dual(model(forward_ad.make_dual(x, x.cos()))))
+
+
+def initialise(setting: Setting) -> Any:
+    """Draw parameters after they were divided."""
+    model = made(setting)
+    generator = tt.Generator(setting.device).manual_seed(5)
+    for block in [block for module in model.modules() for block in getattr(module, "blocks", ())][:2]:
+        nn.init.kaiming_uniform_(block.inner.weight, a=0.5, generator=generator)
+        nn.init.trunc_normal_(block.inner.bias, generator=generator)
+        nn.init.orthogonal_(block.outer.weight, generator=generator)
+        with tt.no_grad():
+            block.outer.bias.uniform_(-1, 1, generator=generator)
+            block.outer.weight[1] = 0.5
+    optimizer = setting.optimizer(tt.optim.SGD, model, lr=0.05)
+    for array in BATCHES:
+        step(setting, model, optimizer, array)
+    return values(model)
+
+
 class Refusal(NamedTuple):
     """In which settings a program is refused, and in which words."""
 
@@ -359,6 +420,19 @@ PROGRAMS: dict[str, tuple[Callable[[Setting], Any], Refusal | None]] = {
     "inference": (infer, None),
     "conversion": (convert, None),
     "loaders": (load, None),
+    "collation": (load_collated, None),
+    "initialisation": (initialise, None),
+    "grad": (transform(lambda m, x: func.grad(lambda v: m(v).square().mean())(x)), None),
+    "vjp": (transform(lambda m, x: func.vjp(m, x)[1](x.cos())[0]), None),
+    "jvp": (transform(lambda m, x: func.jvp(m, (x,), (x.cos(),))), None),
+    "vmap": (transform(lambda m, x: func.vmap(m)(x)), None),
+    "grad under vmap": (transform(lambda m, x: func.vmap(func.grad(lambda v: m(v).square().sum()))(x)), None),
+    "jacfwd": (transform(lambda m, x: func.jacfwd(lambda v: m(v).sum(0))(x)), None),
+    "dual numbers": (transform(dual), None),
+    "functional_call": (
+        transform(by_parameters),
+        Refusal(FSDP, NotImplementedError, "parameter .* is not the one"),
+    ),
 }
 
 
