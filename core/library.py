@@ -42,7 +42,7 @@ from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result
 from tt.core.shapes.geometry import view_strides
 from tt.core.tensor.backend import Backend, contiguous_strides
-from tt.core.tensor.base import TensorBase, TensorSpec
+from tt.core.tensor.base import TensorBase, TensorSpec, begin_epoch
 from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
 from tt.core.tensor.generator import Generator, default_states, reserve, set_default_states
 from tt.core.tensor.storage import Storage
@@ -136,6 +136,7 @@ __all__ = [
     "alias",
     "as_kind",
     "as_tensor",
+    "begin_epoch",
     "contiguous_strides",
     "custom_op",
     "decode_complex32",

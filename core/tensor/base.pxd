@@ -2,6 +2,8 @@ cimport cython
 
 from tt.core.tensor cimport blank
 
+cdef long long _EPOCH
+
 cdef class TensorSpec:
     cdef public object dtype
     cdef public object device
@@ -15,6 +17,7 @@ cdef class TensorSpec:
 
 cdef class TensorBase:
     cdef public object _handle
+    cdef public long long _epoch
     cdef public long long _keys
     cdef public unsigned long long _promotion
     cdef public object _record

@@ -2,6 +2,12 @@
 
 This is a hot module: plain Python that Cython compiles with the C types of `base.pxd` where it can.  It holds nothing
 that a call does not need.
+
+Note [Epochs]
+-------------
+A transform of functions must know whether the function that it runs made a tensor, or captured it.  Each transform
+begins a new epoch of the process, and a tensor remembers in which epoch it was made: a number that is copied when the
+tensor is made, so that nothing is looked up and no list of tensors is kept.
 """
 
 from __future__ import annotations
@@ -19,6 +25,15 @@ if TYPE_CHECKING:
     from tt.core.types.layout import layout as Layout
 
 Kind = TypeVar("Kind", bound="TensorBase")
+
+_EPOCH = 0
+
+
+def begin_epoch() -> int:
+    """Begin a new epoch and return its number; see Note [Epochs]."""
+    global _EPOCH
+    _EPOCH += 1
+    return _EPOCH
 
 
 class TensorSpec:
@@ -80,6 +95,8 @@ class TensorBase:
     ----------
     _handle : object
         The backend's native array; `handle_of` for those who write kernels.
+    _epoch : int
+        When it was made; see Note [Epochs].
     _keys : int
         Level-1 bits: device, layout, and the layers that hold the tensor.
     _promotion : int
@@ -94,8 +111,19 @@ class TensorBase:
         The tensor that this one is a view of; never a view itself.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_keys", "_promotion", "_record", "_root", "_spec", "_storage")
+    __slots__ = (
+        "__weakref__",
+        "_epoch",
+        "_handle",
+        "_keys",
+        "_promotion",
+        "_record",
+        "_root",
+        "_spec",
+        "_storage",
+    )
 
+    _epoch: int
     _handle: Any
     _keys: int
     _promotion: int
@@ -178,6 +206,7 @@ def wrap_handle(kind: type[Kind], handle: Any, spec: TensorSpec, keys: int, prom
         The bits of levels 1 and 2.
     """
     new = blank.instance(TensorBase, kind)
+    new._epoch = _EPOCH
     new._handle = handle
     new._spec = spec
     new._keys = keys

@@ -10,6 +10,7 @@ cdef class GradState:
     cdef public int packing
     cdef public int watching
     cdef public int switched_off
+    cdef public int transforming
     cdef public object tick
     cpdef bint enabled(self) except -1
     @cython.locals(before=bint)

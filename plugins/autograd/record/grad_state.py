@@ -27,6 +27,9 @@ class GradState:
         How many `saved_tensors_hooks` are active in all threads.  While it is zero, calls do not look for them.
     anomaly : int
         0; 1: nodes remember where they were made; 2: gradients are also searched for NaN.
+    transforming : int
+        1 once a function was differentiated by a transform; until then in-place operators do not look for captured
+        tensors.
     watching : int
         Number of hooks on several tensors; these depend on which pass runs.
     inference_bit : int
@@ -41,12 +44,13 @@ class GradState:
 
     __slots__ = (
         "_local", "_lock", "anomaly", "bit", "floating", "inference_bit", "packing", "switched_off", "tick",
-        "watching",
+        "transforming", "watching",
     )  # fmt: skip
 
     switched_off: int
     packing: int
     anomaly: int
+    transforming: int
     watching: int
     inference_bit: int
     bit: int
@@ -59,6 +63,7 @@ class GradState:
         self.switched_off = 0
         self.packing = 0
         self.anomaly = 0
+        self.transforming = 0
         self.watching = 0
         self.bit = KEYS.bit("layer", "autograd")
         self.inference_bit = KEYS.bit("layer", "inference")

@@ -92,6 +92,12 @@ def check_inplace(target: Any, root: Any) -> None:
         raise errors.InplaceError(
             "a leaf that requires a gradient is changed in place; do so under no_grad()"
         )
+    if STATE.transforming != 0:
+        from tt.plugins.autograd.transforms.captured import (
+            refuse_captured,
+        )  # most programs have no transforms
+
+        refuse_captured(root)
 
 
 def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.plans import find_slot, parameters
+from tt.plugins.autograd.transforms.captured import refuse_captured_at
 from tt.plugins.autograd.transforms.inplace import (
     align_tangent,
     is_recorded_below,
@@ -381,6 +382,8 @@ def _inplace(
         before, changes = with_kept_target(primals), with_kept_target(tangents)
     result = operator.overload().dispatch(before)
     (tangent,) = _tangents(level, operator, formula, before, changes, [result])
+    if tangent is not None and tangents[0] is None:
+        refuse_captured_at(level, target if target._root is None else target._root)
     operator.overload("inplace").dispatch(primals)
     if tangent is not None:
         write_tangent(level, target, _fitted(tangent, primals[0]), operator)

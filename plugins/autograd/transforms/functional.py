@@ -10,6 +10,7 @@ from tt.core.library import TensorBase, default_states, errors, ops, set_default
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import mark, outside_inference
 from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.transforms.captured import Arguments
 from tt.plugins.autograd.transforms.levels import (
     Level,
     batched,
@@ -239,11 +240,12 @@ def grad_and_value(
         variables = [_variable(value) for value in values]
         # Under no_grad the gradient is a constant for all that is further out.
         outer = STATE.enabled() and (is_differentiating() or any(not v.bare.is_leaf for v in variables))
-        new_args = list(args)
-        for n, value in zip(chosen, unflatten(shape, [v.tensor for v in variables]), strict=True):
-            new_args[n] = value
+        moving = dict(zip(chosen, unflatten(shape, [v.tensor for v in variables]), strict=True))
+        others = Arguments()
         with differentiating(), recording(True):
-            result = func(*new_args, **kwargs)
+            new_args = [moving[n] if n in moving else others.take(value) for n, value in enumerate(args)]
+            result = func(*new_args, **others.take_named(kwargs))
+        others.settle([v.bare for v in variables])
         output, aux = result_and_aux("grad", result, has_aux)
         _check_scalar(output)
         found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))

@@ -11,7 +11,7 @@ could be written to:
 
 Both get a new tangent: zeros, or a copy of the old one, with all levels of the value and of what is written.  The other
 views of the memory are searched for, as autograd does for the first history (`share_history`).  A tensor from outside
-of the function loses the tangent again when its level ends.
+of a `dual_level` block loses the tangent again when its level ends; transforms refuse to write into what they captured.
 
 `vmap` refuses to write what differs by example into a tensor that does not.  But a function under `jacfwd` does not
 know that it is mapped over directions, and a reverse derivative in it gives its variables the dim of the directions
@@ -29,6 +29,7 @@ from tt.core.library import Operator, Tensor, TensorBase, alias, errors, ops
 from tt.plugins.autograd.record.graph import STATE, ViewMeta
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.views import geometry, look, root_of
+from tt.plugins.autograd.transforms.captured import refuse_captured_at
 from tt.plugins.autograd.transforms.levels import (
     BIT,
     Batched,
@@ -150,6 +151,7 @@ def spread(level: Level, target: Any, operator: Operator) -> None:
         When one of the tensors is a leaf that requires a gradient.
     """
     root = target if target._root is None else target._root
+    refuse_captured_at(level, root)
     views, shapes = _views(root, operator)
     whole = _memory(root, levels_of(root) | {level})
     whole.copy_(root)

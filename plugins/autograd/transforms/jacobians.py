@@ -10,6 +10,7 @@ from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import outside_inference
 from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.transforms.captured import Arguments
 from tt.plugins.autograd.transforms.functional import detached, mapped_over, positions_of, result_and_aux
 from tt.plugins.autograd.transforms.levels import (
     differentiating,
@@ -243,10 +244,12 @@ def _of_chosen(
     """Return a function of the chosen arguments only."""
 
     def of_chosen(*values: Any) -> Any:
-        new = list(args)
-        for n, value in zip(chosen, values, strict=True):
-            new[n] = value
-        return func(*new, **kwargs)
+        moving = dict(zip(chosen, values, strict=True))
+        others = Arguments()
+        new = [moving[n] if n in moving else others.take(value) for n, value in enumerate(args)]
+        result = func(*new, **others.take_named(kwargs))
+        others.settle(values)
+        return result
 
     return of_chosen
 

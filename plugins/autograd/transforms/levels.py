@@ -16,8 +16,20 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary
 
-from tt.core.library import KEYS, Backend, Block, Tensor, TensorBase, TensorSpec, errors, ops, wrap
+from tt.core.library import (
+    KEYS,
+    Backend,
+    Block,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    begin_epoch,
+    errors,
+    ops,
+    wrap,
+)
 from tt.core.library import dtype as Dtype
+from tt.plugins.autograd.record.grad_state import STATE
 
 __all__ = [
     "BIT",
@@ -31,7 +43,9 @@ __all__ = [
     "enter_dual",
     "hidden_dim_first",
     "innermost",
+    "is_captured",
     "is_differentiating",
+    "is_outermost",
     "leave_dual",
     "levels",
     "move_dim",
@@ -49,6 +63,8 @@ class Level:
 
     Attributes
     ----------
+    began : int
+        The epoch that it began: tensors of earlier ones were made outside of the function.
     depth : int
         Its place on the stack; the innermost has the highest.
     size : int
@@ -62,10 +78,11 @@ class Level:
         their key bits.
     """
 
-    __slots__ = ("depth", "implicit", "randomness", "size", "written")
+    __slots__ = ("began", "depth", "implicit", "randomness", "size", "written")
 
     def __init__(self, depth: int, size: int, randomness: str = "error", implicit: bool = False) -> None:
         self.depth, self.size, self.randomness, self.implicit = depth, size, randomness, implicit
+        self.began = begin_epoch()
         self.written: list[tuple[ReferenceType[Any], Any, int]] = []
 
 
@@ -90,7 +107,7 @@ class DualLevel(Level):
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.levels: tuple[Level, ...] = ()
-        self.grads = 0
+        self.grads: tuple[int, ...] = ()
 
 
 _STACK = _Stack()
@@ -104,19 +121,41 @@ def levels() -> tuple[Level, ...]:
 class differentiating(Block):  # noqa: N801 - reads as a statement: with differentiating()
     """Notes for a `with` block that a function runs whose gradient is wanted."""
 
-    def _look(self) -> int:
+    def _look(self) -> tuple[int, ...]:
         return _STACK.grads
 
     def _begin(self) -> None:
-        _STACK.grads += 1
+        STATE.transforming = 1
+        _STACK.grads = (*_STACK.grads, begin_epoch())
 
-    def _end(self, before: int) -> None:
+    def _end(self, before: tuple[int, ...]) -> None:
         _STACK.grads = before
 
 
 def is_differentiating() -> bool:
     """Return whether this thread runs a function whose gradient is computed."""
-    return _STACK.grads > 0
+    return bool(_STACK.grads)
+
+
+def is_captured(tensor: Any, further_out: bool = False) -> bool:
+    """Return whether a tensor was there before this thread began to run a function whose gradient is computed.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The tensor.
+    further_out : bool
+        Whether to ask for the function that runs around the innermost one.
+    """
+    begun = _STACK.grads[:-1] if further_out else _STACK.grads
+    return bool(begun) and bool(tensor._epoch < begun[-1])
+
+
+def is_outermost() -> bool:
+    """Return whether this thread runs a function whose gradient is computed, and there is `vmap` alone around it."""
+    return len(_STACK.grads) == 1 and not any(
+        level.implicit or isinstance(level, DualLevel) for level in _STACK.levels
+    )
 
 
 def refuse_in_transforms(function: str, instead: str) -> None:
