@@ -10,10 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed import memory
+from tests.api.distributed import memory, test_crossings
 from tt.distributed import ReduceOp
 from tt.distributed.engines import mpi, mpi_shares
 from tt.distributed.fsdp import FullyShardedDataParallel
@@ -190,6 +191,22 @@ def training(rank, size):
             np.testing.assert_allclose(found[name].numpy(), expected.numpy(), rtol=1e-10, atol=1e-12)
 
 
+def crossings(every):
+    """Run every n-th of the programs that cross devices and ranks, others with each kind of model."""
+    expected = {}
+    settings = {n: s for n, s in test_crossings.SETTINGS.items() if s.size == 2 and s.device == "cpu"}
+    for first, (name, setting) in enumerate(settings.items()):
+        for program, (call, refusal) in list(test_crossings.PROGRAMS.items())[first % every :: every]:
+            if refusal is not None and name in refusal.settings:
+                with pytest.raises(refusal.error, match=refusal.words):
+                    call(setting)
+                continue
+            if program not in expected:
+                expected[program] = call(test_crossings.Setting())
+            for found, one in zip(call(setting), expected[program], strict=True):
+                np.testing.assert_allclose(found, one, rtol=1e-8, atol=1e-10, err_msg=f"{name}: {program}")
+
+
 def names(rank, size):
     """Leave nothing in shared memory that has a name."""
     dist.barrier()
@@ -255,7 +272,8 @@ def main():
     start(file, int(rank), int(size), float(timeout))
     known = {
         "collectives": collectives, "background": background, "groups": groups, "names": names, "training": training,
-        "memory": memory.program, "shares": shares,
+        "memory": memory.program, "shares": shares, "crossings": lambda rank, size: crossings(1),
+        "some crossings": lambda rank, size: crossings(3),
     }  # fmt: skip
     try:
         if program in known:

@@ -84,6 +84,8 @@ def outcomes(program, folder, size, timeout=TIMEOUT, within=60.0, file=None):
         ("names", 2),
         ("training", 2),
         ("memory", 2),
+        ("some crossings", 2),
+        pytest.param("crossings", 2, marks=pytest.mark.exhaustive),
         pytest.param("training", 4, marks=pytest.mark.exhaustive),
         *(pytest.param("collectives", size, marks=pytest.mark.exhaustive) for size in (1, 2, 4, 5)),
         pytest.param("background", 4, marks=pytest.mark.exhaustive),
