@@ -13,7 +13,8 @@ import pickle
 import pytest
 
 import tt
-from tt.func import grad, vjp
+from tt.autograd import forward_ad
+from tt.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from tt.utils._pytree import tree_map_only
 from tt.utils.checkpoint import checkpoint
 
@@ -143,6 +144,52 @@ def gradient_by_vjp(make, plain):
     return tt.cat([result, plain(pull(tt.ones(5))[0])])
 
 
+def bare(x, plain):
+    """Return a result as a plain tensor; a Function unwraps nothing below a transform."""
+    return plain(x) if isinstance(x, Wrapped) else x
+
+
+def tangent_by_jvp(make, plain):
+    result, tangent = jvp(lambda x: plain(x * x), (make(numbers()),), (make(numbers() + 1),))
+    return tt.cat([bare(result, plain), bare(tangent, plain)])
+
+
+def tangent_by_dual_numbers(make, plain):
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(make(numbers()), make(numbers() + 1))
+        return tt.cat([bare(part, plain) for part in forward_ad.unpack_dual(plain(x * x))])
+
+
+def jacobian(function):
+    def scenario(make, plain):
+        return plain(function(lambda x: plain(x * x * x).sum())(make(numbers())))
+
+    return scenario
+
+
+def second_derivative(make, plain):
+    return bare(hessian(lambda x: plain(x * x * x).sum())(make(numbers())), plain).flatten()
+
+
+def examples(make, plain):
+    return vmap(lambda c: plain(make(numbers() * c) * 2))(tt.tensor([1.0, 3.0])).flatten()
+
+
+def captured_by_examples(make, plain):
+    x = make(numbers())
+    return bare(vmap(lambda c: plain(x * c))(tt.tensor([1.0, 3.0])), plain).flatten()
+
+
+def examples_of_it(make, plain):
+    both = tt.stack([make(numbers()), make(numbers() * 2)])
+    return bare(vmap(lambda v: plain(v * v))(both), plain).flatten()
+
+
+def gradients_of_examples(make, plain):
+    x = make(numbers())
+    return bare(vmap(grad(lambda c: plain(x * c * c).sum()))(tt.tensor([1.0, 3.0])), plain)
+
+
 def stepped(name):
     def scenario(make, plain):
         p = tt.nn.Parameter(make(numbers()))
@@ -162,6 +209,24 @@ def clipped(make, plain):
     norm = tt.nn.utils.clip_grad_norm_([p], 1.0)
     norm = plain(norm) if isinstance(norm, Wrapped) else norm
     return tt.cat([norm.reshape(1), plain(p.grad)])
+
+
+def clipped_by_value(make, plain):
+    p = tt.nn.Parameter(make(numbers()))
+    plain(p * p).sum().backward()
+    tt.nn.utils.clip_grad_value_([p], 1.5)
+    return plain(p.grad)
+
+
+def clipped_by(order, foreach=None):
+    def scenario(make, plain):
+        p, q = (tt.nn.Parameter(make(numbers() * i)) for i in (1, 2))
+        (plain(p * p) * plain(q)).sum().backward()
+        norm = tt.nn.utils.clip_grad_norm_([p, q], 1.0, order, foreach=foreach)
+        norm = plain(norm) if isinstance(norm, Wrapped) else norm
+        return tt.cat([norm.reshape(1), plain(p.grad), plain(q.grad)])
+
+    return scenario
 
 
 def checkpointed(reentrant):
@@ -212,6 +277,17 @@ def loaded(workers):
     return scenario
 
 
+def collated(workers):
+    def scenario(make, plain):
+        data = [{"x": make(numbers() * i), "n": i} for i in (1, 2, 3)]
+        loader = tt.utils.data.DataLoader(data, batch_size=2, num_workers=workers)
+        rows = [row for batch in loader for row in batch["x"].unbind()]
+        assert [batch["n"].tolist() for batch in loader] == [[1, 2], [3]]
+        return tt.cat([plain(row) for row in rows])
+
+    return scenario
+
+
 def in_inference_mode(make, plain):
     with tt.inference_mode():
         x = make(numbers())
@@ -230,7 +306,19 @@ SCENARIOS = {
     "grad": gradient_by_grad,
     "vjp": gradient_by_vjp,
     **{name: stepped(name) for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")},
+    "jvp": tangent_by_jvp,
+    "dual numbers": tangent_by_dual_numbers,
+    "jacrev": jacobian(jacrev),
+    "jacfwd": jacobian(jacfwd),
+    "hessian": second_derivative,
+    "vmap": examples,
+    "vmap with a captured tensor": captured_by_examples,
+    "vmap over it": examples_of_it,
+    "grad under vmap": gradients_of_examples,
     "clip_grad_norm_": clipped,
+    "clip_grad_norm_, infinite": clipped_by(float("inf")),
+    "clip_grad_norm_, one by one": clipped_by(3.0, foreach=False),
+    "clip_grad_value_": clipped_by_value,
     "checkpoint": checkpointed(False),
     "reentrant checkpoint": checkpointed(True),
     "save": copied(through_file),
@@ -243,6 +331,8 @@ SCENARIOS = {
     "state dict": state_dict,
     "loader": loaded(0),
     "loader with a worker": loaded(1),
+    "collation": collated(0),
+    "collation with a worker": collated(1),
     "inference mode": in_inference_mode,
 }
 
@@ -259,6 +349,33 @@ REFUSED = {
     **{(kind, name): OTHER_PATTERN for kind in ("sparse_csr", "sparse_bsr")
        for name in ("Adam", "AdamW", "RMSprop", "Adagrad")},
 }  # fmt: skip
+SPARSE = ("sparse_coo", "sparse_csr", "sparse_bsr")
+NO_TANGENTS = (tt.errors.UnsupportedError, "forward mode has no tangents of tensors of layout tt.")
+NO_BATCH = (tt.errors.LayoutError, r"Batches of (sparse|nested) tensors are not currently supported")
+NO_STACK = (tt.errors.LayoutError, "the dimension of the batch stays the first one")
+NO_BROADCAST = (tt.errors.ShapeError, r"mul\(\): a dense tensor of .* does not broadcast to")
+for kind in (*SPARSE, "jagged"):
+    for scenario in ("jvp", "dual numbers", "jacfwd", "hessian"):
+        REFUSED[kind, scenario] = NO_TANGENTS
+    for scenario in ("vmap with a captured tensor", "grad under vmap"):
+        REFUSED[kind, scenario] = NO_BROADCAST
+    for scenario in ("collation", "collation with a worker"):
+        REFUSED[kind, scenario] = NO_BATCH
+REFUSED["jagged", "vmap"] = REFUSED["jagged", "vmap over it"] = NO_STACK
+REFUSED["wrapper", "jacrev"] = (
+    tt.errors.ArgumentError,
+    r"Wrap\(\): is mapped by vmap but has no rule for it",
+)
+REFUSED["quantized", "jvp"] = REFUSED["quantized", "vmap with a captured tensor"] = NO_ARITHMETIC
+REFUSED["quantized", "grad under vmap"] = NO_ARITHMETIC
+REFUSED["quantized", "dual numbers"] = (tt.errors.ValueRangeError, "tt.qint8, which has no derivative")
+REFUSED["quantized", "jacfwd"] = REFUSED["quantized", "hessian"] = NO_TANGENTS
+REFUSED["quantized", "vmap"] = REFUSED["quantized", "vmap over it"] = (
+    tt.errors.UnsupportedError,
+    "quantized tensors",
+)
+for scenario in ("collation", "collation with a worker"):
+    del REFUSED["quantized", scenario]
 for scenario in ("loader", "loader with a worker", "save without a gradient", "deepcopy without a gradient"):
     del REFUSED["quantized", scenario]
 

@@ -12,6 +12,9 @@ from tt.library import warn_user
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
+_SPARSE = (tt.sparse_coo, tt.sparse_csr, tt.sparse_csc, tt.sparse_bsr, tt.sparse_bsc)
+
+
 def _gradients(parameters: Any) -> list[tt.Tensor]:
     """Return the gradients of the parameters that have one."""
     if isinstance(parameters, tt.Tensor):
@@ -190,4 +193,8 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     bound = float(clip_value)
     with tt.no_grad():
         for grad in _gradients(parameters):
-            grad.clamp_(min=-bound, max=bound)
+            stored = grad.coalesce() if grad.is_sparse else grad
+            # What a sparse gradient does not store is zero, which stays.
+            (stored.values() if stored.layout in _SPARSE else stored).clamp_(min=-bound, max=bound)
+            if stored is not grad:
+                grad.copy_(stored)

@@ -280,6 +280,30 @@ def _in_chunks(
     return list(mapped_over(function, 0, 0, randomness, chunk, implicit=True)(*rows))
 
 
+def _is_strided(value: Any) -> bool:
+    return bool(value.layout.name == "strided")
+
+
+def _block(rows: Any, result: Any, value: Any) -> Any:
+    """Return the Jacobian of a result by an argument from the gradients of its elements."""
+    if isinstance(rows, tuple):
+        if not result.ndim:
+            return rows[0]
+        rows = ops.stack(rows)
+        if result.ndim == 1:
+            return rows
+    return ops.reshape(rows, (*result.shape, *value.shape))
+
+
+def _expect_strided(name: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if not _is_strided(value):
+            raise errors.UnsupportedError(
+                f"{name}(): forward mode has no tangents of tensors of layout {value.layout}\n"
+                "  try: dense tensors, or reverse mode (tt.func.vjp, tt.func.jacrev)"
+            )
+
+
 def jacrev(
     func: Callable[..., Any],
     argnums: int | tuple[int, ...] = 0,
@@ -328,16 +352,20 @@ def jacrev(
         inputs, input_shape = flatten(tuple(args[n] for n in chosen))
         _expect_real("jacrev", "inputs", inputs)
         _expect_real("jacrev", "outputs", outputs)
-        rows = _in_chunks(
-            lambda *cotangents: flatten(multiply(unflatten(shape, list(cotangents))))[0],
-            _basis(outputs),
-            chunk_size,
-        )
+
+        def pull_back(*cotangents: Any) -> list[Any]:
+            gradients: list[Any] = flatten(multiply(unflatten(shape, list(cotangents))))[0]
+            return gradients
+
+        if all(_is_strided(value) for value in inputs):
+            rows = _in_chunks(pull_back, _basis(outputs), chunk_size)
+        else:  # gradients of other layouts have no batches
+            rows = list(zip(*[pull_back(*row) for row in zip(*_basis(outputs), strict=True)], strict=True))
         found, start = [], 0
         for result in outputs:
             size = result.numel()
             blocks = [
-                ops.reshape(row[start : start + size], (*result.shape, *value.shape))
+                _block(row[start : start + size], result, value)
                 for row, value in zip(rows, inputs, strict=True)
             ]
             start += size
@@ -388,6 +416,7 @@ def jacfwd(
         inputs, input_shape = flatten(tuple(args[n] for n in chosen))
         _expect_tensors("jacfwd", "the arguments", inputs)
         _expect_real("jacfwd", "inputs", inputs)
+        _expect_strided("jacfwd", inputs)
         seen: dict[str, Any] = {}
 
         def push(*directions: Any) -> list[Any]:

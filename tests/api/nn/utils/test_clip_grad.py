@@ -65,3 +65,23 @@ def test_values_are_clipped_one_by_one():
 def test_the_old_name_warns():
     with pytest.warns(FutureWarning, match="clip_grad_norm_"):
         utils.clip_grad_norm(parameters([1.0]), 2.0)
+
+
+@pytest.mark.parametrize(
+    "layout", [tt.sparse_coo, tt.sparse_csr, tt.sparse_csc, tt.sparse_bsr, tt.sparse_bsc]
+)
+def test_sparse_gradients_are_clipped_by_value(layout):
+    dense = tt.tensor([[3.0, 0.0], [0.0, -0.5]])
+    blocks = {"blocksize": (1, 1)} if layout in (tt.sparse_bsr, tt.sparse_bsc) else {}
+    p = tt.nn.Parameter(tt.zeros(2, 2))
+    p.grad = dense.to_sparse(layout=layout, **blocks)
+    tt.nn.utils.clip_grad_value_(p, 2.0)
+    assert p.grad.layout is layout and p.grad.to_dense().tolist() == [[2, 0], [0, -0.5]]
+
+
+def test_entries_of_one_place_are_added_before_they_are_clipped():
+    table = tt.nn.Embedding(4, 1, sparse=True)
+    table(tt.tensor([1, 1, 3])).sum().backward()
+    gradient = table.weight.grad
+    tt.nn.utils.clip_grad_value_(table.weight, 1.5)
+    assert table.weight.grad is gradient and gradient.to_dense().flatten().tolist() == [0, 1.5, 0, 1]

@@ -419,3 +419,24 @@ def test_a_write_leaves_a_tangent_that_was_passed_on_as_it_was(choose):
 
     _, tangent = tt.func.jvp(written, (x,), (direction,))
     assert (tangent.item(), direction.item()) == (20.0, 2.0)
+
+
+def test_jacrev_by_sparse_and_jagged_tensors_has_rows_of_their_layout():
+    x = tt.sparse_coo_tensor([[0, 2]], [3.0, 4.0], (3,))
+    rows = jacrev(lambda v: (v * v).to_dense()[1:])(x)
+    assert rows.layout is tt.sparse_coo and rows.to_dense().tolist() == [[0, 0, 0], [0, 0, 8]]
+    blocks = jacrev(lambda v: tt.stack([(v * v).to_dense(), 3 * (v * v).to_dense()]))(x)
+    assert blocks.shape == (2, 3, 3) and blocks.to_dense()[1].diagonal().tolist() == [18, 0, 24]
+    csr = tt.tensor([[1.0, 0.0], [0.0, 2.0]]).to_sparse_csr()
+    assert jacrev(lambda v: (v * v).to_dense().sum(0))(csr).to_dense().tolist() == [
+        [[2, 0], [0, 0]],
+        [[0, 0], [0, 4]],
+    ]
+    jagged = tt.nested.nested_tensor_from_jagged(tt.arange(5.0), tt.tensor([0, 2, 5]))
+    assert jacrev(lambda v: (v * v).values().sum())(jagged).values().tolist() == [0, 2, 4, 6, 8]
+    with pytest.raises(tt.errors.LayoutError, match="the dimension of the batch"):
+        jacrev(lambda v: (v * v).values())(jagged)
+    with pytest.raises(
+        tt.errors.UnsupportedError, match=r"jacfwd\(\): .* tangents of tensors of layout tt.jagged"
+    ):
+        jacfwd(lambda v: (v * v).values().sum())(jagged)
