@@ -21,7 +21,7 @@ from tt.core.dispatch.registry.tables import Form
 from tt.core.errors import ArgumentError
 from tt.core.schema.model import OpDefinition
 
-__all__ = ["CustomOp", "make_op"]
+__all__ = ["CustomOp", "make_op", "replace_op"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rule = TypeVar("Rule", bound="str | Callable[..., Any]")
@@ -372,6 +372,19 @@ class CustomOp(DescribedOverload, Additions):
 
 class _DescribedCustomOp(CustomOp):
     __doc__: Any = DescribedOverload.__doc__  # the property: that of the operator
+
+
+class _ReplacedOp(_DescribedCustomOp):
+    """An operator whose name was defined again: who still holds the object calls the new one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return REGISTRY.overload(self.name)(*args, **kwargs)
+
+
+def replace_op(op: CustomOp) -> None:
+    """Unregister an operator that is defined again under its name."""
+    op.remove()
+    op.__class__ = _ReplacedOp
 
 
 def make_op(definition: OpDefinition) -> CustomOp:

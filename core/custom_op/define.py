@@ -13,17 +13,20 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, overload
+from weakref import WeakValueDictionary
 
-from tt.core.custom_op.custom_op import CustomOp, make_op
+from tt.core.custom_op.custom_op import CustomOp, make_op, replace_op
 from tt.core.custom_op.infer_schema import infer_signature
 from tt.core.custom_op.registrations import WITHOUT_GRADIENT, check_parameters
 from tt.core.custom_op.results import tensors_in
 from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.no_kernel_errors import missing_fake
 from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
 from tt.core.layers.fake import is_fake
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import TAGS, OpDefinition, Signature
+from tt.core.startup import plugins
 
 __all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
 
@@ -45,6 +48,10 @@ def only_declares(function: Callable[..., Any]) -> bool:
         i.opname == "RETURN_VALUE" or (i.opname in ("LOAD_CONST", "RETURN_CONST") and i.argval is None)
         for i in steps
     )
+
+
+_MADE: Final[WeakValueDictionary[str, CustomOp]] = WeakValueDictionary()
+"""What `custom_op` returned last for each name."""
 
 
 @overload
@@ -125,7 +132,8 @@ def custom_op(
     SchemaError
         When the schema is none.
     DuplicateRegistrationError
-        When the operator exists.
+        When a plugin or a schema has an operator of that name.  One that the program itself made by `custom_op` is
+        replaced, as where a cell of a notebook is executed again.
 
     Examples
     --------
@@ -166,7 +174,9 @@ def custom_op(
             if not only_declares(function) or inspect.signature(function).parameters:
                 check_parameters(name, "the function", function, signature, all_of_them=True)
         doc = inspect.getdoc(function) or ""
-        op = make_op(definition_of(signature, result=result, tags=_words(tags or ()), doc=doc))
+        definition = definition_of(signature, result=result, tags=_words(tags or ()), doc=doc)
+        _forget(definition.name)
+        op = _MADE[name] = make_op(definition)
         if not only_declares(function):
             op.composite(
                 function if device_types is None else _only_on(op.operator, function, _words(device_types))
@@ -174,6 +184,15 @@ def custom_op(
         return op
 
     return define if fn is None else define(fn)
+
+
+def _forget(name: str) -> None:
+    """Remove an operator that an earlier run of the program's own `custom_op` made: a cell that is executed again."""
+    earlier = _MADE.pop(name, None)
+    if earlier is None or earlier.operator.removed or plugins().current_registry() is not None:
+        return
+    if REGISTRY.definition_source(name).is_program:
+        replace_op(earlier)
 
 
 def _words(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -259,13 +278,6 @@ def definition_of(
                 name,
                 f"result: {word!r} is neither a rule for the dtype of results nor a dtype{did_you_mean(word, known)}",
             )
-    if len(signature.returns) > 1 and any(returned.type.list for returned in signature.returns):
-        raise ArgumentError(
-            name,
-            "a list of tensors is the only result of an operator, not one of several",
-            signatures=[str(signature)],
-            hint="return tuple[Tensor, Tensor] where the number is known, or list[Tensor] alone",
-        )
     if not isinstance(rules, str) and len(rules) != len(signature.returns):
         raise ArgumentError(
             name, f"result has {len(rules)} rules, and the operator returns {len(signature.returns)} values"

@@ -370,6 +370,13 @@ def _check_gradients_taken(operator: Operator, function: Function) -> None:
         for r, rule in zip(returns, listed, strict=True)
         if r.type.is_tensor and rule not in WITHOUT_GRADIENT
     ]
+    if len(returns) > 1 and any(r.type.list for r in returns):
+        raise ArgumentError(
+            operator.name,
+            "backward: a list is one of several results, and formulas take a gradient for each result",
+            signatures=[str(operator.definition.signature)],
+            hint="give a backward that takes a context: op.register_autograd(backward, setup_context=...)",
+        )
     several = len(with_gradient) > 1 or any(r.type.list for r in with_gradient)
     if several and next(iter(inspect.signature(function).parameters), "") != "gs":
         raise ArgumentError(

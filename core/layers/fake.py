@@ -217,11 +217,9 @@ def _run_on_meta(cached: CachedCall, args: tuple[Any, ...]) -> Any:
         return [on_meta(item) for item in value] if type(value) is list else value
 
     def fake(value: Any) -> Any:
-        return (
-            make_fake(value._handle, device, laid_out=value.layout)
-            if isinstance(value, TensorBase)
-            else value
-        )
+        if isinstance(value, TensorBase):
+            return make_fake(value._handle, device, laid_out=value.layout)
+        return [fake(item) for item in value] if type(value) is list else value
 
     moved = [on_meta(value) for value in args]
     if at >= 0:

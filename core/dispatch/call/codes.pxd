@@ -14,6 +14,7 @@ cdef enum:  # How a kernel returns its results.
     SEVERAL = 1
     LIST = 2
     RAW = 3
+    MIXED = 4
 
 cdef enum:  # How the form of a call is made from that of its kernel.
     RETURNS = 0

@@ -21,6 +21,7 @@ ONE: Final = 0
 SEVERAL: Final = 1
 LIST: Final = 2
 RAW: Final = 3
+MIXED: Final = 4  # several, of which some are lists
 
 # How the form of a call is made from that of its kernel.
 RETURNS: Final = 0  # the kernel returns the result, or the new values

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.argument_kinds import ABSENT
 from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
-from tt.core.dispatch.call.results import verify
+from tt.core.dispatch.call.results import verify, wrap_mixed
 from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor
@@ -49,7 +49,7 @@ class KernelCall:
     group : tuple of int
         The positions of the promotion group.
     result : int
-        ONE, SEVERAL, LIST or RAW.
+        ONE, SEVERAL, LIST, RAW or MIXED.
     spec, specs : TensorSpec, tuple of TensorSpec
         The specs of the first result and of all results.
     result_bits : int
@@ -286,6 +286,8 @@ class KernelCall:
             for handle in handles:
                 several.append(self.wrap_one(handle, 0, args))
             return tuple(several)
+        if result == codes.MIXED:
+            return wrap_mixed(self, handles, args)
         return handles
 
     def as_handle(self, found: Any, spec: TensorSpec | None, args: tuple[Any, ...] | None) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call.argument_kinds import ABSENT
-from tt.core.dispatch.call.codes import LIST, ONE, RAW
+from tt.core.dispatch.call.codes import LIST, MIXED, ONE, RAW
 from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.kernel_call import KernelCall
     from tt.core.schema.model import Return
 
-__all__ = ["FACTORY_OPTIONS", "verify", "verify_one", "with_options", "wrong_result"]
+__all__ = ["FACTORY_OPTIONS", "verify", "verify_one", "with_options", "wrap_mixed", "wrong_result"]
 
 _NO_ARRAY: Final = (list, tuple, str, bytes, set, Mapping, Generator, TensorBase)
 _NUMBERS: Final = (bool, int, float, complex)
@@ -45,6 +45,8 @@ def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:
         verify_one(cached, choice, handles, cached.specs[0])
     elif cached.result == RAW:
         _verify_numbers(cached, choice, handles)
+    elif cached.result == MIXED:
+        _verify_mixed(cached, choice, handles)
     else:
         if not isinstance(handles, list | tuple):
             raise wrong_result(cached, choice, handles)
@@ -56,6 +58,37 @@ def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:
         cached.result_bits = 0  # so that every result is looked at before it is wrapped
     cached.verified = True
     cached.direct = cached.plain is not ABSENT and choice is cached.choices[0]
+
+
+def _verify_mixed(cached: KernelCall, choice: BoundKernel, found: Any) -> None:
+    """Check several results, of which some are lists."""
+    returns = cached.operator.definition.signature.returns
+    if not isinstance(found, list | tuple) or len(found) != len(returns):
+        raise wrong_result(cached, choice, found)
+    for returned, value, spec in zip(returns, found, cached.specs, strict=True):
+        if spec is None:
+            if not _fits(returned, value):
+                raise wrong_result(cached, choice, found)
+        elif not returned.type.list:
+            verify_one(cached, choice, value, spec, found)
+        elif isinstance(value, list | tuple):
+            for handle in value:
+                verify_one(cached, choice, handle, spec, found)
+        else:
+            raise wrong_result(cached, choice, found)
+
+
+def wrap_mixed(cached: KernelCall, handles: Any, args: tuple[Any, ...]) -> Any:
+    """Return the tensors of several results, of which some are lists."""
+    found = [
+        [cached.wrap_one(handle, index, args) for handle in value]
+        if returned.type.list and returned.type.is_tensor
+        else cached.wrap_one(value, index, args)
+        for index, (returned, value) in enumerate(
+            zip(cached.operator.definition.signature.returns, handles, strict=True)
+        )
+    ]
+    return cached.operator.return_type(found)
 
 
 def verify_one(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.bound_kernel import BoundKernel
 from tt.core.dispatch.call.cached_call import CachedCall
-from tt.core.dispatch.call.codes import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL
+from tt.core.dispatch.call.codes import KERNEL, LIST, MIXED, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
 from tt.core.dispatch.registry.sources import CodeLocation
@@ -309,7 +309,8 @@ def _set_results(cached: CachedCall, operator: Operator, backend: Backend, dtype
         cached.spec = cached.specs[0]
     cached.handle_type = backend.handle_type
     if len(returns) > 1:
-        cached.result = SEVERAL
+        lists = any(r.type.list and r.type.is_tensor for r in returns)
+        cached.result = MIXED if lists else SEVERAL
     elif not returns or not tensors[0]:
         cached.result = RAW
     else:

@@ -128,6 +128,8 @@ def _unmappable(call: CheckedCall, tensors: list[Any]) -> str:
     """Return why vmap cannot be compared with a loop, or ""."""
     if undefined(call):
         return "the values are undefined"
+    if any(not returned.type.is_tensor for returned in call.definition.signature.returns):
+        return "a result is not a tensor, and a function under vmap returns tensors"
     if not tensors:
         return "the call has no tensors"
     if not all(is_strided(t) for t in tensors):

@@ -66,11 +66,14 @@ class ContextNode(Node):
         Made the node.
     lengths : tuple of int
         For each argument that takes tensors the number of tensors in its list, or -1 if it is not a list.
+    result_lengths : tuple of int or None
+        The same for the results, where one of several is a list.
     """
 
     context: Context
     rule: ContextRule
     lengths: tuple[int, ...]
+    result_lengths: tuple[int, ...] | None = None
 
     def name(self) -> str:
         """Return the name that PyTorch gives such nodes."""
@@ -84,6 +87,8 @@ class ContextNode(Node):
         """Call `backward` and order its results by the edges."""
         rule, context = self.rule, self.context
         given = [self._given(number, g) for number, g in enumerate(gradients)]
+        if self.result_lengths is not None:
+            given = _grouped(given, self.result_lengths)
         context._node = self
         try:
             found = rule.backward(context, given) if rule.one_list else rule.backward(context, *given)
@@ -116,6 +121,16 @@ class ContextNode(Node):
         return ops.zeros(self.shape_of(number), dtype=spec.dtype, device=spec.device)
 
 
+def _grouped(values: list[Any], lengths: Sequence[int]) -> list[Any]:
+    """Return values in lists of some lengths; those of length -1 stay by themselves."""
+    found: list[Any] = []
+    at = 0
+    for length in lengths:
+        found.append(values[at] if length < 0 else values[at : at + length])
+        at += 1 if length < 0 else length
+    return found
+
+
 class ContextRule:
     """The rule for an operator whose formula takes a context.
 
@@ -138,6 +153,7 @@ class ContextRule:
         self.positional = len(signature.positional)
         self.label = node_name(operator.name)
         self.one_list = len(signature.returns) == 1 and signature.returns[0].type.list
+        self.mixed = len(signature.returns) > 1 and any(r.type.list for r in signature.returns)
         self.keywords = [a.name for a in signature.keyword_only]
         self.apart = self.setup_context is not None and "keyword_only_inputs" in _parameters(
             self.setup_context
@@ -174,6 +190,9 @@ class ContextRule:
             node.shape, node.spec = result._handle.shape, result._spec
         else:
             results = result if isinstance(result, tuple | list) else (result,)
+            if self.mixed:
+                node.result_lengths = tuple(len(r) if isinstance(r, tuple | list) else -1 for r in results)
+                results = [t for r in results for t in (r if isinstance(r, tuple | list) else (r,))]
             node.outputs = len(results)
             shapes = tuple(tuple(t.shape) if isinstance(t, TensorBase) else () for t in results)
             specs = tuple(t._spec if isinstance(t, TensorBase) else None for t in results)

@@ -340,16 +340,24 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
 def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
     """Return the results of all examples as one."""
     first = results[0]
-    for column in zip(*([r] if isinstance(r, TensorBase) else r for r in results), strict=True):
-        if len({tuple(tensor.shape) for tensor in column}) > 1:
+    if isinstance(first, TensorBase):
+        if len({tuple(tensor.shape) for tensor in results}) > 1:
             raise errors.ShapeError(
-                f"vmap: {operator.name}() gives results of other shapes for other examples, {list(column[0].shape)} "
-                f"and {next(list(t.shape) for t in column if t.shape != column[0].shape)} for instance, which do not "
+                f"vmap: {operator.name}() gives results of other shapes for other examples, {list(first.shape)} "
+                f"and {next(list(t.shape) for t in results if t.shape != first.shape)} for instance, which do not "
                 "fit into one tensor"
             )
-    if isinstance(first, TensorBase):
         return _stack(level, results)
-    columns = [_stack(level, column) for column in zip(*results, strict=True)]
+    if not isinstance(first, list | tuple):
+        if any(result != first for result in results):
+            raise errors.HiddenValuesError(
+                f"vmap: {operator.name}() gives other numbers for other examples, {first!r} and "
+                f"{next(r for r in results if r != first)!r} for instance"
+            )
+        return first
+    if any(len(result) != len(first) for result in results):
+        raise errors.ShapeError(f"vmap: {operator.name}() gives lists of other lengths for other examples")
+    columns = [_stacked(level, operator, list(column)) for column in zip(*results, strict=True)]
     return columns if isinstance(first, list) else operator.return_type(columns)
 
 

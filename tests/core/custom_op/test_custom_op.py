@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt import library
 from tt.core.errors import (
     ArgumentError,
     DuplicateRegistrationError,
@@ -279,9 +280,42 @@ def test_using_the_result_of_an_operator_without_gradient_in_a_backward_pass_is_
 # --- registering and undoing -----------------------------------------------------------------------------------
 
 
-def test_a_name_is_taken_once(twice):
+def test_a_name_is_taken_once_by_libraries(twice):
     with pytest.raises(DuplicateRegistrationError, match="operator test::twice is registered twice"):
-        custom_op("test::twice", schema="(Tensor x) -> Tensor")(lambda x: x)
+        library.Library("test", "FRAGMENT").define("twice(Tensor x) -> Tensor")
+    library.Library("test", "FRAGMENT").define("defined(Tensor x) -> Tensor")
+    with pytest.raises(DuplicateRegistrationError, match="operator test::defined is registered twice"):
+        custom_op("test::defined", schema="(Tensor x) -> Tensor")(lambda x: x)
+
+
+def test_a_definition_that_is_executed_again_replaces_the_first():
+    def cell(factor, gradient):
+        @custom_op("test::scaled")
+        def scaled(x: tt.Tensor) -> tt.Tensor:
+            return x * factor
+
+        scaled.backward(lambda g: g * gradient)
+        return scaled
+
+    first = cell(2, 20)
+    assert first(tt.ones(1)).item() == 2
+    second = cell(3, 30)
+    x = tt.ones(1, requires_grad=True)
+    for op in (first, second, tt.ops.test.scaled):  # who kept the first calls the second
+        x.grad = None
+        result = op(x)
+        result.backward()
+        assert (result.item(), x.grad.item()) == (3, 30)
+    second.remove()
+    with pytest.raises(UnknownOpError):
+        first(tt.ones(1))
+
+
+def test_a_wrong_definition_leaves_the_first():
+    first = custom_op("test::kept", schema="(Tensor x) -> Tensor")(lambda x: x + 1)
+    with pytest.raises(ArgumentError, match="unknown tag"):
+        custom_op("test::kept", schema="(Tensor x) -> Tensor", tags="nothing")(lambda x: x)
+    assert first(tt.ones(1)).item() == tt.ops.test.kept(tt.ones(1)).item() == 2
 
 
 def test_removing_takes_out_the_operator_its_kernels_and_its_gradient():

@@ -110,7 +110,6 @@ def test_the_kinds_are_those_of_pytorch():
             ArgumentError,
             "has 2 rules",
         ),
-        (lambda lib: lib.define("f(Tensor x) -> (Tensor, Tensor[])"), ArgumentError, "the only result"),
         (lambda lib: lib.impl("nothing", add(1), "cpu"), UnknownOpError, "test::nothing"),
         (lambda lib: lib.impl("twice", add(1)), ArgumentError, "for which device"),
         (lambda lib: lib.impl("twice", add(1), "Autograd"), ArgumentError, "gradients: register_autograd"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tt
 from tt import library
-from tt.core.errors import KernelContractError, MissingFakeError
-from tt.library import custom_op
+from tt.core.errors import ArgumentError, KernelContractError, MissingFakeError
+from tt.library import custom_op, opcheck
 
 T = tt.Tensor
 
@@ -163,3 +165,74 @@ def test_pytorch_refuses_the_same(name):
     op = torch.library.custom_op(f"tt_tests::returning_{len(name)}", function, mutates_args=changed)
     with pytest.raises(RuntimeError, match="alias"):
         op(torch.ones(3))
+
+
+# --- lists among several results -------------------------------------------------------------------------------
+
+
+def parts_of(form: str) -> Any:
+    """Return an operator with a list and a number among its results, by its body or by kernels."""
+
+    @custom_op("test::parts")
+    def parts(x: tt.Tensor, count: int) -> tuple[list[tt.Tensor], int, tt.Tensor]:
+        return [x * (i + 1) for i in range(count)], count, x + 1
+
+    if form == "kernel":
+
+        @custom_op("test::parts")
+        def parts(x: tt.Tensor, count: int) -> tuple[list[tt.Tensor], int, tt.Tensor]: ...
+
+        parts.kernel(
+            "cpu", lambda x, count: ([x * (i + 1) for i in range(count)], count, x + 1), dtypes="floating"
+        )
+        parts.fake(lambda x, count: ([tt.empty_like(x) for _ in range(count)], count, tt.empty_like(x)))
+    return parts
+
+
+@pytest.mark.parametrize("form", ["body", "kernel"])
+def test_a_list_may_be_one_of_several_results(form: str) -> None:
+    parts = parts_of(form)
+    listed, count, last = parts(tt.ones(2), 2)
+    assert [t.tolist() for t in listed] == [[1, 1], [2, 2]] and count == 2 and last.tolist() == [2, 2]
+    assert parts(tt.ones(2), 0)[0] == [] and type(listed) is list
+    listed, count, last = parts(tt.empty(3, device="meta"), 2)
+    assert [t.shape for t in (*listed, last)] == [(3,)] * 3 and count == 2
+    with tt.FakeMode():
+        listed, count, last = parts(tt.empty(3), 2)
+        assert [tuple(t.shape) for t in (*listed, last)] == [(3,)] * 3
+    mapped = tt.func.vmap(lambda x: parts(x, 2)[0][1])(tt.tensor([[1.0], [2.0]]))
+    assert mapped.tolist() == [[2], [4]]
+
+
+@pytest.mark.parametrize("form", ["body", "kernel"])
+def test_gradients_reach_a_backward_in_the_form_of_the_results(form: str) -> None:
+    parts, seen = parts_of(form), []
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        seen.append([type(value).__name__ for value in output])
+
+    def backward(ctx: Any, listed: Any, count: Any, last: Any) -> Any:
+        seen.append(count)
+        return sum((i + 1) * g for i, g in enumerate(listed)) + last, None
+
+    parts.register_autograd(backward, setup_context=setup)
+    x = tt.ones(2, requires_grad=True)
+    listed, _, last = parts(x, 3)
+    (listed[0].sum() + listed[2].sum() + last.sum()).backward()
+    assert x.grad.tolist() == [5, 5] and seen == [["list", "int", "Tensor"], None]
+    opcheck(parts, (tt.ones(2), 2))
+
+
+def test_lists_among_results_are_checked() -> None:
+    parts = custom_op("test::wrong", schema="(Tensor x) -> (Tensor[], int)")(lambda x: (x, 1))
+    with pytest.raises(KernelContractError, match="returned a tensor"):
+        parts(tt.ones(1))
+    own = custom_op("test::own", schema="(Tensor x) -> (Tensor[], int)")(lambda x: ([x], 1))
+    with pytest.raises(KernelContractError, match="shares memory"):
+        own(tt.ones(1))
+    kernel = custom_op("test::kernel", schema="(Tensor x) -> (Tensor[], int)")(lambda x: None)
+    kernel.kernel("cpu", lambda x: (x + 1, 1))
+    with pytest.raises(KernelContractError, match="expected: Tensor"):
+        kernel(tt.ones(1))
+    with pytest.raises(ArgumentError, match="register_autograd"):
+        own.backward(lambda gs: gs[0])
