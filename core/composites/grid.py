@@ -57,12 +57,8 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None) -> 
 
 @composite("affine_grid_generator")
 def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) -> Any:
+    check_shapes("affine_grid_generator", theta, size, align_corners)
     dims = len(size) - 2
-    if dims not in (2, 3) or tuple(theta.shape) != (size[0], dims, dims + 1):
-        raise ShapeError(
-            f"affine_grid_generator(): size is (batch, channels, ...) with two or three more, and theta has the shape "
-            f"[batch, 2, 3] or [batch, 3, 4]; got {list(size)} and {list(theta.shape)}"
-        )
     x, spatial = widened(theta), tuple(size[2:])
     lines = []
     for i, count in enumerate(spatial):

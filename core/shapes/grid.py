@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import RuleTable
@@ -9,6 +11,18 @@ from tt.core.shapes.registry import RuleTable
 rule = RuleTable()
 
 Shape = tuple[int, ...]
+
+
+@rule("affine_grid")
+def affine_grid(theta: Described, size: Sequence[int], *, op: str) -> Shape:
+    """A point for each element of an image or a volume."""
+    dims = len(size) - 2
+    if dims not in (2, 3) or tuple(theta.shape) != (size[0], dims, dims + 1):
+        raise ShapeError(
+            f"{op}(): size is (batch, channels, ...) with two or three more, and theta has the shape "
+            f"[batch, 2, 3] or [batch, 3, 4]; got {list(size)} and {list(theta.shape)}"
+        )
+    return (size[0], *size[2:], dims)
 
 
 @rule("grid_sampler")

@@ -1,10 +1,12 @@
-"""Formula of sampling at the points of a grid.  g is the gradient of the result."""
+"""Formulas of grids, and of sampling at their points.  g is the gradient of the result."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import ops, to_dtype
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -18,3 +20,17 @@ def of_input_and_grid(
 
 
 d.joint("grid_sampler", of_input_and_grid)
+
+
+def of_theta(g: Any, theta_shape: Sequence[int], size: Sequence[int], align_corners: bool) -> Any:
+    """Multiply by the points from which the grid came: they are made again, so that the graph keeps no tensor."""
+    batch, dims, _ = theta_shape
+    g = ops._to_copy(g, dtype=to_dtype("float32")) if g.dtype.itemsize == 2 else g
+    g = ops.transpose(ops.reshape(g, (batch, prod(size[2:]), dims)), 1, 2)
+    unchanged = ops.eye(dims, dims + 1, dtype=g.dtype, device=g.device)
+    points = ops.affine_grid_generator(ops.unsqueeze(unchanged, 0), (1, 1, *size[2:]), align_corners)
+    turned = ops.matmul(g, ops.reshape(points, (-1, dims)))
+    return ops.cat([turned, ops.sum(g, -1, keepdim=True)], -1)
+
+
+d.of("affine_grid_generator", theta=of_theta)

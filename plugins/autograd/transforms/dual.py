@@ -92,6 +92,7 @@ LINEAR: Final = frozenset(
         "fold",
         "functional_fold",
         "functional_unfold",
+        "affine_grid_generator",
         "pixel_shuffle",
         "pixel_unshuffle",
         "channel_shuffle",
