@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,12 +10,20 @@ from tt.autograd.graph import saved_tensors_hooks
 
 __all__ = ["allow_mutation_on_saved_tensors"]
 
+_open = threading.local()
+"""Whether this thread is in a block."""
+
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[None]:
     """Let tensors be changed in place although backward needs their values: it keeps copies of them.
 
     Each tensor that is saved is copied, whether or not it is changed later.
+
+    Raises
+    ------
+    RuntimeError
+        If a block of it is open in this thread.
 
     Examples
     --------
@@ -28,5 +37,11 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
     >>> x.grad
     tensor([2., 2.])
     """
-    with saved_tensors_hooks(lambda tensor: tensor.clone(), lambda kept: kept):
-        yield
+    if getattr(_open, "block", False):
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested: one is open already")
+    _open.block = True
+    try:
+        with saved_tensors_hooks(lambda tensor: tensor.clone(), lambda kept: kept):
+            yield
+    finally:
+        _open.block = False

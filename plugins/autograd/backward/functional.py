@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar, overload
 
 from tt.core.library import Tensor, TensorBase, errors, ops, unseen
 from tt.plugins.autograd.backward import engine
@@ -16,6 +16,7 @@ from tt.plugins.autograd.transforms.levels import BIT
 
 __all__ = ["backward", "grad"]
 
+Key = TypeVar("Key")
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
@@ -41,11 +42,12 @@ def _initial(
         )
     for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(output, GradientEdge):
+            node, number = output.node, output.output_nr
             if gradient is None:
-                raise errors.GradientError(
-                    f"output {place} is a GradientEdge and needs a gradient to start from"
-                )
-            roots.append((output.node, output.output_nr))
+                gradient = _one_at_edge(node.shape_of(number), node.spec_of(number))
+            else:
+                _check_gradient(node.shape_of(number), node.spec_of(number).dtype, gradient, place)
+            roots.append((node, number))
             initial.append(gradient)
             continue
         if not isinstance(output, TensorBase):
@@ -59,7 +61,7 @@ def _initial(
         if gradient is None:
             gradient = _one(output)
         else:
-            _check_gradient(output, gradient, place)
+            _check_gradient(output.shape, output.dtype, gradient, place)
         roots.append(edge(output))
         initial.append(gradient)
     return roots, initial
@@ -67,31 +69,42 @@ def _initial(
 
 def _one(output: Any) -> Any:
     """Return the gradient with which a pass from a scalar starts."""
-    shape = output._handle.shape
-    if shape != () and math.prod(shape) != 1:
-        raise errors.GradientError(
-            f"an output of shape {list(output.shape)} needs a gradient to start from; only one of one element "
-            "starts with 1"
-        )
-    if output._spec.dtype.is_complex:
-        raise errors.GradientError(
-            f"an output of {output.dtype} needs a gradient to start from; only a real one starts with 1"
-        )
+    shape, spec = output._handle.shape, output._spec
+    if shape != () or spec.dtype.is_complex:
+        _check_scalar(shape, spec)
     return ops.ones_like(output)
 
 
-def _check_gradient(output: Any, gradient: Any, place: int) -> None:
+def _one_at_edge(shape: Sequence[int], spec: Any) -> Any:
+    """Return the gradient with which a pass from the place of a scalar starts."""
+    _check_scalar(shape, spec)
+    return ops.ones(shape, dtype=spec.dtype, device=spec.device)
+
+
+def _check_scalar(shape: Sequence[int], spec: Any) -> None:
+    if math.prod(shape) != 1:
+        raise errors.GradientError(
+            f"an output of shape {list(shape)} needs a gradient to start from; only one of one element "
+            "starts with 1"
+        )
+    if spec.dtype.is_complex:
+        raise errors.GradientError(
+            f"an output of {spec.dtype} needs a gradient to start from; only a real one starts with 1"
+        )
+
+
+def _check_gradient(shape: Sequence[int], dtype: Any, gradient: Any, place: int) -> None:
     if not isinstance(gradient, TensorBase):
         raise errors.ArgumentError(
             "backward", f"a gradient is a tensor or None, not {errors.describe(gradient)}"
         )
-    if tuple(gradient.shape) != tuple(output.shape):
+    if tuple(gradient.shape) != tuple(shape):
         raise errors.GradientError(
-            f"gradient {place} has shape {list(gradient.shape)}, and its output {list(output.shape)}"
+            f"gradient {place} has shape {list(gradient.shape)}, and its output {list(shape)}"
         )
-    if gradient.dtype.is_complex != output.dtype.is_complex:
+    if gradient.dtype.is_complex != dtype.is_complex:
         raise errors.GradientError(
-            f"gradient {place} has dtype {gradient.dtype}, and its output {output.dtype}: both are complex, or neither"
+            f"gradient {place} has dtype {gradient.dtype}, and its output {dtype}: both are complex, or neither"
         )
 
 
@@ -192,12 +205,36 @@ def _places(inputs: Sequence[Any], function: str) -> list[Any]:
             raise errors.GradientError(
                 "one of the inputs does not require a gradient; call its requires_grad_() before it is used"
             )
-    return [tuple(t) if isinstance(t, GradientEdge) else edge(t) for t in inputs]
+    return [(t.node, t.output_nr) if isinstance(t, GradientEdge) else edge(t) for t in inputs]
 
 
+@overload
 def grad(
     outputs: Tensors,
     inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    allow_unused: bool | None = ...,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> tuple[Tensor | None, ...]: ...
+@overload
+def grad(
+    outputs: Tensors,
+    inputs: dict[Key, Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    allow_unused: bool | None = ...,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> dict[Key, Tensor | None]: ...
+def grad(
+    outputs: Tensors,
+    inputs: Tensors | dict[Any, Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -205,13 +242,13 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
+) -> Any:
     """Return the gradients of outputs with respect to inputs; no `.grad` changes.
 
     Parameters
     ----------
     outputs, inputs : Tensor or sequence of Tensor
-        The differentiated tensors, and the variables.
+        The differentiated tensors, and the variables; these may be a dict, too.
     grad_outputs : Tensor or sequence of (Tensor or None), optional
         The "vector" of the vector-Jacobian product, one for each output; may be left out for scalars.
     retain_graph : bool, optional
@@ -230,7 +267,7 @@ def grad(
     Returns
     -------
     tuple of (Tensor or None)
-        One for each input.
+        One for each input; a dict of them if `inputs` is a dict.
 
     Raises
     ------
@@ -248,6 +285,13 @@ def grad(
     """
     if not only_inputs:
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+    if isinstance(inputs, Mapping):
+        if type(inputs) is not dict:
+            raise errors.ArgumentError(
+                "grad", f"argument 'inputs' must be a dict, of all mappings, not {type(inputs).__name__}"
+            )
+        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return dict(zip(inputs, grad(outputs, tuple(inputs.values()), grad_outputs, *options), strict=True))
     # Once: `model.parameters()` is a generator.
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
@@ -301,7 +345,7 @@ def _grad(
     else:
         roots, initial = _initial(results, gradients)
         found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
-    return tuple(_checked(found, listed, allow_unused, materialize_grads))
+    return tuple(_checked(found, listed, allow_unused, materialize_grads, create_graph))
 
 
 def _grad_of_duals(
@@ -319,7 +363,7 @@ def _grad_of_duals(
     _initial(bare, primals(given))
     cotangents = [ops.ones_like(b) if g is None else g for b, g in zip(bare, given, strict=True)]
     found = gradients_of_duals(outputs, inputs, cotangents, create_graph)
-    return tuple(_checked(found, primals(inputs), allow_unused, materialize))
+    return tuple(_checked(found, primals(inputs), allow_unused, materialize, create_graph))
 
 
 def _batched(
@@ -343,7 +387,9 @@ def _batched(
         return [None if g is None else leave(g, 0, level) for g in found]
 
 
-def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool) -> list[Any]:
+def _checked(
+    found: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool, create_graph: bool
+) -> list[Any]:
     for place, gradient in enumerate(found):
         if gradient is None:
             if not allow_unused:
@@ -351,9 +397,12 @@ def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materi
                     f"the outputs do not depend on input {place}; with allow_unused=True its gradient is None"
                 )
             if materialize and isinstance(inputs[place], GradientEdge):
-                node, number = inputs[place]
+                node, number = inputs[place][:2]
                 spec = node.spec_of(number)
                 found[place] = ops.zeros(node.shape_of(number), dtype=spec.dtype, device=spec.device)
             elif materialize:
                 found[place] = ops.zeros_like(inputs[place].detach())
+            # What is differentiated again may be a zero, too: it is a leaf then that nothing reaches.
+            if create_graph and found[place] is not None:
+                found[place].requires_grad_()
     return found

@@ -21,10 +21,13 @@ class GradientEdge(NamedTuple):
         What computed the tensor.
     output_nr : int
         Which result of the node it is.
+    ownership_token : None
+        PyTorch keeps the graph alive by it; here the node does.
     """
 
     node: Node
     output_nr: int
+    ownership_token: Node | None = None
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,21 @@ def test_generators_are_taken_where_tensors_have_tangents():
     x = tt.tensor(2.0, requires_grad=True)
     value, tangent = tt.func.jvp(derivative, (x,), (tt.tensor(1.0),))
     assert (value.item(), tangent.item()) == (12.0, 12.0)
+
+
+def test_zeros_that_stand_for_none_can_be_differentiated_again() -> None:
+    first, unused = x(), tt.ones((), requires_grad=True)
+    gradients = tt.autograd.grad(
+        (first * first).sum(), [first, unused], create_graph=True, materialize_grads=True
+    )
+    for gradient, expected in zip(gradients, (2, 0), strict=True):
+        again = tt.autograd.grad(gradient.sum(), [first, unused], materialize_grads=True)
+        assert [value.tolist() for value in again] == [[expected] * 3, 0] and not again[1].requires_grad
+
+
+def test_inputs_in_a_dict_give_gradients_in_a_dict() -> None:
+    a, b = x(), x()
+    found = tt.autograd.grad((a * b * 2).sum(), {"b": b, "a": a})
+    assert list(found) == ["b", "a"] and found["a"].tolist() == [2, 2, 2]
+    with pytest.raises(TypeError, match="must be a dict"):
+        tt.autograd.grad((a * b).sum(), OrderedDict(a=a))

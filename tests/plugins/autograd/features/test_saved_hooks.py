@@ -196,6 +196,9 @@ def test_edges_stand_for_tensors(x: Any) -> None:
     assert from_edge.tolist() == [3.0, 3.0]
     with pytest.raises(tt.errors.GradientError, match="needs a gradient"):
         tt.autograd.grad(place, x)
+    with pytest.raises(tt.errors.GradientError, match=r"shape \[3\], and its output \[2\]"):
+        tt.autograd.grad(place, x, tt.ones(3))
+    assert place == (place.node, place.output_nr, None) and place.ownership_token is None
     with pytest.raises(tt.errors.GradientError):
         get_gradient_edge(tt.ones(1))
 
@@ -325,3 +328,21 @@ def test_second_derivatives_go_through_hooks_that_keep_the_tensor() -> None:
         (first,) = tt.autograd.grad((x**3).sum(), x, create_graph=True)
         (second,) = tt.autograd.grad(first.sum(), x)
     assert second.tolist() == [6, 12]
+
+
+def test_a_pass_starts_from_the_edge_of_a_scalar_with_one(x: Any) -> None:
+    (found,) = tt.autograd.grad(get_gradient_edge((x * 3).sum()), x)
+    assert found.tolist() == [3.0, 3.0]
+    tt.autograd.backward(get_gradient_edge((x * 4).sum(0, keepdim=True)))
+    assert x.grad.tolist() == [4.0, 4.0]
+    with pytest.raises(tt.errors.GradientError, match="only a real one"):
+        tt.autograd.grad(get_gradient_edge((x * 1j).sum()), x)
+
+
+def test_blocks_of_allow_mutation_do_not_nest() -> None:
+    allow = tt.autograd.graph.allow_mutation_on_saved_tensors
+    with pytest.raises(RuntimeError, match="cannot be nested"), allow(), allow():
+        pass
+    for _ in range(2):  # each ends, also where the body raises
+        with pytest.raises(ValueError, match="mine"), allow():
+            raise ValueError("mine")
