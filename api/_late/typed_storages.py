@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import tt
+from tt.core.methods.typed_storage import NAMES
 from tt.errors import ArgumentError, ValueRangeError
 from tt.library import from_numpy_dtype, warn_user
 
@@ -31,25 +32,6 @@ __all__ = [
     "StorageBase",
     "StorageType",
 ]
-
-NAMES: Final = {
-    "BFloat16Storage": "bfloat16",
-    "BoolStorage": "bool",
-    "ByteStorage": "uint8",
-    "CharStorage": "int8",
-    "ComplexDoubleStorage": "complex128",
-    "ComplexFloatStorage": "complex64",
-    "DoubleStorage": "float64",
-    "FloatStorage": "float32",
-    "HalfStorage": "float16",
-    "IntStorage": "int32",
-    "LongStorage": "int64",
-    "QInt8Storage": "qint8",
-    "QInt32Storage": "qint32",
-    "QUInt8Storage": "quint8",
-    "ShortStorage": "int16",
-}
-"""The classes and their dtypes."""
 
 
 class StorageType(type):
@@ -101,6 +83,10 @@ class StorageType(type):
         return tt.TypedStorage(
             elements_of(cls.__name__, cls.dtype, buffer, byte_order, count, offset), cls.dtype
         )
+
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> Any:
+        """Return a storage over a file that is mapped into memory, of `size` elements; see `tt.from_file`."""
+        return tt.TypedStorage(tt.from_file(filename, shared, size, dtype=_held(cls.dtype)), cls.dtype)
 
     def __repr__(cls) -> str:
         return f"<class 'tt.{cls.__name__}'>"
@@ -179,7 +165,27 @@ QInt8Storage = _make("QInt8Storage")
 QInt32Storage = _make("QInt32Storage")
 QUInt8Storage = _make("QUInt8Storage")
 ShortStorage = _make("ShortStorage")
-Storage = FloatStorage
+
+
+class _DefaultStorage(StorageType):
+    """The class of `tt.Storage`: it is the one for the default dtype, whichever that is."""
+
+    @property
+    def dtype(cls) -> Any:
+        return tt.get_default_dtype()
+
+
+class Storage(metaclass=_DefaultStorage):
+    """Memory on the CPU as elements of the default dtype: of a size, `Storage(2)`, or with numbers, `Storage([1])`.
+
+    Examples
+    --------
+    >>> import warnings, tt
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     tt.Storage([1, 2]).dtype
+    tt.float32
+    """
 
 
 class _Base(type):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.by_name import module_named
 from tt.core.dispatch.resolve.components import component_tensors
+from tt.core.errors import ArgumentError, UnsupportedError
+from tt.core.types.dtype import to_dtype
 from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
@@ -14,7 +17,36 @@ if TYPE_CHECKING:
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
 
-__all__ = ["TypedStorage", "storage", "storage_type"]
+__all__ = ["CASTS", "NAMES", "TypedStorage", "storage", "storage_type"]
+
+NAMES: Final = {
+    "BFloat16Storage": "bfloat16",
+    "BoolStorage": "bool",
+    "ByteStorage": "uint8",
+    "CharStorage": "int8",
+    "ComplexDoubleStorage": "complex128",
+    "ComplexFloatStorage": "complex64",
+    "DoubleStorage": "float64",
+    "FloatStorage": "float32",
+    "HalfStorage": "float16",
+    "IntStorage": "int32",
+    "LongStorage": "int64",
+    "QInt8Storage": "qint8",
+    "QInt32Storage": "qint32",
+    "QUInt8Storage": "quint8",
+    "ShortStorage": "int16",
+}
+"""The classes `tt.FloatStorage` and its like, and their dtypes."""
+
+CASTS: Final = {
+    "bfloat16": "bfloat16", "bool": "bool", "byte": "uint8", "char": "int8", "complex_double": "complex128",
+    "complex_float": "complex64", "double": "float64", "float": "float32", "half": "float16", "int": "int32",
+    "long": "int64", "short": "int16", "float8_e4m3fn": "float8_e4m3fn", "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2": "float8_e5m2", "float8_e5m2fnuz": "float8_e5m2fnuz",
+}  # fmt: skip
+"""The methods of storages that return their elements as another dtype."""
+
+_NAMES_OF: Final = {dtype: name for name, dtype in NAMES.items()}
 
 
 class TypedStorage:
@@ -83,6 +115,120 @@ class TypedStorage:
         found: list[Any] = self._elements.tolist()
         return found
 
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the class with this dtype, such as "tt.FloatStorage", or the elements as another one.
+
+        Parameters
+        ----------
+        dtype : type or str, optional
+            `tt.DoubleStorage`, its name, or a dtype.
+        non_blocking : bool
+            Has no effect on the CPU.
+        """
+        if dtype is None:
+            name = _NAMES_OF.get(self._dtype.name)
+            module = "tt" if self.device.type == "cpu" else f"tt.{self.device.type}"
+            return f"{module}.{name}" if name else "tt.storage.TypedStorage"
+        if isinstance(dtype, str):
+            found = NAMES.get(dtype.removeprefix("torch.").removeprefix("tt."))
+            if found is None:
+                raise ArgumentError(
+                    "type", f"{dtype!r} is not the name of a storage such as 'tt.FloatStorage'"
+                )
+            wanted = to_dtype(found)
+        else:
+            wanted = to_dtype(getattr(dtype, "dtype", dtype))
+        return self if wanted is self._dtype else self._cast(wanted)
+
+    def _cast(self, dtype: Dtype) -> TypedStorage:
+        """Return a copy of the elements as another dtype."""
+        return TypedStorage(self._elements.to(dtype, copy=True))
+
+    def clone(self) -> TypedStorage:
+        """Return a copy."""
+        return TypedStorage(self._elements.clone(), self._dtype)
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Copy the elements of another storage of as many, of any dtype."""
+        if not isinstance(source, TypedStorage):
+            raise ArgumentError("copy_", f"copies a typed storage, not {source.__class__.__name__}")
+        if len(source) != len(self):
+            raise ArgumentError("copy_", f"the sizes differ: {len(self)} and {len(source)} elements")
+        self._elements.copy_(source._elements, non_blocking=non_blocking)
+        return self
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Write a number into every element."""
+        self._elements.fill_(value)
+        return self
+
+    def to(self, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """Return the storage itself, or a copy on another device."""
+        elements = self._elements.to(device=device, non_blocking=non_blocking)
+        return self if elements is self._elements else TypedStorage(elements, self._dtype)
+
+    def cpu(self) -> TypedStorage:
+        """Return the storage itself, or a copy on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """Return the storage itself, or a copy on a GPU."""
+        place = "cuda" if device is None else device
+        return self.to(f"cuda:{place}" if isinstance(place, int) else place, non_blocking)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Return whether the memory is pinned for transfers to a GPU."""
+        return bool(self._elements.is_pinned())
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        """Return the storage itself, or a copy in pinned memory."""
+        elements = self._elements.pin_memory()
+        return self if elements is self._elements else TypedStorage(elements, self._dtype)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is that of a GPU."""
+        return self.device.type == "cuda"
+
+    @property
+    def is_sparse(self) -> bool:
+        """Always False: a sparse tensor has several memories."""
+        return False
+
+    @property
+    def filename(self) -> str | None:
+        """None: the file that the memory is mapped from is not kept."""
+        return None
+
+    def get_device(self) -> int:
+        """Return the index of the device; -1 for the CPU."""
+        return int(self._elements.get_device())
+
+    def pickle_storage_type(self) -> str:
+        """Return the name by which files know the dtype: "FloatStorage"."""
+        return _NAMES_OF[self._dtype.name]
+
+    def resizable(self) -> bool:
+        """Return False: tensors keep the memory that they have."""
+        return False
+
+    def resize_(self, size: int) -> None:
+        """Change nothing if the size is the present one.
+
+        Raises
+        ------
+        UnsupportedError
+            If it is another.
+        """
+        if size != len(self):
+            raise UnsupportedError(
+                "resize_() of a storage: the tensors in it keep their memory\n"
+                "  try: x.set_(...) or x.data = ..., which give a tensor other memory"
+            )
+
     def __len__(self) -> int:
         return len(self._elements)
 
@@ -101,6 +247,19 @@ class TypedStorage:
         return f"{rows}\n[tt.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
 
+def _cast_to(name: str, dtype: str) -> Any:
+    def cast(self: TypedStorage) -> TypedStorage:
+        return self._cast(to_dtype(dtype))
+
+    cast.__name__, cast.__qualname__ = name, f"TypedStorage.{name}"
+    cast.__doc__ = f"Return a copy of the elements as {dtype}."
+    return cast
+
+
+for _name, _dtype in CASTS.items():
+    setattr(TypedStorage, _name, _cast_to(_name, _dtype))
+
+
 def storage(self: Tensor) -> TypedStorage:
     """Return the memory of the tensor as elements of its dtype.
 
@@ -117,6 +276,7 @@ def storage(self: Tensor) -> TypedStorage:
     return TypedStorage(self)
 
 
-def storage_type(self: Tensor) -> type[TypedStorage]:
-    """Return the class of `storage()`."""
-    return TypedStorage
+def storage_type(self: Tensor) -> Any:
+    """Return the class of storages with this dtype, such as `tt.FloatStorage`."""
+    name = _NAMES_OF.get(self.dtype.name)
+    return getattr(module_named("tt"), name) if name and self.device.type == "cpu" else TypedStorage

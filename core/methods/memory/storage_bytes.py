@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tt.core.errors import ArgumentError, IndexValueError, UnsupportedError
 from tt.core.methods.memory.host_storage import storage_tensor
+from tt.core.methods.typed_storage import CASTS, TypedStorage
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import to_device
@@ -113,6 +114,21 @@ def _resize_(storage: Storage) -> Any:
     return resize_
 
 
+def _cast(dtype: str) -> Callable[[Storage], Any]:
+    """Return the member that makes a typed storage of the bytes, each as a number."""
+    return lambda storage: lambda: TypedStorage(_as_tensor(storage).to(to_dtype(dtype), copy=True))
+
+
+def _type(storage: Storage) -> Any:
+    def type(dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the class, or the bytes as numbers of another one; see `TypedStorage.type`."""
+        if dtype is None:
+            return "tt.storage.UntypedStorage"
+        return TypedStorage(_as_tensor(storage)).type(dtype, non_blocking)
+
+    return type
+
+
 MEMBERS: Final[Mapping[str, Callable[[Storage], Any]]] = {
     "clone": _clone,
     "copy_": _copy_,
@@ -132,7 +148,9 @@ MEMBERS: Final[Mapping[str, Callable[[Storage], Any]]] = {
     "resize_": _resize_,
     "to": _to,
     "tolist": lambda s: lambda: _as_tensor(s).tolist(),
+    "type": _type,
     "untyped": lambda s: lambda: s,
+    **{name: _cast(dtype) for name, dtype in CASTS.items()},
 }
 """Members by name; each is made for a storage when it is looked up."""
 

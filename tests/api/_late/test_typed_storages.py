@@ -54,7 +54,26 @@ def test_wrapping_shares_the_memory():
     memory = tt.FloatStorage(wrap_storage=x.untyped_storage())
     memory[0] = 5.0
     assert x.tolist() == [5.0, 2.0]
-    assert tt.Storage is tt.FloatStorage
+
+
+def test_storage_has_the_default_dtype():
+    assert tt.Storage([1]).dtype is tt.float32 and isinstance(tt.Storage(), tt.FloatStorage)
+    tt.set_default_dtype(tt.float64)
+    try:
+        assert tt.Storage.dtype is tt.Storage(2).dtype is tt.float64 and len(tt.Storage(2)) == 2
+        assert isinstance(tt.Storage(), tt.DoubleStorage) and not isinstance(tt.FloatStorage(1), tt.Storage)
+    finally:
+        tt.set_default_dtype(tt.float32)
+
+
+def test_a_file_that_is_mapped_is_a_storage(tmp_path):
+    path = str(tmp_path / "numbers")
+    made = tt.IntStorage.from_file(path, shared=True, size=3)
+    made.fill_(7)
+    assert tt.IntStorage.from_file(path, False, 2).tolist() == [7, 7]
+    assert tt.FloatStorage.from_file(path, size=3).dtype is tt.float32
+    with pytest.raises(RuntimeError, match="12 bytes"):
+        tt.DoubleStorage.from_file(path, False, 2)
 
 
 def test_a_call_warns_that_they_are_deprecated():
