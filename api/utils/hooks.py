@@ -149,7 +149,9 @@ class BackwardHook:
         replaced = list(args)
         for index, tensor in zip(indices, new, strict=True):
             replaced[index] = tensor
-        return tuple(replaced), indices
+        # A named tuple, or one of `tt.return_types`, stays what it is.
+        rebuild = getattr(type(args), "_make", type(args))
+        return rebuild(replaced), indices
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the inputs of the module behind an identity."""

@@ -176,13 +176,13 @@ class Sequential(_Numbered):
 
         Raises
         ------
-        TypeError
-            If it is not a module.
+        AssertionError
+            If it is not a module; it is a TypeError, too.
         IndexError
             If the index is out of range.
         """
         if not isinstance(module, Module):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
+            raise _NotAModuleError(f"{typename(module)} is not a Module subclass")
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
         self._insert(index, module)
@@ -193,6 +193,10 @@ class Sequential(_Numbered):
         for module in list(sequential):
             self.append(module)
         return self
+
+
+class _NotAModuleError(TypeError, AssertionError):
+    """A TypeError, as for the other methods; PyTorch's `insert` asserts."""
 
 
 class ModuleList(_Numbered):

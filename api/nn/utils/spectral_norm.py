@@ -102,10 +102,42 @@ class SpectralNorm:
         module.register_buffer(f"{name}_v", v)
         module.register_forward_pre_hook(new)
         module._register_state_dict_hook(new._note_version)
+        module._register_load_state_dict_pre_hook(new._complete)
         return new
 
     def _note_version(self, module: Any, state_dict: Any, prefix: str, local_metadata: Any) -> None:
         local_metadata.setdefault("spectral_norm", {})[f"{self.name}.version"] = self._version
+
+    def _complete(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        *_: Any,
+    ) -> None:
+        """Make a state dict that has no versions one of today: it has the normalised weight in the place of v.
+
+        With u = W v / |W v| of the original weight W, v is the vector of least length for which W v is a multiple of
+        u, at the length where u . W v is the number by which the weight was divided.
+        """
+        versions = local_metadata.get("spectral_norm", {})
+        key = prefix + self.name
+        if versions.get(f"{self.name}.version", 0) >= 1:
+            return
+        if key not in state_dict:
+            if strict and f"{key}_v" not in state_dict:
+                missing_keys.append(key)
+            return
+        if f"{key}_orig" not in state_dict or f"{key}_u" not in state_dict:
+            return  # loading says that they are missing
+        with tt.no_grad():
+            original, u = state_dict[f"{key}_orig"], state_dict[f"{key}_u"]
+            norm = tt.linalg.vector_norm(original) / tt.linalg.vector_norm(state_dict.pop(key))
+            matrix = self.reshape_weight_to_matrix(original)
+            v = tt.mv(tt.linalg.pinv(matrix), u)
+            state_dict[f"{key}_v"] = v * (norm / tt.dot(u, tt.mv(matrix, v)))
 
 
 def spectral_norm(
@@ -147,9 +179,10 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
             break
     else:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    for number, hook in module._state_dict_hooks.items():
-        owner = getattr(hook, "__self__", None)
-        if isinstance(owner, SpectralNorm) and owner.name == name:
-            del module._state_dict_hooks[number]
-            break
+    for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+        for number, hook in hooks.items():
+            owner = getattr(getattr(hook, "hook", hook), "__self__", None)
+            if isinstance(owner, SpectralNorm) and owner.name == name:
+                del hooks[number]
+                break
     return module

@@ -51,6 +51,7 @@ def test_errors_of_sequential():
         (lambda: nn.Sequential({"a": nn.Identity()}), TypeError),
         (lambda: model.insert(7, nn.Identity()), IndexError),
         (lambda: model.insert(0, 3), TypeError),
+        (lambda: model.insert(0, 3), AssertionError),  # PyTorch's
         (lambda: model + 3, ValueError),
         (lambda: model * 0, ValueError),
         (lambda: model * 1.5, TypeError),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections import OrderedDict
+from typing import NamedTuple
 
 import pytest
 
@@ -272,6 +273,43 @@ def test_full_backward_hooks_see_and_change_gradients():
     assert x.grad.tolist() == [[0, 0]]
 
 
+class Pair(NamedTuple):
+    first: tt.Tensor
+    second: tt.Tensor
+
+
+class Paired(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def forward(self, x):
+        return self.make(x)
+
+
+def test_named_tuples_stay_what_they_are_under_backward_hooks():
+    seen = []
+    for make in (lambda x: Pair(x * 2, x * 3), lambda x: tt.max(x * 2, 0)):
+        module = Paired(make)
+        module.register_full_backward_hook(lambda m, gi, go: seen.append(len(go)))
+        x = tt.ones(2, requires_grad=True)
+        out = module(x)
+        assert type(out) is type(make(x)) and out._fields == make(x)._fields
+        out[0].sum().backward()
+        assert x.grad is not None
+    assert seen == [2, 2]
+    layer = nn.Linear(2, 2)
+    layer.register_forward_pre_hook(lambda m, args: Arguments(args[0]))
+    layer.register_full_backward_hook(lambda m, gi, go: Arguments(gi[0] * 0))
+    layer.register_full_backward_pre_hook(lambda m, go: Arguments(go[0] * 2))
+    layer(x).sum().backward()
+    assert layer.bias.grad.tolist() == [2, 2]
+
+
+class Arguments(NamedTuple):
+    input: tt.Tensor
+
+
 def test_kinds_of_backward_hooks_do_not_mix():
     layer = nn.Linear(1, 1)
     layer.register_full_backward_hook(lambda *args: None)
@@ -482,9 +520,29 @@ def test_tensors_change_places():
     shape = tt.empty(5, device="meta")
     tt.utils.swap_tensors(a, shape)
     assert a.is_meta and a.shape == (5,) and shape.tolist() == [0, 0, 0]
-    for wrong in (b * 2,):
-        with pytest.raises(RuntimeError, match="swap_tensors"):
-            tt.utils.swap_tensors(a, wrong)
+    with pytest.raises(RuntimeError, match="swap_tensors"):
+        tt.utils.swap_tensors(a, b * 2)
+
+
+@pytest.mark.parametrize("make", [lambda: tt.ones(2, device="meta"), lambda: tt.eye(2).to_sparse()])
+def test_tensors_of_other_devices_and_layouts_change_places(make):
+    a, b = nn.Parameter(tt.ones(3)), make()
+    device, layout = b.device, b.layout
+    tt.utils.swap_tensors(a, b)
+    assert (a.device, a.layout, b.tolist()) == (device, layout, [1, 1, 1]) and isinstance(b, nn.Parameter)
+    (b * 2).sum().backward()
+    assert b.grad.tolist() == [2, 2, 2]
+
+
+def test_a_module_without_data_swaps_in_those_of_a_state_dict(future):
+    future.set_swap_module_params_on_conversion(True)
+    layer = nn.Linear(2, 1, device="meta")
+    weight = layer.weight
+    layer.load_state_dict({"weight": tt.ones(1, 2), "bias": tt.ones(1)}, assign=True)
+    assert layer.weight is weight and isinstance(weight, nn.Parameter)
+    layer(tt.ones(1, 2)).backward()
+    assert weight.grad.tolist() == [[1, 1]]
+    assert layer.to("meta").weight is weight and weight.is_meta
 
 
 class Filtered(nn.Linear):
