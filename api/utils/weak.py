@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping, MutableMapping
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
@@ -105,12 +109,52 @@ class WeakIdKeyDictionary(MutableMapping[Any, V], Generic[V]):
         """Return a mapping with the same entries."""
         return WeakIdKeyDictionary(list(self.items()))
 
+    __copy__ = copy
+
+    def popitem(self) -> tuple[Any, V]:
+        """Remove the entry that was added last and return it."""
+        while True:
+            reference, value = self.data.popitem()
+            key = reference()
+            if key is not None:
+                return key, value
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> WeakIdKeyDictionary[V]:
+        """Return a mapping from the same objects to copies of what they have."""
+        return type(self)([(key, deepcopy(value, memo)) for key, value in self.items()])
+
+    def __or__(self, other: Any) -> Any:
+        return _union(type(self), self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _union(type(self), other, self)
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return {id(k): v for k, v in self.items()} == {id(k): v for k, v in other.items()}
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
     def keyrefs(self) -> list[WeakIdRef]:
         """Return the references to the keys."""
         return list(self.data)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self)} entries>"
+
+
+def _union(kind: type[WeakIdKeyDictionary[V]], first: Any, second: Any) -> Any:
+    """Return a mapping with the entries of two; what both have is that of the second."""
+    if not (isinstance(first, Mapping) and isinstance(second, Mapping)):
+        return NotImplemented
+    new = kind(list(first.items()))
+    new.update(list(second.items()))
+    return new
 
 
 WeakTensorKeyDictionary = WeakIdKeyDictionary

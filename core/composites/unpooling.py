@@ -12,6 +12,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.convolution import each
 from tt.core.shapes.pooling import strides_of
+from tt.core.types.determinism import DETERMINISM
 from tt.core.types.dtype import int64
 
 Sizes = Sequence[int]
@@ -118,6 +119,8 @@ def max_unpool(count: int) -> Callable[..., Any]:
             )
         if min(hops) < 1:
             raise ShapeError(f"{op}(): stride must be positive, got {list(hops)}")
+        # Nothing says which of several values with one index stays.
+        DETERMINISM.refuse(op, "warn_only=True")
         lead = tuple(input.shape[:-count])
         sizes = unpooled_sizes(op, input.shape[-count:], widths, hops, pads, output_size)
         if min(sizes) < 0:

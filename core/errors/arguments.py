@@ -52,11 +52,11 @@ class UnsupportedError(TTError, NotImplementedError):
 class NondeterministicError(TTError, RuntimeError):
     """An operator whose results may differ from run to run, while `tt.use_deterministic_algorithms` is on."""
 
-    def __init__(self, operator: str) -> None:
+    def __init__(self, operator: str, hint: str = "warn_only=True, or the operator on the CPU") -> None:
         self.operator = operator
         super().__init__(
             f"{operator} has no deterministic algorithm, and tt.use_deterministic_algorithms(True) is set\n"
-            "  try: warn_only=True, or the operator on the CPU"
+            f"  try: {hint}"
         )
 
 

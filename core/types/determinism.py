@@ -37,8 +37,15 @@ class Determinism:
         self.required = self.warn_only = False
         self.fill = True
 
-    def refuse(self, operator: str) -> None:
+    def refuse(self, operator: str, hint: str = "warn_only=True, or the operator on the CPU") -> None:
         """Raise, or warn, because an operator would give other bits in another run; does nothing unless required.
+
+        Parameters
+        ----------
+        operator : str
+            Its name.
+        hint : str
+            What the error advises.
 
         Raises
         ------
@@ -53,7 +60,7 @@ class Determinism:
         if not self.required:
             return
         if not self.warn_only:
-            raise NondeterministicError(operator)
+            raise NondeterministicError(operator, hint)
         warn_user(
             f"{operator} has no deterministic algorithm: its results may differ in the last bits from run to run"
         )

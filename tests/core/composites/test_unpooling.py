@@ -100,3 +100,18 @@ def test_powers_are_those_of_torch(dims: int, norm: float) -> None:
         found.sum().backward()
         expected.sum().backward()
         np.testing.assert_allclose(x.grad.numpy(), theirs.grad.numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_a_program_that_asks_for_determinism_is_refused_unpooling(dims: int) -> None:
+    values, indices = tt.ones(1, *(2,) * dims), tt.zeros((1, *(2,) * dims), dtype=tt.int64)
+    unpool = getattr(tt.nn, f"MaxUnpool{dims}d")(2)
+    tt.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(tt.errors.NondeterministicError, match=f"max_unpool{dims}d"):
+            unpool(values, indices)
+        tt.use_deterministic_algorithms(True, warn_only=True)
+        with pytest.warns(UserWarning, match=f"max_unpool{dims}d"):
+            unpool(values, indices)
+    finally:
+        tt.use_deterministic_algorithms(False)
