@@ -18,8 +18,6 @@ from tt.core.types.user_warnings import warn_user
 composites: Final = CompositeTable()
 composite = composites.composite
 
-COMPRESSED: Final = frozenset({"sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"})
-
 # --- of a size, or like a tensor -------------------------------------------------------------------------------
 
 
@@ -30,6 +28,8 @@ def randint(high: int, size: Sequence[int], generator: Any, dtype: Any, layout: 
 
 def _as_laid_out(drawn: Any, self: Any, memory_format: Any) -> Any:
     """Return numbers in the order of dimensions in memory that those like a tensor have; the order draws none."""
+    if self.layout is not drawn.layout:
+        return drawn
     if self.is_contiguous() and (is_preserve(memory_format) or memory_format == "contiguous_format"):
         return drawn
     like = ops.empty_like(self, dtype=drawn.dtype, device=drawn.device, memory_format=memory_format)
@@ -45,11 +45,6 @@ def _drawn_like(
         "layout": layout,
         "device": device or self.device,
     }
-    if layout is None and self.layout.name in COMPRESSED:  # the stored elements are drawn, at the same places
-        like = ops.empty_like(self, dtype=options["dtype"], device=options["device"])
-        values = like.values()
-        ops.copy_(values, draw(tuple(values.shape), **options))
-        return like
     return _as_laid_out(draw(tuple(self.shape), **options), self, memory_format)
 
 

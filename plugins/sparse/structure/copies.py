@@ -158,10 +158,46 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
     def new_full(self: Tensor, size: Sequence[int], fill_value: Any, dtype: Any, device: Any) -> Tensor:
         return full(size, fill_value, dtype or self.dtype, device or self.device)
 
+    def drawn_like(
+        op: str,
+        self: Tensor,
+        draw: Callable[..., Tensor],
+        bounds: Sequence[int],
+        generator: Any,
+        dtype: Any,
+        device: Any,
+    ) -> Tensor:
+        """Draw the stored elements of a compressed tensor, at the same places."""
+        if self.layout.name != layout or not is_compressed(self):
+            raise errors.LayoutError(
+                f"{op}(): a tensor of the layout tt.{layout} does not store all elements\n"
+                f"  try: tt.{op}(x, layout=tt.strided).to_sparse(layout=tt.{layout})"
+            )
+        like = empty_like(self, dtype, device, None)
+        values = component(handle_of(like).values, like.device)
+        size = tuple(values.shape)
+        ops.copy_(values, draw(*bounds, size, generator=generator, dtype=like.dtype, device=like.device))
+        return like
+
+    def rand_like(self: Tensor, generator: Any, dtype: Any, device: Any) -> Tensor:
+        return drawn_like("rand_like", self, ops.rand, (), generator, dtype, device)
+
+    def randn_like(self: Tensor, generator: Any, dtype: Any, device: Any) -> Tensor:
+        return drawn_like("randn_like", self, ops.randn, (), generator, dtype, device)
+
+    def randint_like(self: Tensor, high: int, generator: Any, dtype: Any, device: Any) -> Tensor:
+        return drawn_like("randint_like", self, ops.randint.low, (0, high), generator, dtype, device)
+
+    def randint_like_from(
+        self: Tensor, low: int, high: int, generator: Any, dtype: Any, device: Any
+    ) -> Tensor:
+        return drawn_like("randint_like", self, ops.randint.low, (low, high), generator, dtype, device)
+
     register_layout(layout)
     return {
         "zeros": zeros, "empty": empty, "full": full, "zeros_like": zeros_like, "empty_like": empty_like,
         "ones_like": lambda self, dtype, device: full_like(self, 1, dtype, device), "full_like": full_like,
         "new_zeros": new_zeros, "new_empty": new_zeros, "new_full": new_full,
-        "new_ones": lambda self, size, dtype, device: new_full(self, size, 1, dtype, device),
+        "new_ones": lambda self, size, dtype, device: new_full(self, size, 1, dtype, device), "rand_like": rand_like,
+        "randint_like": randint_like, "randint_like.low_dtype": randint_like_from, "randn_like": randn_like,
     }  # fmt: skip

@@ -101,3 +101,22 @@ def test_random_likes_of_compressed_tensors_keep_the_pattern(layout, draw):
     expected = draw(x.values())
     assert y.layout is x.layout and y.shape == x.shape
     assert y.values().equal(expected) and x.to_dense().equal(tt.eye(4))
+
+
+def test_random_likes_of_integers_keep_the_pattern_and_dense_ones_are_drawn():
+    x = tt.eye(3).to_sparse_csr()
+    assert tt.randint_like(x, 5, 6).values().tolist() == [5, 5, 5]
+    assert tt.randint_like(x, 1, dtype=tt.int64).values().tolist() == [0, 0, 0]
+    generators = [tt.Generator().manual_seed(1) for _ in range(2)]
+    dense = tt.randn_like(x, layout=tt.strided, generator=generators[0])
+    assert dense.equal(tt.randn(3, 3, generator=generators[1]))
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_random_likes_that_would_fill_places_without_elements_are_refused(layout):
+    chosen = getattr(tt, layout)
+    with pytest.raises(tt.errors.LayoutError, match=f"rand_like.*tt.{layout} does not store all elements"):
+        tt.rand_like(tt.eye(2), layout=chosen)
+    if layout == "sparse_coo":
+        with pytest.raises(tt.errors.LayoutError, match=r"randint_like.*does not store all elements"):
+            tt.randint_like(tt.eye(2).to_sparse(), 3)
