@@ -9,7 +9,7 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cpu.backend import Array, extent, new_array
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -35,6 +35,12 @@ def view_dtype(self: Array, dtype: Any) -> Array:
             "view(): a number cannot be read as a dtype of another size\n  try: .unsqueeze(0)"
         )
     result: Array = self.view(dtype)
+    if not self.size and dtype.itemsize != self.itemsize:
+        # NumPy's strides of arrays without elements are zeros; tensors have those of their shape.
+        steps = self.strides
+        if not any(steps):
+            steps = tuple(stride * self.itemsize for stride in contiguous_strides(self.shape))
+        result = np.ndarray(result.shape, dtype, self, 0, (*steps[:-1], dtype.itemsize))
     if dtype.itemsize > self.itemsize:
         # NumPy's flag is not enough: complex numbers are aligned where their parts are.
         steps = (distance(self, owner_of(self)), *result.strides)

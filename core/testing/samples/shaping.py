@@ -55,6 +55,9 @@ def view_dtype(make: Inputs) -> Iterator[Sample]:
     for other in DTYPES:
         if other.itemsize == make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):
             yield Sample((make.tensor(2, 3), other), name=f"as {other.name}")
+        elif other.itemsize != make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):
+            yield Sample((make.tensor(2, 16), other), name=f"as {other.name}")
+            yield Sample((make.tensor(0, 16), other), name=f"no rows as {other.name}")
     yield Sample((make.tensor(2, 3, layout="transposed"), make.dtype), name="transposed")
 
 

@@ -218,6 +218,19 @@ def test_resize(same):
     assert tt.arange(2.0).resize_(4)[:2].tolist() == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("shape", [(0, 8), (8, 0), (0,), (1, 0, 8), (0, 1, 8)])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float64", "complex128"])
+def test_tensors_without_elements_read_as_another_dtype_have_its_strides(dtype, shape):
+    def strides(m, source):
+        try:
+            return m.empty(shape, dtype=getattr(m, source)).view(getattr(m, dtype)).stride()
+        except RuntimeError:
+            return "refused"
+
+    for source in ("int8", "float32", "complex64"):
+        assert strides(tt, source) == strides(torch, source)
+
+
 def test_a_strided_view_of_empty_memory_keeps_the_dtype_of_its_tensor():
     empty = tt.zeros(0, dtype=tt.int16).view(tt.bfloat16)
     assert empty.as_strided((0, 5), (5, 1), 0).dtype is tt.bfloat16

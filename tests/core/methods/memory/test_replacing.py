@@ -73,6 +73,25 @@ def test_older_resizing_warns_and_keeps_the_number_of_elements():
     assert tt.arange(4).resize_as_(tt.zeros(2, 2)).tolist() == [[0, 1], [2, 3]]
 
 
+@pytest.mark.torch
+def test_resize_as_takes_the_memory_format_of_the_other_tensor_where_that_is_asked_for():
+    torch = pytest.importorskip("torch")
+
+    def strides(m):
+        images = m.zeros(2, 3, 4, 5)
+        volumes = m.zeros(1, 2, 3, 4, 5)
+        others = (
+            images,
+            images.contiguous(memory_format=m.channels_last),
+            volumes.contiguous(memory_format=m.channels_last_3d),
+            m.zeros(5, 24).t(),
+        )
+        formats = (None, m.preserve_format, m.contiguous_format)
+        return [m.zeros(120).resize_as_(x, memory_format=f).stride() for x in others for f in formats]
+
+    assert strides(tt) == strides(torch)
+
+
 def test_data_is_the_same_memory_unseen_by_autograd():
     x = tt.ones(2, requires_grad=True)
     y = x * x
