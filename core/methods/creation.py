@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,9 +16,12 @@ from tt.core.errors import ArgumentError, DtypeError, ValueRangeError, describe
 from tt.core.methods.capsules import CapsuleSource, is_capsule
 from tt.core.methods.interop import check_array, has_buffer, import_array, is_array_like, is_elsewhere, share
 from tt.core.methods.memory.host_access import detached, requires_gradient
+from tt.core.methods.memory.host_storage import whole_tensor
 from tt.core.methods.nested import array_from_nested
+from tt.core.methods.typed_storage import TypedStorage
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import keep_size, protect
+from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, get_default_device, to_device
 from tt.core.types.dtype import dtype as Dtype
@@ -29,6 +32,9 @@ from tt.core.types.state import STATE
 from tt.core.types.user_warnings import warn_user
 
 __all__ = ["as_tensor", "asarray", "from_array", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
+
+STORAGES: Final = (Storage, TypedStorage)
+"""What a tensor is made over, not of: it shares the memory."""
 
 
 # --- placing an array on a device --------------------------------------------------------------------------------
@@ -68,6 +74,10 @@ def _with_gradient(tensor: Tensor, requires_grad: bool) -> Tensor:
     return tensor
 
 
+def _placed(tensor: Tensor, device: Any) -> Tensor:
+    return tensor if device is None else tensor.to(to_device(device))
+
+
 def _dtype_argument(name: str, dtype: Any) -> Dtype | None:
     if isinstance(dtype, Dtype) and dtype.kind == "quantized":
         raise DtypeError(
@@ -101,7 +111,7 @@ def tensor(
     Parameters
     ----------
     data : number, nested sequence, numpy.ndarray, Tensor, object with `__dlpack__` or `__array_interface__`
-        The values.
+        The values.  A storage is shared, and its bytes are read as the dtype.
     dtype : dtype, optional
         By default the dtype of the data: bool, int64, the default dtype for Python floats, its complex counterpart;
         NumPy arrays and scalars keep theirs.
@@ -157,6 +167,8 @@ def tensor(
         array = cast_array(shared, wanted or found)
         if array is shared:
             array = shared.copy()
+    elif isinstance(data, STORAGES):
+        return _with_gradient(_placed(whole_tensor("tensor", data, wanted), device), requires_grad)
     else:
         array = array_from_nested(data, wanted)
     return from_array(array, _device_or_default(device), requires_grad=requires_grad)
@@ -194,6 +206,8 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
             return shared.to(place, wanted or shared.dtype)
         found = check_array(shared)
         array = cast_array(shared, wanted or found)
+    elif isinstance(data, STORAGES):
+        return _placed(whole_tensor("as_tensor", data, wanted), device)
     else:
         array, shared = array_from_nested(data, wanted), None
     new = from_array(array, _device_or_default(device))
@@ -386,6 +400,8 @@ def asarray(
     wanted = _dtype_argument("asarray", dtype)
     if isinstance(obj, Tensor):
         found = obj
+    elif isinstance(obj, STORAGES):
+        found = whole_tensor("asarray", obj, wanted)
     elif is_capsule(obj):
         found = import_array(CapsuleSource(obj))
     elif is_array_like(obj):

@@ -89,6 +89,9 @@ class TypedStorage:
         """Return the number of elements."""
         return len(self)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def nbytes(self) -> int:
         """Return the size of the memory in bytes."""
         return self._untyped.nbytes()

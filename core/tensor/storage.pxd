@@ -5,3 +5,4 @@ cdef class Storage:
     cdef public bint may_overlap
     cdef public bint fixed
     cdef object __weakref__
+    cdef dict __dict__

@@ -29,9 +29,11 @@ class Storage:
     fixed : bool
         Whether the memory keeps its size, because somebody else has it, too: an array that `numpy()` returned, or the
         library that it comes from.  They would not see it move.
+
+    Programs may set further attributes, as on PyTorch's storages.
     """
 
-    __slots__ = ("__weakref__", "backend", "fixed", "may_overlap", "owner", "version")
+    __slots__ = ("__dict__", "__weakref__", "backend", "fixed", "may_overlap", "owner", "version")
 
     owner: Any
     backend: Backend
@@ -60,6 +62,9 @@ class Storage:
 
     def __len__(self) -> int:
         return self.nbytes()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     # --- the bytes, and members that are looked up by name: see core/methods/memory/storage_bytes.py -----------------
 

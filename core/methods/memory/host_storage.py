@@ -11,12 +11,14 @@ from tt.core.dispatch.intercept.modes import note_data
 from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
 from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY, ops
-from tt.core.errors import LayoutError, ValueRangeError
+from tt.core.errors import DtypeError, LayoutError, ValueRangeError
 from tt.core.methods.as_subclass import as_kind
 from tt.core.methods.interop import check_array
+from tt.core.methods.typed_storage import TypedStorage
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import to_device
+from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
     from tt.core.types.dtype import dtype as Dtype
@@ -29,6 +31,7 @@ __all__ = [
     "shares_host_memory",
     "storage_tensor",
     "tensor_in_storage",
+    "whole_tensor",
 ]
 
 Kind = TypeVar("Kind", bound=Tensor)
@@ -173,3 +176,31 @@ def storage_tensor(
     width = dtype.itemsize
     steps = tuple(step * width for step in stride)
     return place_in(storage, dtype, tuple(size), steps, storage_offset * width, Tensor)
+
+
+def whole_tensor(op: str, storage: Storage | TypedStorage, dtype: Dtype | None) -> Tensor:
+    """Return a tensor over all elements of a storage, whose memory it shares.
+
+    Parameters
+    ----------
+    op : str
+        Who asks, for errors.
+    storage : Storage or TypedStorage
+        Its bytes are read as the dtype; a typed one has its own.
+    dtype : dtype, optional
+        By default int64 for bytes, as in PyTorch.
+
+    Raises
+    ------
+    DtypeError
+        For a typed storage of another dtype.
+    """
+    if isinstance(storage, TypedStorage):
+        if dtype is not None and dtype != storage.dtype:
+            raise DtypeError(
+                f"{op}(): a storage of {storage.dtype} is not one of {dtype}\n"
+                "  try: storage.untyped(), whose bytes have any dtype"
+            )
+        return storage._elements.detach()
+    read_as = to_dtype("int64") if dtype is None else dtype
+    return storage_tensor(storage, read_as, (storage.nbytes() // read_as.itemsize,), (1,), 0)

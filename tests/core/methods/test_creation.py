@@ -384,3 +384,37 @@ def test_bools_bound_a_range_of_integers():
     for x in (tt.arange(True), tt.arange(False, True), tt.arange(False, True, True)):
         assert x.dtype is tt.int64 and x.tolist() == [0]
     assert tt.arange(False, 1.5, True).tolist() == [0.0, 1.0]
+
+
+# --- storages ----------------------------------------------------------------------------------------------------
+
+OF_STORAGES = {
+    "tensor": lambda m, s, **o: m.tensor(s, **o),
+    "as_tensor": lambda m, s, **o: m.as_tensor(s, **o),
+    "asarray": lambda m, s, **o: m.asarray(s, **o),
+    "new_tensor": lambda m, s, **o: m.zeros(1).new_tensor(s, **o),
+    "new": lambda m, s, **o: m.zeros(1, **o).new(s),
+    "Tensor": lambda m, s, **o: m.Tensor(s),
+    "FloatTensor": lambda m, s, **o: m.FloatTensor(s),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("make", OF_STORAGES)
+@pytest.mark.parametrize("dtype", [None, "float32", "int64", "uint8", "complex64"])
+def test_a_tensor_over_a_storage_shares_its_memory_and_reads_it_as_the_dtype(make, dtype):
+    torch = pytest.importorskip("torch")
+
+    def seen(m, storage):
+        x = m.arange(5.0)[1:]
+        memory = getattr(x, storage)()
+        options = {} if dtype is None else {"dtype": getattr(m, dtype)}
+        try:
+            y = OF_STORAGES[make](m, memory, **options)
+        except RuntimeError:
+            return "refused"
+        return str(y.dtype).split(".")[1], y.tolist(), y.data_ptr() == memory.data_ptr(), y.storage_offset()
+
+    for storage in ("untyped_storage", "storage"):
+        assert seen(tt, storage) == seen(torch, storage)

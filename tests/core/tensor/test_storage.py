@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import sys
+import weakref
 
 import tt
 
@@ -21,6 +24,27 @@ def test_a_storage_knows_its_size_and_address():
     assert storage.nbytes() == storage.size() == len(storage) == 48
     assert storage.data_ptr() == x.data_ptr() == x[1].data_ptr() - 24
     assert repr(storage) == "<tt.UntypedStorage of 48 bytes on cpu>"
+
+
+def test_the_size_of_a_storage_as_an_object_counts_its_memory():
+    def size(m, n):
+        return sys.getsizeof(m.zeros(n).untyped_storage())
+
+    assert size(tt, 100) - size(tt, 0) == 400
+
+
+def test_a_storage_takes_attributes_that_live_as_long_as_it_does():
+    class Mark:
+        pass
+
+    storage, mark = tt.zeros(2).untyped_storage(), Mark()
+    alive = weakref.ref(mark)
+    storage.mark, storage.itself = mark, storage
+    del mark
+    assert storage.mark is alive()
+    del storage
+    gc.collect()
+    assert alive() is None
 
 
 def test_tensors_that_are_pickled_together_share_again():
