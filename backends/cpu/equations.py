@@ -138,16 +138,19 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
         lefts, rights = np.broadcast_to(A, (*batch, m, n)), np.broadcast_to(right, (*batch, m, columns))
         if driver in ("gelsd", "gelss"):
             expect_finite("linalg.lstsq", lefts)
+        if not columns:  # LAPACK finds no rank, or stops: it solves for zeros
+            rights = np.zeros((*batch, m, 1), A.dtype)
         for place in np.ndindex(batch):
             if driver == "gels":
-                solution[place] = full_rank(lefts[place], rights[place])
+                solution[place] = full_rank(lefts[place], rights[place])[..., :columns]
                 continue
             try:
-                solution[place], _, rank[place], singular = linalg.lstsq(
+                found, _, rank[place], singular = linalg.lstsq(
                     lefts[place], rights[place], cut, check_finite=False, lapack_driver=driver or "gelsy"
                 )
             except np.linalg.LinAlgError as error:
                 raise_unconverged("linalg.lstsq", lefts[place], error)
+            solution[place] = found[..., :columns]
             if singular is not None:
                 values[place] = singular
     # The rank of a matrix shared by several right-hand sides is returned once.

@@ -51,7 +51,10 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None) -> 
     if min(size) < 1:
         raise ValueRangeError(f"affine_grid(): the sizes must be positive, got {list(size)}")
     if align and min(size[2:]) == 1:
-        warn_user("affine_grid(): along a dimension of size 1 the only point is 0")
+        warn_user(
+            "affine_grid(): along a dimension of size 1 the only point is 0. See the documentation of affine_grid "
+            "for details."
+        )
     return ops.affine_grid_generator(theta, size, align)
 
 

@@ -219,7 +219,9 @@ def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
                 f"meshgrid(): the tensors must have one dtype, not {tensors[0].dtype} and {tensor.dtype}"
             )
     if indexing is None:
-        warn_user("meshgrid(): indexing is 'ij' unless it is given")
+        warn_user(
+            "meshgrid(): it will be required to pass the indexing argument, which is 'ij' if it is left out"
+        )
     places = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
         places[0], places[1] = 1, 0

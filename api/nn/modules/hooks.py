@@ -235,8 +235,8 @@ class Hooks(Conversion):
             if backward is not None:
                 if not isinstance(result, (tt.Tensor, tuple)):
                     warn_user(
-                        f"full backward hooks need a tensor or a tuple of them as the module's output, "
-                        f"and got a {type(result)}: they will not run",
+                        f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors, "
+                        f"but received {type(result)}",
                     )
                 result = backward.setup_output_hook(result)
             if partial:

@@ -81,7 +81,10 @@ def call_in_further_form(function: Any, args: tuple[Any, ...], kwargs: Mapping[s
     factors = {name: _number(given.pop(name)) for name in _FACTORS if name in given}
     shown = getattr(function, "__name__", operator.name)
     keywords = ", ".join(f"{name}={value}" for name, value in factors.items())
-    warn_user(f"{shown}(): factors before the tensors are deprecated\n  try: {shown}(..., {keywords})")
+    warn_user(
+        f"This overload of {shown} is deprecated: it has factors before the tensors\n"
+        f"  try: {shown}(..., {keywords})"
+    )
     return function(given.pop("self"), *given.values(), **factors, **(kwargs or {}))
 
 

@@ -214,8 +214,9 @@ def _write(out: Tensor, result: Tensor) -> None:
     if out.shape != result.shape:
         if out.shape.numel():
             warn_user(
-                f"out has shape {list(out.shape)} and the result {list(result.shape)}: out was resized. "
-                f"Pass an empty tensor or one of that shape.",
+                # PyTorch's words: programs that filter the warning do so by its beginning
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
+                f"not match the required output shape {list(result.shape)}: pass an empty tensor or one of that shape",
             )
         out.resize_(tuple(result.shape))
     out.copy_(result)

@@ -156,7 +156,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resized
 
 
-def _format_of(tensor: TensorBase) -> str:
+def _format_of(tensor: Tensor) -> str:
     """Return the memory format of a tensor: channels last in the order of its elements, else contiguous."""
     for name, order in ORDERS.items():
         if (

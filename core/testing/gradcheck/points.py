@@ -37,8 +37,8 @@ class Point:
         self.array = to_array(tensor)
 
     def tensor(self, array: Array) -> Any:
-        """Return the input with other elements, without a history."""
-        return from_array(array.copy(), self._like)
+        """Return the input with other elements, rounded to its dtype, without a history."""
+        return from_array(array.astype(self.array.dtype), self._like)
 
     def leaf(self) -> Any:
         """Return the input as it was given, as a leaf that requires a gradient."""
@@ -83,7 +83,7 @@ class StoredPoint(Point):
 
     def tensor(self, array: Array) -> Any:
         """Return the input with other elements in the places that it stores."""
-        values = self._arrays.from_numpy(array.copy(), self._given.device)
+        values = self._arrays.from_numpy(array.astype(self.array.dtype), self._given.device)
         parts = {**self._parts, "values": values}
         handle = self._backend.assemble(parts, self._handle.shape, self._backend.facts(self._handle))
         return wrap(handle, self._spec)

@@ -25,6 +25,18 @@ def test_least_squares(shapes, driver):
         close(one, other.numpy(), "float64")
 
 
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 3), (3, 4), (2, 3, 3)], ids=str)
+def test_least_squares_without_right_hand_sides_still_measure_the_matrix(shape, driver):
+    *batch, m, n = shape
+    found = tt.linalg.lstsq(tt.eye(m, n).expand(shape) * 2, tt.ones(*batch, m, 0), driver=driver)
+    assert tuple(found.solution.shape) == (*batch, n, 0)
+    if driver != "gels":
+        assert found.rank.tolist() == np.full(batch, 3).tolist()
+    if driver in ("gelsd", "gelss"):
+        close(found.singular_values, np.full((*batch, 3), 2.0), "float32")
+
+
 def test_least_squares_of_less_than_full_rank():
     a, b = tt.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), tt.ones(3, 1)
     for driver in ("gelsy", "gelsd", "gelss"):

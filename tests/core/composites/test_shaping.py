@@ -61,7 +61,7 @@ def test_torch_warns_of_the_same_tensors() -> None:
 
 
 def test_a_grid_without_its_order_warns() -> None:
-    with pytest.warns(UserWarning, match="indexing is 'ij' unless it is given") as caught:
+    with pytest.warns(UserWarning, match="which is 'ij' if it is left out") as caught:
         rows, columns = tt.meshgrid(tt.arange(2), tt.arange(3))
     assert rows.tolist() == [[0, 0, 0], [1, 1, 1]]
     assert columns.tolist() == [[0, 1, 2], [0, 1, 2]]

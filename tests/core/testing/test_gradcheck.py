@@ -82,6 +82,20 @@ def test_inputs_must_require_gradients() -> None:
         gradcheck(lambda x: x, tt.zeros(2))
 
 
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_inputs_of_single_precision_stay_so_when_they_are_moved(fast_mode) -> None:
+    seen = set()
+
+    def double(x: Any) -> Any:
+        seen.add(x.dtype)
+        return x * 2
+
+    for x in (tt.ones((), requires_grad=True), tt.ones(0, 3, requires_grad=True)):
+        with pytest.warns(UserWarning, match="double precision"):
+            assert gradcheck(double, x, fast_mode=fast_mode, eps=2.0**-10)
+    assert seen == {tt.float32}
+
+
 def test_single_precision_is_warned_about() -> None:
     x = tt.ones(2, requires_grad=True)
     with pytest.warns(UserWarning, match="is not a double precision floating point"):
