@@ -18,7 +18,7 @@ from tt.core.dispatch.call.results import verify
 from tt.core.dispatch.mutate.mutation import give_own, refuse_written, with_targets, write_new
 from tt.core.dispatch.mutate.overlap import note_overlap, refuse_shared
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.storage import Storage
+from tt.core.tensor.storage import Storage, memory_of
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.bound_kernel import BoundKernel
@@ -59,8 +59,10 @@ class MutatingCall(KernelCall):
             # Mostly one comparison: tensors that were never viewed or changed have no storage.
             storage = target._storage
             shared = target._root is not None
+            owner = None
             if type(storage) is Storage:
                 memory = storage
+                owner = memory.owner
                 if memory.may_overlap:
                     shared = True
             else:
@@ -68,8 +70,13 @@ class MutatingCall(KernelCall):
             for value in args:
                 if isinstance(value, TensorBase):
                     other = value
-                    if other._storage is storage and other is not target:
-                        shared = True
+                    if other is not target and other._storage is not None and not shared:
+                        # Of `x.data` and x, which have two storages, the owner is one.
+                        if type(other._storage) is Storage:
+                            memory = other._storage
+                            shared = memory.owner is owner
+                        else:
+                            shared = memory_of(other._storage) is owner
             if shared:
                 refuse_shared(self, target, args)
         if how == codes.CHANGES_FIRST:
@@ -111,8 +118,10 @@ class MutatingCall(KernelCall):
         filled = False
         plain = choice is not None and target._root is None
         storage = target._storage
+        owner = None
         if type(storage) is Storage:
             memory = storage
+            owner = memory.owner
             if memory.may_overlap:
                 plain = False
         elif storage is not None:
@@ -126,13 +135,13 @@ class MutatingCall(KernelCall):
                     filled = True
                 elif found != ():  # an operand with dimensions may broadcast beyond the output
                     plain = False
-                # Two storages never share memory: backends without views do not write outputs themselves.
-                if (
-                    tensor is not target
-                    and tensor._storage is not None
-                    and tensor._storage is target._storage
-                ):
-                    plain = False
+                # Backends without views do not write outputs themselves: there is an owner.
+                if tensor is not target and tensor._storage is not None and storage is not None and plain:
+                    if type(tensor._storage) is Storage:
+                        memory = tensor._storage
+                        plain = memory.owner is not owner
+                    else:
+                        plain = memory_of(tensor._storage) is not owner
         if not filled or not plain or choice is None:
             return self.function(self, args)
         prepared = self.handles(choice, args)
@@ -208,7 +217,7 @@ class MutatingCall(KernelCall):
                     elif type(storage) is not Storage or storage.may_overlap:
                         return False
                     elif tensor._root is None:
-                        seen.add(id(storage))
+                        seen.add(id(storage.owner))
                         count += 1
                     else:  # parameters are often parts of one tensor
                         backend, handle = storage.backend, tensor._handle
@@ -217,7 +226,7 @@ class MutatingCall(KernelCall):
                             return False
                         begin = backend.data_ptr(handle)
                         spans.append((begin, begin + size))
-                        viewed.add(id(storage))
+                        viewed.add(id(storage.owner))
         if len(seen) != count or not seen.isdisjoint(viewed):
             return False
         spans.sort()

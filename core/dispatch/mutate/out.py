@@ -172,7 +172,7 @@ def _refuse_span(
     definition: OpDefinition, position: int, value: Any, out: Any, elements: int | None = None
 ) -> None:
     """Raise if an output (of so many elements) lies where an argument has elements, or between them."""
-    if value.untyped_storage() is not out.untyped_storage():
+    if not shares_memory(value, out):
         return
     start, stop = _span(out)
     if elements is not None:
@@ -204,7 +204,7 @@ def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
         for tensor in joined:
             first, last = _span(tensor)
             overlap = first < stop and start < last
-            if tensor is out or (overlap and tensor.untyped_storage() is out.untyped_storage()):
+            if tensor is out or (overlap and shares_memory(tensor, out)):
                 raise InplaceError(
                     f"{name}(): the out tensor shares memory with a tensor that is joined\n  try: out.clone()"
                 )

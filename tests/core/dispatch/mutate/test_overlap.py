@@ -124,6 +124,63 @@ def test_pytorch_refuses_the_same_calls(name: str) -> None:
     assert outcome(tt) == outcome(torch)
 
 
+SAME_MEMORY: dict[str, Any] = {
+    "data": lambda lib, x: x.data.t(),
+    "detach": lambda lib, x: x.detach().t(),
+    "set_": lambda lib, x: lib.empty(0).set_(x.untyped_storage(), 0, (3, 3), (1, 3)),
+    "assigned data": lambda lib, x: assigned(lib.nn.Parameter(lib.empty(3, 3)), x).detach().t(),
+    "a row of data": lambda lib, x: x.data[1],
+}
+"""Tensors that lie in a part of the memory of another one, or in all of it in another order, and are no views of it."""
+
+WRITTEN: dict[str, Any] = {
+    "add_": lambda lib, x, o: x.add_(o),
+    "copy_": lambda lib, x, o: x.copy_(o),
+    "addcmul_": lambda lib, x, o: x.addcmul_(x, o),
+    "lerp_": lambda lib, x, o: x.lerp_(o, 0.5),
+    "out=": lambda lib, x, o: lib.add(o, x, out=x),
+    "out= of a unary operator": lambda lib, x, o: (
+        lib.exp(o, out=x) if o.ndim == 2 else lib.exp(o[:2], out=x[1, 1:])
+    ),
+    "_foreach_add_": lambda lib, x, o: lib._foreach_add_([x], [o]),
+    "setitem": lambda lib, x, o: x.__setitem__(slice(None), o),
+    "into the other": lambda lib, x, o: o.add_(x if o.ndim == 2 else x.view(9)[4:7]),
+}
+
+
+def assigned(parameter: Any, value: Any) -> Any:
+    parameter.data = value
+    return parameter
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize("same", SAME_MEMORY)
+def test_what_shares_memory_without_being_a_view_is_refused_as_in_pytorch(same: str, write: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    def outcome(lib: Any) -> Any:
+        x = lib.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
+        other = SAME_MEMORY[same](lib, x)
+        try:
+            WRITTEN[write](lib, x, other)
+        except RuntimeError:
+            return "refused", x.tolist()
+        return x.tolist()
+
+    assert outcome(tt) == outcome(torch)
+
+
+@pytest.mark.parametrize("write", [name for name in WRITTEN if not name.startswith("out= of")])
+def test_arrays_over_one_memory_are_seen_as_such(write: str) -> None:
+    array = np.arange(9.0).reshape(3, 3)
+    x = tt.from_numpy(array)
+    with pytest.raises(RuntimeError, match="an operand covers a part"):
+        WRITTEN[write](tt, x, tt.from_numpy(array.T))
+    assert (array == np.arange(9.0).reshape(3, 3)).all()
+    assert x.add_(tt.from_numpy(array)).tolist() == (2 * np.arange(9.0).reshape(3, 3)).tolist()
+
+
 def test_disjoint_parts_and_other_memory_are_no_overlap() -> None:
     x = tt.arange(6.0)
     x[:3].add_(x[3:])
