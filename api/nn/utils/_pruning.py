@@ -85,7 +85,8 @@ class BasePruningMethod(ABC):
                 f"importance_scores should have the same shape as parameter {name}: "
                 f"{importance_scores.shape} and {orig.shape}"
             )
-        scores = orig if importance_scores is None else importance_scores
+        # What was pruned before counts as zero in the norm of a slice.
+        scores = getattr(module, name) if importance_scores is None else importance_scores
         before_mask = getattr(module, f"{name}_mask", None)
         mask = tt.ones_like(orig) if before_mask is None else before_mask.clone()
         try:

@@ -110,6 +110,16 @@ def test_pruning(calls):
     copied(module, reference)
 
 
+def test_what_was_pruned_before_counts_for_nothing_in_the_norm_of_a_slice():
+    module, reference = pair(2, 3)
+    weight = [[3.0, 0.0], [3.0, 5.0], [0.1, 0.2]]
+    module.weight.data, reference.weight.data = tt.tensor(weight).double(), torch.tensor(weight).double()
+    for own, layer, tensor in ((prune, module, tt.tensor), (torch.nn.utils.prune, reference, torch.tensor)):
+        own.custom_from_mask(layer, "weight", tensor([[0, 1], [1, 1], [1, 1]]))
+        own.ln_structured(layer, "weight", 1, n=1, dim=1)
+    assert module.weight_mask.tolist() == reference.weight_mask.tolist() == [[0, 1], [0, 1], [0, 1]]
+
+
 @pytest.mark.parametrize("order", [1.0, 2.0, 3.0, float("inf")])
 def test_clipping(order):
     module, reference = pair(3, 4)
