@@ -13,11 +13,17 @@ from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
 from tt.plugins.sparse.cpu.convert import convert
-from tt.plugins.sparse.cpu.native import NATIVE, serves, starts_of
+from tt.plugins.sparse.cpu.native import NATIVE, in_order, serves, starts_of
 from tt.plugins.sparse.cpu.sorting import coalesce, in_scipy
 from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 
 __all__ = ["LIBRARY", "CpuLibrary"]
+
+
+def _in_order(handle: Any) -> list[Any]:
+    """Return the arrays of a single matrix as C reads them; the program may have made it of strided ones."""
+    parts = (handle.compressed, handle.plain, handle.values)
+    return [part if in_order(part) else np.require(part, requirements=["C", "A"]) for part in parts]
 
 
 class CpuLibrary(ArrayLibrary):
@@ -69,7 +75,7 @@ class CpuLibrary(ArrayLibrary):
         if not serves(handle.values, dense) or handle.blocked:
             return super().times(handle, dense, transposed)
         check_ends(handle)
-        parts = (handle.compressed, handle.plain, handle.values, np.ascontiguousarray(dense))
+        parts = (*_in_order(handle), np.ascontiguousarray(dense))
         if handle.rows is not transposed:
             return NATIVE.times(*parts)
         return NATIVE.transposed_times(*parts, handle.shape[1 if handle.rows else 0])
@@ -80,8 +86,7 @@ class CpuLibrary(ArrayLibrary):
             return super().multiply(first, second)
         check_ends(first)
         check_ends(second)
-        components = (h for m in (first, second) for h in (m.compressed, m.plain, m.values))
-        starts, columns, values = NATIVE.multiply(*components, second.shape[1])
+        starts, columns, values = NATIVE.multiply(*_in_order(first), *_in_order(second), second.shape[1])
         return CsrHandle(starts, columns, values, (first.shape[0], second.shape[1]))
 
     def sampled(self, rows: Any, columns: Any, left: Any, right: Any) -> Any:

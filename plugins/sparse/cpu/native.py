@@ -8,7 +8,17 @@ import numpy as np
 
 from tt.core.library import REGISTRY
 
-__all__ = ["NATIVE", "finds_rows", "moves", "rows_of", "serves", "sort_keys", "starts_of", "takes_dense"]
+__all__ = [
+    "NATIVE",
+    "finds_rows",
+    "in_order",
+    "moves",
+    "rows_of",
+    "serves",
+    "sort_keys",
+    "starts_of",
+    "takes_dense",
+]
 
 NATIVE: Final = REGISTRY.backend("cpu").extension("sparse")  # type: ignore[attr-defined]  # the CPU's own method
 """The extension, or None."""

@@ -159,3 +159,25 @@ def test_layouts_of_products_are_pytorchs() -> None:
             m.sparse.mm(sparse_of("csr", a, m), sparse_of("dense", b, m), reduce) for m in (tt, torch)
         )
         np.testing.assert_allclose(numpy_of(ours), numpy_of(theirs))
+
+
+@pytest.mark.parametrize("layout", ["sparse_csr", "sparse_csc"])
+def test_a_matrix_of_strided_and_expanded_parts_is_multiplied(layout: str) -> None:
+    def strided(values: list[float]) -> tt.Tensor:
+        part = tt.tensor(values)
+        return tt.stack([part, part + 9], 1)[:, 0]
+
+    make = tt.sparse_csr_tensor if layout == "sparse_csr" else tt.sparse_csc_tensor
+    pointers, indices = strided([0, 1, 3, 4]), strided([0, 1, 2, 0])
+    dense = tt.arange(9.0).reshape(3, 3)
+    for values in (strided([1.0, 2.0, 3.0, 4.0]), tt.full((1,), 2.0).expand(4)):
+        x = make(pointers, indices, values, (3, 3))
+        whole = x.to_dense()
+        for product in (
+            lambda a: a @ dense,
+            lambda a: dense @ a,
+            lambda a: a.t() @ dense,
+            lambda a: a @ dense[0],
+        ):
+            assert product(x).equal(product(whole))
+        assert (x @ x).to_dense().equal(whole @ whole)
