@@ -7,11 +7,12 @@ from typing import Any
 
 import tt
 
-__all__ = ["converted", "filled", "given_mask", "largest", "smallest"]
+__all__ = ["converted", "expect_strided", "filled", "given_mask", "is_sparse", "largest", "smallest"]
 
 
 def given_mask(op: str, input: Any, mask: Any) -> Any:
     """Return a mask in the shape of the input, True everywhere if there is none."""
+    expect_strided(op, input)
     if mask is None:
         return tt.ones(tuple(input.shape), dtype=tt.bool, device=input.device)
     if not isinstance(mask, tt.Tensor) or mask.dtype is not tt.bool:
@@ -21,7 +22,20 @@ def given_mask(op: str, input: Any, mask: Any) -> Any:
             f"{op}(): the mask must not have more dimensions than the input, but it has {mask.ndim}, and the input "
             f"{input.ndim}"
         )
-    return tt.broadcast_to(mask, tuple(input.shape))
+    return tt.broadcast_to(mask.to_dense() if is_sparse(mask) else mask, tuple(input.shape))
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Return whether a tensor is of a sparse layout."""
+    return str(tensor.layout).startswith("tt.sparse_")
+
+
+def expect_strided(op: str, input: Any) -> None:
+    """Refuse sparse tensors."""
+    if is_sparse(input):
+        raise tt.errors.ValueRangeError(
+            f"{op}() expects strided tensor (got {input.layout} tensor)\n  try: x.to_dense()"
+        )
 
 
 def converted(input: Any, dtype: Any) -> Any:
@@ -31,6 +45,7 @@ def converted(input: Any, dtype: Any) -> Any:
 
 def filled(op: str, input: Any, mask: Any, value: Any) -> Any:
     """Return the input with a number where the mask is False."""
+    expect_strided(op, input)
     if mask is None:
         return input
     number = tt.tensor(value, dtype=input.dtype, device=input.device)

@@ -2,15 +2,19 @@
 
 Each takes the arguments of the function of the same name in tt, and `mask`, a tensor of bools that broadcasts to the
 input: where it is False, the element does not count. Where no element counts, the result is undefined.
+
+`sum`, `prod`, `amax`, `amin` and `mean` take tensors of the layouts sparse_coo and sparse_csr, too; their results are
+sparse, with elements where some counted. An element that is not stored is a zero, which counts where the mask is True.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, nan
 from typing import Any
 
 import tt
-from tt.masked.masks import converted, filled, given_mask, largest, smallest
+from tt.masked.masks import converted, filled, given_mask, is_sparse, largest, smallest
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "logsumexp", "mean", "median", "norm", "prod", "std",
@@ -30,6 +34,33 @@ def _integral(dtype: Any) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex)
 
 
+def _of_sparse(
+    name: str, reduce: Callable[..., tt.Tensor], input: Any, dim: Dims, keepdim: bool, dtype: Any, mask: Any
+) -> tt.Tensor:
+    """Reduce the elements of a sparse tensor that a mask selects, which may be many that are not stored."""
+    if input.layout not in (tt.sparse_coo, tt.sparse_csr):
+        raise tt.errors.ValueRangeError(
+            f"masked.{name}() expects strided, sparse_coo or sparse_csr tensor (got {input.layout} tensor)\n"
+            "  try: x.to_dense()"
+        )
+    if mask is None:
+        raise tt.errors.ValueRangeError(
+            f"masked.{name}() expects explicit mask for {input.layout} tensor input: it says whether elements that are "
+            "not stored count"
+        )
+    if input.layout is tt.sparse_csr and not keepdim:
+        raise tt.errors.LayoutError(
+            f"masked.{name}(): reduction operations on CSR tensors with keepdim=False is unsupported: the result would "
+            "not be a matrix\n  try: keepdim=True"
+        )
+    dense = input.to_dense()
+    where = given_mask(f"masked.{name}", dense, mask)
+    result = reduce(dense, dim, keepdim=keepdim, dtype=dtype, mask=where)
+    counted = where.any(_all(where, dim), keepdim=keepdim) if where.ndim else where
+    sparse = result.sparse_mask(counted.to_sparse())
+    return sparse if input.layout is tt.sparse_coo else sparse.to_sparse_csr()
+
+
 def sum(
     input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> tt.Tensor:
@@ -41,7 +72,10 @@ def sum(
     >>> tt.masked.sum(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
     tensor(3.)
     """
-    x = filled("masked.sum", converted(input, dtype), mask, 0)
+    if is_sparse(input) and mask is not None:
+        return _of_sparse("sum", sum, input, dim, keepdim, dtype, mask)
+    x = converted(input, dtype)
+    x = x if mask is None else filled("masked.sum", x, mask, 0)
     return tt.sum(x, _all(x, dim), keepdim) if x.ndim else tt.sum(x)
 
 
@@ -56,6 +90,8 @@ def prod(
     >>> tt.masked.prod(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
     tensor(2.)
     """
+    if is_sparse(input):
+        return _of_sparse("prod", prod, input, dim, keepdim, dtype, mask)
     x = filled("masked.prod", converted(input, dtype), mask, 1)
     if dtype is None and _integral(x.dtype):
         x = x.to(tt.int64)
@@ -78,6 +114,8 @@ def amax(
     >>> tt.masked.amax(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
     tensor(2.)
     """
+    if is_sparse(input):
+        return _of_sparse("amax", amax, input, dim, keepdim, dtype, mask)
     x = converted(input, dtype)
     x = filled("masked.amax", x, mask, smallest(x.dtype))
     return tt.amax(x, _all(x, dim), keepdim) if x.ndim else x.clone()
@@ -94,6 +132,8 @@ def amin(
     >>> tt.masked.amin(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
     tensor(1.)
     """
+    if is_sparse(input):
+        return _of_sparse("amin", amin, input, dim, keepdim, dtype, mask)
     x = converted(input, dtype)
     x = filled("masked.amin", x, mask, largest(x.dtype))
     return tt.amin(x, _all(x, dim), keepdim) if x.ndim else x.clone()
@@ -164,6 +204,8 @@ def mean(
     >>> tt.masked.mean(tt.tensor([1.0, 5.0, 2.0]), mask=tt.tensor([True, False, True]))
     tensor(1.5000)
     """
+    if is_sparse(input):
+        return _of_sparse("mean", mean, input, dim, keepdim, dtype, mask)
     x = converted(input, dtype)
     count = sum(given_mask("masked.mean", x, mask), dim, keepdim=keepdim)
     return sum(x, dim, keepdim=keepdim, mask=mask) / count

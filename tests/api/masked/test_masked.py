@@ -121,3 +121,67 @@ def test_the_variance_has_the_dtype_of_the_elements(dtype):
     mask = tt.tensor([[True, True, False], [True, True, True]])
     for function in (tt.masked.var, tt.masked.std):
         assert function(x, 1, mask=mask).dtype is function(x, mask=mask).dtype is dtype
+
+
+DENSE = [[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [4.0, 5.0, 0.0]]
+SOME = [[True, True, False], [False, True, True], [False, False, False]]
+SPARSE = {
+    "coo": (lambda x: x.to_sparse(), {}),
+    "csr": (lambda x: x.to_sparse_csr(), {"keepdim": True}),
+}
+
+
+ALL = [[True] * 3] * 3
+CASES = [
+    *((name, mask, "coo") for name in ("sum", "prod", "amax", "amin") for mask in (SOME, ALL)),
+    *((name, mask, "csr") for name in ("sum", "prod") for mask in (SOME, ALL)),
+    *(
+        (name, ALL, "csr") for name in ("amax", "amin", "mean")
+    ),  # else torch fails where no element of a row counts
+]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize(("name", "mask", "layout"), CASES)
+def test_reductions_of_sparse_tensors_are_sparse_with_the_elements_where_some_count(name, mask, layout):
+    torch = pytest.importorskip("torch")
+    convert, options = SPARSE[layout]
+    for dim in (0, 1, (0, 1)) if layout == "coo" else (1,):
+        ours, theirs = (
+            getattr(m.masked, name)(convert(m.tensor(DENSE)), dim, mask=convert(m.tensor(mask)), **options)
+            for m in (tt, torch)
+        )
+        assert str(ours.layout) == str(theirs.layout).replace("torch", "tt")
+        assert ours.to_dense().tolist() == theirs.to_dense().tolist()
+        if dim != (0, 1):
+            assert ours._nnz() == theirs._nnz()
+
+
+def test_the_mean_of_a_sparse_tensor_counts_zeros_that_are_not_stored_where_the_mask_is_true():
+    x = tt.tensor(DENSE, requires_grad=True)
+    mean = tt.masked.mean(x.to_sparse(), 1, mask=tt.tensor(SOME))
+    assert mean.to_dense().tolist() == [0.5, 1.5, 0.0] and mean._nnz() == 2
+    mean.to_dense().sum().backward()
+    assert x.grad.tolist() == [[0.5, 0, 0], [0, 0, 0.5], [0, 0, 0]]  # what is not stored has no gradient
+    csr = x.detach().to_sparse_csr()
+    assert tt.masked.amax(csr, 1, keepdim=True, mask=tt.tensor(SOME)).to_dense().tolist() == [[1], [3], [0]]
+
+
+@pytest.mark.parametrize(
+    "name", ["prod", "amax", "amin", "mean", "softmax", "norm", "var", "argmax", "cumsum"]
+)
+def test_what_sparse_tensors_do_not_have_is_refused_by_name(name):
+    x = tt.tensor(DENSE).to_sparse()
+    message = (
+        "expects explicit mask" if name in ("prod", "amax", "amin", "mean") else "expects strided tensor"
+    )
+    with pytest.raises(ValueError, match=rf"masked.{name}\(\) {message}.*sparse_coo"):
+        getattr(tt.masked, name)(x, *((2.0, 1) if name == "norm" else (1,)))
+    with pytest.raises(tt.errors.LayoutError, match=r"masked.sum\(\).*keepdim=False"):
+        tt.masked.sum(x.to_sparse_csr(), 1, mask=tt.tensor(SOME))
+
+
+def test_a_sparse_mask_of_a_dense_tensor_counts_what_it_stores():
+    x, mask = tt.tensor(DENSE), tt.tensor(SOME)
+    assert tt.masked.sum(x, mask=mask.to_sparse()).item() == tt.masked.sum(x, mask=mask).item() == 4
