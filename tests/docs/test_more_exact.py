@@ -131,7 +131,37 @@ def alignments(library):
     )
 
 
+def squeezed(library):
+    def change(x):
+        return x.clone().squeeze_()
+
+    return library.vmap(library.vmap(change, in_dims=1))(library.ones(2, 2, 1, 3)).numpy()
+
+
+def written(library):
+    def change(x, y):
+        x[0] = x[0] * 7
+        return y * 1
+
+    jvp = import_module(f"{library.__name__}.func").jvp
+    same = library.ones(2)
+    return jvp(change, (library.ones(2), library.ones(2)), (same, same))[1].numpy()
+
+
+def fractional(library):
+    def change(x):
+        x = x * 1
+        x.frac().mul_(5)
+        return x
+
+    jvp = import_module(f"{library.__name__}.func").jvp
+    return jvp(change, (library.ones(1),), (library.ones(1),))[1].numpy()
+
+
 CASES = {
+    "`squeeze_()` under": (squeezed, np.ones((2, 1, 2, 3))),
+    "`jvp` of a function": (written, [1.0, 1.0]),
+    "`frac` and": (fractional, [1.0]),
     "NaN in masked keys": (masked, [[[1.0] * 4]]),
     "a query without keys": (without_keys, np.zeros((2, 1, 2))),
     "`Adam` and `AdamW`": (adam, [0.0, 0.0]),
@@ -212,7 +242,7 @@ def test_those_of_torch_are_not(name):
             result = function(torch)
         except (NotImplementedError, RuntimeError):
             return  # not implemented
-    assert not np.allclose(result, expected, rtol=1e-4, atol=1e-6)
+    assert np.shape(result) != np.shape(expected) or not np.allclose(result, expected, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("function", [tt.median, tt.nanmedian])

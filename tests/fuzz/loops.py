@@ -139,8 +139,8 @@ class Loops:
             return result, self.lib.stack(products).reshape(tuple(result.shape))
 
 
-QUIET: Final = re.compile(r"no_grad")
-"""Programs that loops do not follow: without gradients there are tangents."""
+QUIET: Final = re.compile(r"\A(?=.*no_grad)(?=.*(F\.(?!vmap)|requires_grad_))", re.DOTALL)
+"""Programs that loops do not follow: derivatives of what runs without gradients, where there are tangents."""
 
 
 INEXACT: Final = re.compile(r"layer_norm|linalg|cumprod|batch_norm")

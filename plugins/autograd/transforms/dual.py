@@ -25,7 +25,9 @@ from tt.plugins.autograd.transforms.captured import refuse_captured_at
 from tt.plugins.autograd.transforms.inplace import (
     align_tangent,
     is_recorded_below,
+    levels_of,
     with_kept_target,
+    with_own_memory,
     write_tangent,
 )
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, levels, primal_and_tangent
@@ -101,8 +103,11 @@ LINEAR: Final = frozenset(
 )
 """Operators that are linear in all tensors that have a gradient, taken together, once numbers among them are zero."""
 
-OF_MEMORY: Final = frozenset(["as_strided", "view", "view.dtype"])
-"""Views that follow the order of the elements in memory, which must be that of the value for its tangent."""
+OF_PLACES: Final = frozenset(["as_strided", "as_strided_scatter"])
+"""Operators whose last arguments are places in memory."""
+
+OF_MEMORY: Final = frozenset(["view", "view.dtype"]) | OF_PLACES
+"""Operators that follow the order of the elements in memory, which must be that of the value for its tangent."""
 
 MULTILINEAR: Final = frozenset(
     [
@@ -143,7 +148,7 @@ def run_dual(
         All arguments; some are wrapped at the level.
     """
     if operator.name in OF_MEMORY and isinstance(args[0], TensorBase):
-        align_tangent(level, args[0], operator)
+        align_tangent(level, args[0], operator, args[-3:] if operator.name in OF_PLACES else ())
     primals, tangents = _split(args, level)
     if form == "inplace":
         return _inplace(level, operator, formula, args, primals, tangents)
@@ -154,6 +159,7 @@ def run_dual(
     results = [result] if single else list(result)
     _refuse_layouts(operator, primals, tangents, results)
     found = _tangents(level, operator, formula, primals, tangents, results)
+    found = with_own_memory(found, results, primals, tangents)
     wrapped = [
         value if tangent is None else dual(value, _fitted(tangent, value), level)
         for value, tangent in zip(results, found, strict=True)
@@ -324,7 +330,9 @@ def _transposed(
     results: Sequence[Any],
 ) -> list[Any]:
     """Return tangents by two reverse derivatives, of which the second transposes the first."""
-    outer = levels()[: level.depth]
+    # Only the levels of the arguments: results with wrappers of others would be taken for those of a call further in.
+    seen = levels_of(primals) | levels_of(tangents)
+    outer = [other for other in levels()[: level.depth] if other in seen]
     inputs: list[tuple[Any, Any]] = []  # (variable, tangent)
     args = list(primals)
     for place in moving:
@@ -389,5 +397,5 @@ def _inplace(
     if tangent is not None:
         write_tangent(level, target, _fitted(tangent, primals[0]), operator)
     elif tangents[0] is not None:
-        tangents[0].zero_()
+        write_tangent(level, target, ops.zeros_like(primals[0]), operator)
     return target

@@ -9,7 +9,7 @@ from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.custom.function import Function, FunctionCtx, run
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.saved import SavedTensors
-from tt.plugins.autograd.transforms.inplace import is_recorded_below
+from tt.plugins.autograd.transforms.inplace import is_recorded_below, with_own_memory
 from tt.plugins.autograd.transforms.levels import (
     BIT,
     DualLevel,
@@ -264,5 +264,6 @@ def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel)
             f"{cls.__name__}.jvp must return {len(results)} tangents, one for each result of forward, and it returned "
             f"{len(moved)}"
         )
-    wrapped = [r if t is None else dual(r, t, level) for r, t in zip(results, moved, strict=True)]
+    own = with_own_memory(moved, results, primals, tangents)
+    wrapped = [r if t is None else dual(r, t, level) for r, t in zip(results, own, strict=True)]
     return wrapped[0] if single else tuple(wrapped)

@@ -3,13 +3,15 @@
 Note [Tangents of memory]
 -------------------------
 A write changes memory, so that its tangent must change for all tensors that look at this memory.  The tangent of a view
-is therefore a view of the tangent of its root, and a write goes into both.  Two kinds of targets have no tangent that
-could be written to:
+is therefore a view of the tangent of its root, and a write goes into both.  A result that has memory of its own has its
+tangent there, too: what a formula passes on is the tangent of the argument, and is copied.  Three kinds of targets have
+no tangent that could be written to:
 
 - tensors made inside of the function (`zeros(3)`), which get their first tangent by the write;
-- tensors whose tangent is the same for all examples of a level, while that of the written values differs by example.
+- tensors whose tangent is the same for all examples of a level, while that of the written values differs by example;
+- arguments of `jvp`, whose tangents are the caller's tensors, perhaps one for several arguments.
 
-Both get a new tangent: zeros, or a copy of the old one, with all levels of the value and of what is written.  The other
+All get a new tangent: zeros, or a copy of the old one, with all levels of the value and of what is written.  The other
 views of the memory are searched for, as autograd does for the first history (`share_history`).  A tensor from outside
 of a `dual_level` block loses the tangent again when its level ends; transforms refuse to write into what they captured.
 
@@ -43,12 +45,16 @@ from tt.plugins.autograd.transforms.levels import (
 
 __all__ = [
     "align_tangent",
+    "interleaved",
     "is_recorded_below",
     "levels_of",
+    "memories",
     "note_views",
+    "reach",
     "restore",
     "spread",
     "with_kept_target",
+    "with_own_memory",
     "write_tangent",
 ]
 
@@ -84,12 +90,44 @@ def with_kept_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(copy if value is args[0] else value for value in args)
 
 
+def memories(value: Any) -> set[int]:
+    """Return what identifies the memory of a tensor, or of those in a list: of its values and of all its tangents."""
+    if isinstance(value, list | tuple):
+        return {key for item in value for key in memories(item)}
+    if not isinstance(value, TensorBase):
+        return set()
+    if not value._keys & BIT:
+        return {id(value) if value._storage is None else id(value._storage)}
+    handle = value._handle
+    if isinstance(handle, Batched):
+        return memories(handle.value)
+    return memories(handle.value) | memories(handle.tangent)
+
+
+def with_own_memory(
+    found: Sequence[Any], results: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """Return the tangents of results, copied where a formula has passed on memory that the result does not share."""
+    of_arguments = memories(primals)
+    taken = of_arguments | memories(tangents)
+    own = []
+    for tangent, value in zip(found, results, strict=True):
+        memory = memories(tangent)
+        if not memory.isdisjoint(taken) and memories(value).isdisjoint(of_arguments):
+            tangent = ops.clone(tangent)
+        own.append(tangent)
+        taken |= memory
+    return own
+
+
 # --- tangents that can be written to ---------------------------------------------------------------------------
 
 
 def levels_of(value: Any) -> set[Level]:
-    """Return the levels that have wrapped a tensor or a part of it."""
+    """Return the levels that have wrapped a tensor or a part of it, or one of those in a list."""
     found: set[Level] = set()
+    if isinstance(value, list | tuple):
+        return found.union(*map(levels_of, value))
     if isinstance(value, TensorBase) and value._keys & BIT:
         handle = value._handle
         found = levels_of(handle.value) | {handle.level}
@@ -107,39 +145,92 @@ def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operato
         When a tensor without a tangent that shares the memory is a leaf that requires a gradient.
     """
     value, current = primal_and_tangent(target, level)
-    if current is None or not levels_of(tangent) <= levels_of(current):
+    if current is None or not levels_of(tangent) <= levels_of(current) or _is_given(level, current):
         _widen(level, target, levels_of(value) | levels_of(tangent) | levels_of(current), operator)
         current = target._handle.tangent
     elif target._root is None and target._storage is None:
-        # Nothing looks at this memory.  The old tangent may be that of another tensor, too, from which a formula passed
-        # it on; and a reverse derivative may need it although no operator needs the old value.
+        # Nothing looks at this memory, and a reverse derivative may need the old tangent although no operator needs the
+        # old value.
         target._handle.tangent = ops.copy(current, tangent)
         return
     current.copy_(tangent)
 
 
-def align_tangent(level: DualLevel, tensor: Any, operator: Operator) -> None:
-    """Let the tangent of a tensor, and of all that look at its memory, lie in memory as the tensor does."""
+def _is_given(level: DualLevel, tangent: Any) -> bool:
+    """Return whether a tangent is in memory of the caller's, which may be that of several arguments."""
+    return bool(level.given) and not memories(tangent).isdisjoint(memories(level.given))
+
+
+def align_tangent(level: DualLevel, tensor: Any, operator: Operator, places: tuple[Any, ...] = ()) -> None:
+    """Let the tangent of a tensor, and of all that look at its memory, lie in memory as the tensor does.
+
+    Parameters
+    ----------
+    level : DualLevel
+        Whose tangent it is.
+    tensor : Tensor
+        What an operator looks at.
+    operator : Operator
+        For messages.
+    places : tuple
+        Sizes, strides and an offset, if the operator looks at these places of memory, whatever the shape is.
+    """
     value, tangent = primal_and_tangent(tensor, level)
     if tangent is None or value.layout.name != "strided":
         return
     steps = [s for s in zip(value.shape, value.stride(), tangent.stride(), strict=True) if s[0] > 1]
     # Elements that coincide in memory have no tangents of their own there.
-    if all(step for _, step, _ in steps) and any(step != other for _, step, other in steps):
-        _widen(level, tensor, levels_of(value) | levels_of(tangent), operator)
+    unlike = all(step for _, step, _ in steps) and any(step != other for _, step, other in steps)
+    around = (0, 0)
+    if places:
+        size, stride, offset = places
+        root = tensor if tensor._root is None else tensor._root
+        first, end = root.storage_offset(), root.storage_offset() + reach(root.shape, root.stride())
+        start = value.storage_offset() if offset is None else offset
+        last = start + reach(size, stride)
+        elsewhere = offset is not None and value.storage_offset() != tangent.storage_offset()
+        unlike = unlike or elsewhere or start < first or last > end or interleaved(tangent)
+        around = (first, max(last - end, 0))
+    if unlike:
+        _widen(level, tensor, levels_of(value) | levels_of(tangent), operator, around)
 
 
-def _widen(level: DualLevel, target: Any, wrappers: set[Level], operator: Operator) -> None:
-    """Give all tensors that look at the memory of a tensor a new tangent, wrapped at the given levels."""
+def reach(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """Return how far the last element of a tensor is from the first."""
+    return sum((length - 1) * step for length, step in zip(shape, stride, strict=True))
+
+
+def interleaved(value: Any) -> bool:
+    """Return whether examples of a mapped tensor lie between each other in memory."""
+    while value._keys & BIT:
+        handle = value._handle
+        if isinstance(handle, Batched):
+            shape, stride = list(handle.value.shape), list(handle.value.stride())
+            count, apart = shape.pop(handle.dim), stride.pop(handle.dim)
+            if count > 1 and value.shape.numel() and apart <= reach(shape, stride):
+                return True
+        value = handle.value
+    return False
+
+
+def _widen(
+    level: DualLevel, target: Any, wrappers: set[Level], operator: Operator, around: tuple[int, int] = (0, 0)
+) -> None:
+    """Give all tensors that look at the memory of a tensor a new tangent, wrapped at the given levels.
+
+    It has room for elements before and after those of the tensor.
+    """
     root = target if target._root is None else target._root
     views, shapes = _views(root, operator)
-    whole = _memory(root, wrappers)
-    current = primal_and_tangent(root, level)[1]
-    if current is not None:
-        whole.copy_(current)
+    whole = _memory(root, wrappers, around)
+    current = [primal_and_tangent(tensor, level)[1] for tensor in (root, *views)]
+    parts = [whole, *(look(whole, *shape) for shape in shapes)]
+    for part, old in zip(parts, current, strict=True) if any(around) else [(whole, current[0])]:
+        if old is not None:
+            part.copy_(old)
     bare = _with_tangent(root, whole, level)
-    for view, shape in zip(views, shapes, strict=True):
-        _with_tangent(view, look(whole, *shape), level, bare, shape)
+    for view, part, shape in zip(views, parts[1:], shapes, strict=True):
+        _with_tangent(view, part, level, bare, shape)
 
 
 def spread(level: Level, target: Any, operator: Operator) -> None:
@@ -162,12 +253,13 @@ def spread(level: Level, target: Any, operator: Operator) -> None:
         _become(tensor, part, level, _as_it_is(tensor))
 
 
-def _memory(root: Any, wrappers: set[Level]) -> Any:
+def _memory(root: Any, wrappers: set[Level], around: tuple[int, int] = (0, 0)) -> Any:
     """Return zeros in the geometry of a tensor, with memory of their own, wrapped at levels."""
-    extent = 1 + sum((n - 1) * step for n, step in zip(root.shape, root.stride(), strict=True))
+    before, after = around
+    extent = 1 + reach(root.shape, root.stride())
     ordered = sorted(wrappers, key=lambda wrapper: wrapper.depth)
-    memory = _zeros((extent if root.shape.numel() else 0,), ordered, root)
-    return ops.as_strided(memory, tuple(root.shape), tuple(root.stride()), 0)
+    memory = _zeros((before + extent + after if root.shape.numel() else 0,), ordered, root)
+    return ops.as_strided(memory, tuple(root.shape), tuple(root.stride()), before)
 
 
 def _zeros(size: tuple[int, ...], wrappers: Sequence[Level], like: Any) -> Any:

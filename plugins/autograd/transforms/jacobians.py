@@ -159,6 +159,7 @@ def jvp(
                 f"jvp: a tangent has shape {list(direction.shape)}, and its primal {list(value.shape)}"
             )
     level = enter_dual()
+    level.given += directions
     try:
         moving = [dual(v, t, level) for v, t in zip(values, directions, strict=True)]
         result = func(*unflatten(shape, moving))

@@ -95,13 +95,16 @@ class DualLevel(Level):
         False once the level has ended: its tangents are ignored from then on.
     transform : bool
         Whether it belongs to a function of `tt.func`, and not to a user's block.
+    given : list
+        Tangents that are the caller's tensors, and not written to.
     """
 
-    __slots__ = ("open", "transform")
+    __slots__ = ("given", "open", "transform")
 
     def __init__(self, depth: int, transform: bool = True) -> None:
         super().__init__(depth, 0)
         self.open, self.transform = True, transform
+        self.given: list[Any] = []
 
 
 class _Stack(threading.local):

@@ -162,7 +162,7 @@ class Variable:
     bare : Tensor
         Its innermost value.
     outer : tuple of Level
-        The levels that ran when it was made.
+        The levels that ran when it was made, or those of them that matter.
     """
 
     tensor: Any
@@ -216,7 +216,7 @@ def pull(output: Any, variables: Sequence[Variable], cotangent: Any, create_grap
     They are wrapped as the variables are; zeros where the output does not depend on a variable.
     """
     outer = variables[0].outer
-    inner = levels()[len(outer) :]
+    inner = levels()[outer[-1].depth + 1 if outer else 0 :]
     bare = [v.bare for v in variables]
     with recording(True):
         trees = products(

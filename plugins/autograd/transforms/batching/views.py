@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import Operator, TensorBase, errors, ops
+from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.transforms.batching.base import BatchingRule, BatchingTable, NoRuleError, behind
+from tt.plugins.autograd.transforms.inplace import is_recorded_below, reach
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first
 
 __all__ = ["table"]
@@ -125,16 +127,17 @@ def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) 
     """
     x, src, size, stride, offset = args
     inside, hidden = hidden_dim_first(x, level)
-    count, start, last = x.shape.numel(), offset or 0, offset or 0
+    start = 0 if offset is None else offset - int(inside.storage_offset())
+    count, last = x.shape.numel(), start
     for length, step in zip(size, stride, strict=False):
         last += (length - 1) * step
     within = start >= 0 and min((*stride, 0)) >= 0 and last < count and all(length > 0 for length in size)
     if len(size) != len(stride) or tuple(src.shape) != tuple(size) or src.dtype is not x.dtype or 0 in size:
         raise NoRuleError  # refused, in the words of the operator, or nothing to replace: one by one
-    if not within or (hidden and not ops.select(inside, 0, 0).is_contiguous()):
+    if not within or not (ops.select(inside, 0, 0) if hidden else inside).is_contiguous():
         raise errors.UnsupportedError(
             f"vmap: as_strided_scatter() of shape {list(x.shape)}: sizes {list(size)}, strides {list(stride)} and "
-            f"storage offset {start} do not lie in the memory of an example, or it is not in row-major order\n"
+            f"storage offset {offset} do not lie in the memory of an example, or it is not in row-major order\n"
             "  try: contiguous() on the tensor first"
         )
     places = ops.arange.start(start, start + 1, device=x.device)
@@ -176,23 +179,38 @@ def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         raise NoRuleError  # refused, in the words of the operator
     begin, (apart, *own) = int(inside.storage_offset()), inside.stride()
     start = begin if offset is None else offset
-    last = begin + _reach(x.shape, own)
-    if all(size) and (not x.shape.numel() or start < begin or start + _reach(size, stride) > last):
+    last = begin + reach(x.shape, own)
+    if all(size) and (not x.shape.numel() or start < begin or start + reach(size, stride) > last):
         raise errors.UnsupportedError(
             f"vmap: as_strided() of shape {list(x.shape)}: sizes {list(size)}, strides {list(stride)} and storage "
             f"offset {start} do not lie in the memory of an example, from {begin} to {last}\n"
             "  try: contiguous() on the tensor first"
         )
-    if level.size > 1 and not apart and x.shape.numel():
-        # The gradient of memory is shared by all that look at it, and each example has its own.
-        memory = ops.new_empty_strided(inside, tuple(inside.shape), (last - begin + 1, *own))
-        inside, start, apart = ops.copy_(memory, inside), start - begin, last - begin + 1
+    if level.size > 1 and x.shape.numel():
+        if not apart:
+            # The gradient of memory is shared by all that look at it, and each example has its own.
+            apart = last - begin + 1
+            memory = ops.clone(ops.detach(ops.as_strided(inside, (level.size, apart), (0, 1), begin)))
+            inside = ops.copy_(ops.as_strided(memory, tuple(inside.shape), (apart, *own), 0), inside)
+            start -= begin
+        elif apart <= last - begin and STATE.enabled() and is_recorded_below(inside):
+            places, everywhere = _places(x.shape, own), _places(inside.shape, inside.stride())
+            if set(_places(size, stride, start - begin)) - set(places) or len(set(everywhere)) < len(
+                everywhere
+            ):
+                raise errors.UnsupportedError(
+                    "vmap: as_strided() of examples that lie between each other in memory has no derivative: elements "
+                    "of one would be elements of others\n  try: contiguous() on the tensor first"
+                )
     return batched(ops.as_strided(inside, (level.size, *size), (apart, *stride), start), 0, level)
 
 
-def _reach(shape: Sequence[int], stride: Sequence[int]) -> int:
-    """Return how far the last element is from the first."""
-    return sum((length - 1) * step for length, step in zip(shape, stride, strict=True))
+def _places(shape: Sequence[int], stride: Sequence[int], start: int = 0) -> list[int]:
+    """Return where the elements of a tensor are, from the first one."""
+    places = [start]
+    for length, step in zip(shape, stride, strict=True):
+        places = [place + step * i for place in places for i in range(length)]
+    return places
 
 
 @rule("unfold")

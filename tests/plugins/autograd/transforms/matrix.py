@@ -71,7 +71,9 @@ STATEMENTS: Final = (
     "a.detach().mul_(2); a = a * b", "a = a.detach() * b", "a = a * b.data", "a.detach_().mul_(b)",
     "a = a.detach().clone() * a",
     # views
-    "a = a.view(3, 2) * b.t()", "a = a.as_strided((2, 2), (1, 2), 1) * b[:, :2]", "a = a.unfold(1, 2, 1) ** 2",
+    "a = a.view(3, 2) * b.t()", "a = a.as_strided((2, 2), (1, 2), 1) * b[:, :2]",
+    "a = x.as_strided((2, 2), (1, 2), 1) * b[:, :2]", "a = x.as_strided_scatter(b[0, :2] ** 2, (2,), (3,), 1) * b",
+    "a = a.unfold(1, 2, 1) ** 2",
     "a = a.expand(2, 2, 3) * b", "a = a.diagonal() * b[:, 0]", "a = a.movedim(0, 1) @ b", "a = a.flip(1) * b",
     "a = a.view_as(b) * b", "a = a[None, :, ::2] * b[:, ::2]", "a = tt.view_as_complex(a[:, :2].contiguous()) ** 2",
     "a = tt.view_as_real(tt.complex(a, b) ** 2)", "a = tt.complex(a, b).abs()", "a = tt.complex(a, b).angle()",
@@ -80,7 +82,8 @@ STATEMENTS: Final = (
     "a = tt.where(a > 1, a * b, b)", "a = tt.cat([a, b * b], 1)[:, 1:5] ** 2", "a = tt.stack([a, b]).prod(0)",
     "a = a.chunk(2)[1] * b", "a = a.repeat(1, 2) * a.repeat_interleave(2, 1)",
 )  # fmt: skip
-"""Statements that change `a`, a copy of the first argument of shape (2, 3), with `b`, the second; `a` is the result."""
+"""Statements that change `a`, a copy of the first argument of shape (2, 3), with `b`, the second; `a` is the result.
+`x` is the first argument itself."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +278,7 @@ def of_statement(source: str) -> Case:
     code = compile(source, "<statement>", "exec")
 
     def function(x: Tensor, y: Tensor) -> Any:
-        names: dict[str, Any] = {"tt": tt, "a": x.clone(), "b": y}
+        names: dict[str, Any] = {"tt": tt, "a": x.clone(), "b": y, "x": x}
         exec(code, names)
         return names["a"]
 
@@ -501,7 +504,8 @@ def _blocks(found: Any, rows: Sequence[Tensor], columns: Sequence[Tensor]) -> np
 def _direction(case: Case) -> list[Tensor]:
     ends = list(accumulate((x.numel() for x in case.point), initial=1))
     return [
-        tt.sin(tt.arange(end - x.numel(), end, dtype=tt.float64)).reshape(x.shape)
+        # Behind another number: a tangent lies elsewhere in its memory than the value.
+        tt.sin(tt.arange(end - x.numel() - 1, end, dtype=tt.float64))[1:].view(x.shape)
         for x, end in zip(case.point, ends[1:], strict=True)
     ]
 

@@ -13,6 +13,9 @@ import tt
 import tt.autograd.forward_ad as forward_ad
 from tests.plugins.autograd.calls import DIFFERENTIABLE, Call, calls, is_moderate, serves
 from tt.core.library import OpDefinition
+from tt.core.testing.checks.aliasing import overlap, overlaps_itself
+from tt.plugins.autograd.transforms.inplace import levels_of
+from tt.plugins.autograd.transforms.levels import batched, dual, enter_dual, leave_dual, running
 
 pytestmark = [
     # torch compiles something of its own the first time that it makes a dual number, and warns itself of that.
@@ -101,6 +104,76 @@ def test_tangents_are_the_transpose_of_gradients(definition: OpDefinition) -> No
 @pytest.mark.parametrize("definition", cases(tt.complex128))
 def test_tangents_of_complex_numbers_are_the_transpose_of_gradients(definition: OpDefinition) -> None:
     check_adjoints(definition, tt.complex128)
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("definition", [d for d in DIFFERENTIABLE if d.grad], ids=lambda d: d.name)
+def test_a_tangent_shares_memory_where_its_value_does(definition: OpDefinition) -> None:
+    dtypes = [dtype for dtype in (tt.float64, tt.complex128) if serves(definition, dtype)]
+    for name, call in [pair for dtype in dtypes for pair in calls(definition, dtype)]:
+        if any(overlaps_itself(x) for x in call.inputs):
+            continue  # such memory is not written to
+        values = [t.detach() for t in call.inputs]
+        tangents = [tt.empty_like(x).copy_(random_like(x)) for x in values]
+        with forward_ad.dual_level():
+            try:
+                results = outputs_of(
+                    call, [forward_ad.make_dual(x, t) for x, t in zip(values, tangents, strict=True)]
+                )
+            except tt.core.errors.NoDerivativeError:
+                continue
+            pairs = [forward_ad.unpack_dual(r) for r in results]
+        known = list(zip(values, tangents, strict=True))
+        for value, tangent in pairs:
+            if tangent is None:
+                continue
+            for other, its in known:
+                assert overlap(tangent, its) == overlap(value, other), name
+                assert not overlap(tangent, other), name
+            assert overlaps_itself(value) or not overlaps_itself(tangent), name
+            known.append((value, tangent))
+
+
+# --- levels ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize(
+    "definition", [d for d in DIFFERENTIABLE if d.grad and serves(d, tt.float64)], ids=lambda d: d.name
+)
+def test_results_have_no_levels_that_the_arguments_have_not(definition: OpDefinition) -> None:
+    pairs = list(calls(definition, tt.float64))
+    for name, call in pairs[:1] + pairs[-1:]:
+        values = [tt.stack([x, x]).detach() for x in call.inputs]
+        with running(2) as outer:
+            level = enter_dual()
+            with running(3):
+                further_in = [dual(batched(x, 0, outer), batched(x * 2, 0, outer), level) for x in values]
+                results = outputs_of(call, further_in)
+                assert levels_of(results) <= {outer, level}, name
+            leave_dual(level)
+        level = enter_dual()
+        with running(2) as inner, running(3):
+            results = outputs_of(call, [batched(dual(x, x * 2, level), 0, inner) for x in values])
+            assert levels_of(results) <= {inner, level}, name
+        leave_dual(level)
+
+
+def test_forward_over_reverse_over_forward_mode_can_be_recorded() -> None:
+    def f(x: Any) -> Any:
+        return x.ceil() * tt.nn.functional.layer_norm(x, (3,))
+
+    def sums(outer: Any, middle: Any, inner: Any) -> Any:
+        return outer(lambda x: middle(lambda y: inner(f)(y).sum())(x).sin().sum())
+
+    x = tt.tensor([-0.761, -0.074, -1.48], dtype=tt.float64, requires_grad=True)
+    found = sums(tt.func.jacfwd, tt.func.hessian, tt.func.jacfwd)(x)
+    expected = sums(tt.func.grad, lambda g: tt.func.jacrev(tt.func.grad(g)), tt.func.jacrev)(x)
+    tt.testing.assert_close(found, expected)
+    assert found.requires_grad
 
 
 # --- decompositions, by what does not depend on the choice of vectors ------------------------------------------

@@ -295,6 +295,63 @@ def test_a_written_tensor_with_a_history_keeps_it() -> None:
     assert weight.grad.tolist() == [0.0, 11.0]
 
 
+def test_a_write_leaves_the_tangents_of_the_caller_alone() -> None:
+    x, y, same = tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]), tt.ones(2)
+
+    def function(x: tt.Tensor, y: tt.Tensor) -> tuple[tt.Tensor, tt.Tensor]:
+        row = x[1:]
+        x[0] = x[0] * 7
+        x.mul_(2)
+        row.zero_()
+        return x * 1, y * 1
+
+    _, (first, second) = jvp(function, (x, y), (same, same))
+    assert first.tolist() == [14.0, 0.0]
+    assert second.tolist() == same.tolist() == [1.0, 1.0]
+
+
+class Floored(tt.autograd.Function):
+    """Passes its tangent on."""
+
+    @staticmethod
+    def forward(x: tt.Tensor) -> tt.Tensor:
+        return x.floor()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: tt.Tensor) -> tt.Tensor:
+        return tangent
+
+
+@pytest.mark.parametrize(
+    "pass_on",
+    [
+        Floored.apply,
+        lambda x: x.prod(),
+        lambda x: x.sort()[0],
+        lambda x: x.cummax(0)[0],
+        lambda x: x.logcumsumexp(0),
+        lambda x: x.topk(1)[0],
+        lambda x: x % 1,
+    ],
+)
+def test_a_write_into_a_view_of_a_result_leaves_the_argument_alone(
+    pass_on: Callable[[tt.Tensor], tt.Tensor],
+) -> None:
+    def function(x: tt.Tensor) -> tuple[tt.Tensor, tt.Tensor]:
+        x = x * 1
+        y = pass_on(x)
+        y.view(1).mul_(5)
+        return x, y
+
+    _, tangents = jvp(function, (tt.tensor(0.5),), (tt.tensor(10.0),))
+    assert [t.item() for t in tangents] == [10.0, 50.0]
+    assert [j.item() for j in jacfwd(function)(tt.tensor(0.5))] == [1.0, 5.0]
+
+
 # --- new tensors under vmap ------------------------------------------------------------------------------------
 
 

@@ -408,6 +408,43 @@ def test_views_by_memory_of_a_tangent_that_lies_in_another_order(view):
     assert tt.func.jvp(turned, (x.t(),), (direction.t().contiguous(),))[1].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
+def write_around(x):
+    seen = x.as_strided((4,), (1,), 0)
+    seen[0] = x[2] * 3
+    x[3] = x[0] * 5
+    again = x.as_strided((6,), (1,), 1)
+    again[0] = again[0] + x[1]
+    return seen * 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.as_strided((2,), (1,), 3),
+        lambda x: x.as_strided((2,), (2,)),
+        lambda x: x.as_strided((4,), (1,), 0),
+        lambda x: x.as_strided((4,), (1,), 4),
+        lambda x: x[1:].as_strided((3,), (1,), 2),
+        lambda x: (x * 1)[1:].as_strided((3,), (1,), 0),
+        lambda x: x.as_strided_scatter(x[:2] * 2, (2,), (1,), 3),
+        lambda x: x.as_strided_scatter(x[:2] * 2, (2,), (1,)),
+        write_around,
+    ],
+)
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_places_of_memory_are_those_of_the_value(function, start):
+    import torch
+
+    tangents = []
+    for lib in (tt, torch):
+        value = lib.arange(8.0, dtype=lib.float64)[2:6]
+        for direction in (lib.arange(8.0, dtype=lib.float64)[start:][:4] * 10, (value * 3).flip(0)):
+            tangents.append(lib.func.jvp(function, (value,), (direction,))[1])
+    for found, expected in zip(tangents[:2], tangents[2:], strict=True):
+        assert found.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("choose", [lambda x: x.topk(1, 0)[0], lambda x: x.cummax(0)[0], lambda x: x.sum(0)])
 def test_a_write_leaves_a_tangent_that_was_passed_on_as_it_was(choose):
     x, direction = tt.tensor(0.5, dtype=tt.float64), tt.tensor(2.0, dtype=tt.float64)

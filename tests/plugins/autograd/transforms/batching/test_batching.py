@@ -493,6 +493,65 @@ def test_as_strided_has_the_gradient_of_each_example() -> None:
     assert tt.equal(tt.func.hessian(f)(x[0]), tt.diag(tt.tensor([2.0, 4.0, 2.0])))
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("size", "stride", "in_dim"), [((3,), (1,), 1), ((2,), (4,), 1), ((2,), (2,), 0), ((2, 2), (4, 1), 1)]
+)
+def test_as_strided_of_examples_between_each_other_is_that_of_torch(
+    size: Any, stride: Any, in_dim: int
+) -> None:
+    import torch
+
+    found, expected = (
+        lib.vmap(lambda v: v.as_strided(size, stride), in_dims=in_dim)(lib.arange(12.0).reshape(3, 4))
+        for lib in (tt, torch)
+    )
+    assert found.tolist() == expected.tolist()
+
+
+def test_as_strided_reads_no_derivative_of_other_examples() -> None:
+    def f(v: Any) -> Any:
+        return v.as_strided((3,), (1,)) ** 2
+
+    x = normal(3, 4)
+    for function in (tt.func.grad(lambda v: f(v).sum()), lambda v: tt.func.vjp(f, v)[1](tt.ones_like(v))):
+        with pytest.raises(tt.errors.UnsupportedError, match="between each other"):
+            vmap(function, in_dims=1)(x)
+    with pytest.raises(tt.errors.UnsupportedError, match="between each other"):
+        vmap(tt.func.grad(lambda v: v.as_strided((2,), (1,), 1).sum()))(normal(6).unfold(0, 3, 1))
+
+    def g(v: Any) -> Any:
+        return v.as_strided((2,), (4,)) ** 2
+
+    rows = x.t()
+    assert tt.equal(
+        vmap(tt.func.grad(lambda v: g(v).sum()), in_dims=1)(x),
+        tt.stack([tt.func.grad(lambda v: (v[:2] ** 2).sum())(row) for row in rows]),
+    )
+
+    def moved(v: Any) -> Any:
+        return tt.func.jvp(f, (v,), (tt.ones_like(v),))[1]
+
+    assert tt.equal(vmap(moved, in_dims=1)(x), tt.stack([moved(row) for row in rows]))
+
+
+def test_as_strided_reads_between_the_elements_of_expanded_examples() -> None:
+    same = tt.arange(6.0)[::2].expand(2, 3)
+    assert vmap(lambda v: v.as_strided((3,), (1,)))(same).tolist() == [[0.0, 1.0, 2.0]] * 2
+    slopes = vmap(tt.func.grad(lambda v: (v.as_strided((3,), (1,)) ** 2).sum()))(same)
+    assert slopes.tolist() == [[0.0, 4.0, 0.0]] * 2
+
+
+def test_the_places_of_as_strided_scatter_are_counted_from_the_first_example() -> None:
+    x, part = normal(3, 4)[1:], tt.zeros(2, dtype=tt.float64)
+    first = x[0].as_strided_scatter(part, (2,), (1,), 5)
+    assert tt.equal(vmap(lambda v: v.as_strided_scatter(part, (2,), (1,), 5))(x)[0], first)
+    with pytest.raises(tt.errors.UnsupportedError, match="memory of an example"):
+        vmap(lambda v: v.as_strided_scatter(part, (2,), (1,), 2))(x)
+    with pytest.raises(tt.errors.UnsupportedError, match="row-major"):
+        vmap(lambda p: x.t().as_strided_scatter(p, (2,), (1,)))(normal(3, 2))
+
+
 @pytest.mark.parametrize("randomness", ["same", "different"])
 def test_numbers_that_differ_by_example_are_not_drawn_into_a_tensor_that_does_not(randomness: str) -> None:
     p = tt.tensor([0.0, 1.0])
