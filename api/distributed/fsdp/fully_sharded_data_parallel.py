@@ -41,8 +41,12 @@ class FullyShardedDataParallel(Module):
         By default ``FULL_SHARD``; ``NO_SHARD`` is not served.
     cpu_offload : CPUOffload, optional
         Whether parts are kept in the memory of the CPU.
-    backward_prefetch, param_init_fn : optional
-        `param_init_fn` is not served; parameters are always gathered ahead.
+    backward_prefetch : optional
+        Accepted: parameters are always gathered ahead.
+    param_init_fn : callable, optional
+        Gives memory and values to a module whose own parameters or buffers are on the meta device.  By default
+        ``module.to_empty(device=..., recurse=False)`` and ``module.reset_parameters()``.  Units are divided as soon as
+        they have values, so no rank needs memory for the whole model.
     auto_wrap_policy : callable or iterable of type, optional
         ``policy(module=, recurse=, nonwrapped_numel=)`` says whether an inner module is sharded by itself; or their
         classes.
@@ -100,8 +104,6 @@ class FullyShardedDataParallel(Module):
         device_mesh: Any = None,
     ) -> None:
         super().__init__()
-        if param_init_fn is not None:
-            raise NotImplementedError("FullyShardedDataParallel(): param_init_fn is not served")
         if cpu_offload is not None and not isinstance(cpu_offload, CPUOffload):
             raise TypeError(
                 f"FullyShardedDataParallel(): cpu_offload must be a CPUOffload, got {type(cpu_offload).__name__}"
@@ -114,12 +116,18 @@ class FullyShardedDataParallel(Module):
             raise ValueError("Cannot pass both process_group and device_mesh at the same time.")
         mesh = _mesh(strategy in _HYBRID, process_group, device_mesh)
         self.process_group = mesh.get_group(mesh.ndim - 1)
-        if device_id is not None:
-            module = module.to(tt.device("cuda", device_id) if isinstance(device_id, int) else device_id)
-        if sync_module_states:
-            for tensor in module.state_dict().values():
+        if isinstance(device_id, int):
+            device_id = tt.device("cuda", device_id)
+        if device_id is not None and not _on_meta(module):
+            module = module.to(device_id)
+
+        def sync(tensors: Iterable[Tensor]) -> None:
+            for tensor in tensors:
                 for dim in reversed(range(mesh.ndim)):
-                    collectives.broadcast(tensor, group_src=0, group=mesh.get_group(dim))
+                    collectives.broadcast(tensor.detach(), group_src=0, group=mesh.get_group(dim))
+
+        if sync_module_states and not _on_meta(module):
+            sync(module.state_dict().values())
         precision = mixed_precision or MixedPrecision()
         if precision.buffer_dtype is not None:
             for inner in module.modules():
@@ -130,6 +138,11 @@ class FullyShardedDataParallel(Module):
         reshard = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
 
         def shard(chosen: Module, root: bool) -> None:
+            if _on_meta(chosen):
+                _materialize(chosen, param_init_fn, device_id)
+                if sync_module_states:
+                    own = (p for p in chosen.parameters() if not hasattr(type(p), "to_local"))
+                    sync((*own, *chosen.buffers()))
             casts = precision.cast_root_forward_inputs if root else precision.cast_forward_inputs
             fully_shard(
                 chosen,
@@ -304,6 +317,32 @@ def _ignored(modules: Iterable[Module] | None, states: Iterable[Any] | None) -> 
         else:
             raise TypeError(f"ignored_states expects parameters or modules, got {type(state).__name__}")
     return found
+
+
+def _on_meta(module: Module, recurse: bool = True) -> bool:
+    return any(
+        tensor.is_meta for tensor in (*module.parameters(recurse), *module.buffers(recurse))
+    )  # what inner units have is divided, and not on meta any more
+
+
+def _materialize(module: Module, init: Callable[[Module], None] | None, device: Any) -> None:
+    """Give memory and values to a unit that was made on the meta device."""
+    for inner in list(module.modules()):
+        if not _on_meta(inner, recurse=False):
+            continue
+        if init is not None:
+            init(inner)
+            continue
+        reset: Any = getattr(inner, "reset_parameters", None)
+        if reset is None:
+            raise TypeError(
+                f"FullyShardedDataParallel(): {type(inner).__name__} is on the meta device and has no "
+                "reset_parameters()\n"
+                "  try: param_init_fn, which gives its parameters memory and values"
+            )
+        inner.to_empty(device="cpu" if device is None else device, recurse=False)
+        with tt.no_grad():
+            reset()
 
 
 def _wrap(module: Module, policy: Any, shard: Callable[[Module, bool], None]) -> int:

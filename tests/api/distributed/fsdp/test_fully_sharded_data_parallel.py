@@ -37,6 +37,12 @@ POLICIES = {
 }
 
 
+class Bare(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(tt.empty(2, device="meta"))
+
+
 def made(seed=0):
     model = nn.Sequential(
         nn.Linear(5, 7), nn.Tanh(), nn.Sequential(nn.Linear(7, 6), nn.Tanh()), nn.Linear(6, 1)
@@ -207,10 +213,63 @@ def test_what_is_not_served_is_refused():
             FullyShardedDataParallel(nn.Linear(1, 1), (dist.group.WORLD, dist.group.WORLD))
         with pytest.raises(TypeError, match="cpu_offload must be a CPUOffload, got bool"):
             FullyShardedDataParallel(nn.Linear(1, 1), cpu_offload=True)
-        with pytest.raises(NotImplementedError, match="param_init_fn is not served"):
-            FullyShardedDataParallel(nn.Linear(1, 1), param_init_fn=print)
+        with pytest.raises(TypeError, match=r"Bare is on the meta device and has no reset_parameters\(\)"):
+            FullyShardedDataParallel(Bare())
         with pytest.raises(TypeError, match="ignored_states expects parameters or modules, got int"):
             FullyShardedDataParallel(nn.Linear(1, 1), ignored_states=[3])
         return True
 
     assert run_threads(run, 1) == [True]
+
+
+def on_meta():
+    with tt.device("meta"):
+        return nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.Linear(7, 1))
+
+
+@pytest.mark.parametrize("policy", ["none", "layers"])
+def test_a_model_on_the_meta_device_gets_memory_and_values_unit_by_unit(policy):
+    def initialise(generator):
+        def init(module):
+            module.to_empty(device="cpu", recurse=False)
+            for tensor in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
+                tensor.detach().copy_(tt.rand(tuple(tensor.shape), generator=generator))
+
+        return init
+
+    def run():
+        init = initialise(tt.Generator().manual_seed(1))
+        model = FullyShardedDataParallel(on_meta(), auto_wrap_policy=POLICIES[policy], param_init_fn=init)
+        return model.eval()(tt.ones(2, 5)).flatten().tolist(), model.state_dict()
+
+    expected = on_meta()
+    init = initialise(tt.Generator().manual_seed(1))
+    order = expected if policy == "none" else [expected[0], expected[2], expected[1]]  # inner units first
+    for module in order:
+        init(module)
+    for output, state in run_threads(run, 2):
+        for name, value in expected.state_dict().items():
+            assert tt.equal(state[name], value), name
+        assert output == pytest.approx(expected.eval()(tt.ones(2, 5)).flatten().tolist())
+
+
+def test_a_model_on_the_meta_device_is_reset_and_taken_from_rank_zero():
+    class Own(nn.Linear):
+        def reset_parameters(self):
+            nn.init.constant_(self.weight, dist.get_rank() + 1.0 if dist.is_initialized() else 0)
+            nn.init.constant_(self.bias, 2.0)
+
+    def run():
+        with tt.device("meta"):
+            module = nn.Sequential(Own(3, 4), Own(4, 2))
+        model = FullyShardedDataParallel(
+            module, auto_wrap_policy={Own}, sync_module_states=True, device_id=tt.device("cpu")
+        )
+        optimizer = tt.optim.SGD(model.parameters(), lr=0.1)
+        model(tt.ones(1, 3)).sum().backward()
+        optimizer.step()
+        return model.state_dict()["0.weight"].tolist(), model.state_dict()["1.bias"].tolist()
+
+    for weight, bias in run_threads(run, 2):
+        assert weight == [[pytest.approx(0.8)] * 3] * 4
+        assert bias == pytest.approx([1.9, 1.9])
