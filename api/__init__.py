@@ -38,7 +38,7 @@ _TYPES = {
         "tt.core.types.memory_format",
     ),
     **dict.fromkeys(
-        ("can_cast", "default_dtype", "get_default_dtype", "promote_types", "result_type", "set_default_dtype"),
+        ("can_cast", "default_dtype", "get_default_dtype", "promote_types", "set_default_dtype"),
         "tt.core.types.promotion",
     ),
     "Size": "tt.core.types.size",
@@ -141,7 +141,8 @@ _LAZY = {
     "UntypedStorage": "tt.storage",
     **dict.fromkeys(
         ("get_device", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg",
-         "is_nonzero", "is_same_size", "is_signed", "is_storage", "numel", "resize_as_", "to_dlpack", "typename"),
+         "is_nonzero", "is_same_size", "is_signed", "is_storage", "numel", "resize_as_", "result_type",
+         "to_dlpack", "typename"),
         "tt._inquiries",
     ),
     **dict.fromkeys(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tt
+from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
 
 __all__ = [
@@ -94,6 +95,7 @@ def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Sequence[Any]) -> tup
 # --- numbers that are not symbols --------------------------------------------------------------------------------
 
 
+@overridable
 def sym_int(a: Any, /) -> int:
     """Return a number as an int, as `int` does.
 
@@ -106,6 +108,7 @@ def sym_int(a: Any, /) -> int:
     return int(a)
 
 
+@overridable
 def sym_float(a: Any, /) -> float:
     """Return a number as a float.
 
@@ -118,6 +121,7 @@ def sym_float(a: Any, /) -> float:
     return float(a)
 
 
+@overridable
 def sym_not(a: Any, /) -> bool:
     """Return whether a condition does not hold.
 
@@ -130,6 +134,7 @@ def sym_not(a: Any, /) -> bool:
     return not a
 
 
+@overridable
 def sym_max(a: Any, b: Any) -> Any:
     """Return the larger of two numbers; a float if one of them is.
 
@@ -142,6 +147,7 @@ def sym_max(a: Any, b: Any) -> Any:
     return _common(max(a, b), a, b)
 
 
+@overridable
 def sym_min(a: Any, b: Any) -> Any:
     """Return the smaller of two numbers; a float if one of them is.
 
@@ -158,6 +164,7 @@ def _common(found: Any, a: Any, b: Any) -> Any:
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
+@overridable
 def sym_sum(args: Iterable[Any]) -> Any:
     """Return the sum of numbers.
 
@@ -170,6 +177,7 @@ def sym_sum(args: Iterable[Any]) -> Any:
     return sum(args)
 
 
+@overridable
 def sym_sqrt(a: Any, /) -> float:
     """Return the square root of a number.
 
@@ -182,6 +190,7 @@ def sym_sqrt(a: Any, /) -> float:
     return math.sqrt(a)
 
 
+@overridable
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
     """Return `t` if a condition holds, else `f`, which is of the same type.
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.core.methods.tt_function_api import overridable
+from tt.core.types.promotion import result_type as _result_type
 from tt.errors import ArgumentError
 from tt.overrides import is_tensor_like
+
+result_type = overridable(_result_type)
 
 __all__ = [
     "get_device",
@@ -22,6 +26,7 @@ __all__ = [
     "is_storage",
     "numel",
     "resize_as_",
+    "result_type",
     "to_dlpack",
     "typename",
 ]
@@ -33,6 +38,7 @@ def _tensor(name: str, value: Any, argument: str = "input") -> Any:
     return value
 
 
+@overridable
 def is_floating_point(input: tt.Tensor) -> bool:
     """Return whether the dtype of a tensor is a floating point dtype.
 
@@ -45,6 +51,7 @@ def is_floating_point(input: tt.Tensor) -> bool:
     return bool(_tensor("is_floating_point", input).is_floating_point())
 
 
+@overridable
 def is_complex(input: tt.Tensor) -> bool:
     """Return whether the dtype of a tensor is complex.
 
@@ -57,6 +64,7 @@ def is_complex(input: tt.Tensor) -> bool:
     return bool(_tensor("is_complex", input).is_complex())
 
 
+@overridable
 def is_signed(input: tt.Tensor) -> bool:
     """Return whether the dtype of a tensor has negative numbers.
 
@@ -69,6 +77,7 @@ def is_signed(input: tt.Tensor) -> bool:
     return bool(_tensor("is_signed", input).is_signed())
 
 
+@overridable
 def is_conj(input: tt.Tensor) -> bool:
     """Return False: conjugation is carried out at once.
 
@@ -81,6 +90,7 @@ def is_conj(input: tt.Tensor) -> bool:
     return bool(_tensor("is_conj", input).is_conj())
 
 
+@overridable
 def is_neg(input: tt.Tensor) -> bool:
     """Return False: negation is carried out at once.
 
@@ -93,6 +103,7 @@ def is_neg(input: tt.Tensor) -> bool:
     return bool(_tensor("is_neg", input).is_neg())
 
 
+@overridable
 def is_distributed(input: tt.Tensor) -> bool:
     """Return False, as PyTorch does for every tensor.
 
@@ -105,6 +116,7 @@ def is_distributed(input: tt.Tensor) -> bool:
     return bool(_tensor("is_distributed", input).is_distributed())
 
 
+@overridable
 def is_inference(input: tt.Tensor) -> bool:
     """Return whether a tensor was made in inference mode.
 
@@ -118,6 +130,7 @@ def is_inference(input: tt.Tensor) -> bool:
     return bool(_tensor("is_inference", input).is_inference())
 
 
+@overridable
 def is_nonzero(input: tt.Tensor) -> bool:
     """Return whether the only element of a tensor is not zero.
 
@@ -135,6 +148,7 @@ def is_nonzero(input: tt.Tensor) -> bool:
     return bool(_tensor("is_nonzero", input).is_nonzero())
 
 
+@overridable
 def is_same_size(input: tt.Tensor, other: tt.Tensor) -> bool:
     """Return whether two tensors have the same shape.
 
@@ -159,6 +173,7 @@ def is_storage(obj: Any, /) -> bool:
     return isinstance(obj, (tt.UntypedStorage, tt.TypedStorage))
 
 
+@overridable
 def numel(input: tt.Tensor) -> int:
     """Return the number of elements.
 
@@ -171,6 +186,7 @@ def numel(input: tt.Tensor) -> int:
     return int(_tensor("numel", input).numel())
 
 
+@overridable
 def get_device(input: tt.Tensor) -> int:
     """Return the index of the device of a tensor; -1 for the CPU.
 
@@ -183,6 +199,7 @@ def get_device(input: tt.Tensor) -> int:
     return int(_tensor("get_device", input).get_device())
 
 
+@overridable
 def resize_as_(input: tt.Tensor, the_template: tt.Tensor, *, memory_format: Any = None) -> tt.Tensor:
     """Give a tensor the size of another; elements beyond the old ones are undefined.
 

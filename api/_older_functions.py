@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tt
+from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
 
 __all__ = [
@@ -37,6 +38,7 @@ def _checked(name: str, value: Any, argument: str = "input") -> None:
 # --- products, lookups -------------------------------------------------------------------------------------------
 
 
+@overridable
 def convolution(
     input: tt.Tensor,
     weight: tt.Tensor,
@@ -72,6 +74,7 @@ def convolution(
     return result
 
 
+@overridable
 def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, norm_type: float) -> tt.Tensor:
     """Scale the rows of a table that some indices name to at most a norm, in place.
 
@@ -94,6 +97,7 @@ def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, nor
         return input.index_copy_(0, rows, found * factors)
 
 
+@overridable
 def spmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
     """Return the product of a sparse matrix and a matrix.
 
@@ -107,6 +111,7 @@ def spmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
     return tt.mm(input, mat2)
 
 
+@overridable
 def saddmm(
     input: tt.Tensor, mat1: tt.Tensor, mat2: tt.Tensor, *, beta: float = 1, alpha: float = 1
 ) -> tt.Tensor:
@@ -123,6 +128,7 @@ def saddmm(
     return found
 
 
+@overridable
 def hsmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
     """Return the product of a sparse matrix and a matrix as a sparse tensor; `hspmm` by its older name.
 
@@ -137,6 +143,7 @@ def hsmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
 
 
 def _copy_of(name: str, doc: str) -> Callable[[tt.Tensor], tt.Tensor]:
+    @overridable
     def copied(input: tt.Tensor) -> tt.Tensor:
         if not tt.is_tensor(input):
             raise ArgumentError(
@@ -250,6 +257,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 # --- sizes -------------------------------------------------------------------------------------------------------
 
 
+@overridable
 def resize_as_sparse_(input: tt.Tensor, the_template: tt.Tensor) -> tt.Tensor:
     """Give a sparse tensor the size of another of the same layout, in place.
 

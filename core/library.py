@@ -15,7 +15,15 @@ from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, active_modes
-from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept, listening, seen, unseen
+from tt.core.dispatch.intercept.tt_function import (
+    NOT_HANDLED,
+    call_overrides,
+    flat,
+    intercept,
+    listening,
+    seen,
+    unseen,
+)
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.dispatch.registry.masking import mask_kernels
@@ -79,7 +87,7 @@ if TYPE_CHECKING:
     )
     from tt.core.custom_op.scope import scoped
     from tt.core.methods.memory.sharing import reduce_shared
-    from tt.core.methods.tt_function_api import TTFunctionMode
+    from tt.core.methods.tt_function_api import TTFunctionMode, mark_overridable, overridable
     from tt.core.tensor.shared_memory import (
         get_all_sharing_strategies,
         get_sharing_strategy,
@@ -137,6 +145,7 @@ __all__ = [
     "as_kind",
     "as_tensor",
     "begin_epoch",
+    "call_overrides",
     "contiguous_strides",
     "custom_op",
     "decode_complex32",
@@ -151,6 +160,7 @@ __all__ = [
     "fallback_policy",
     "family_index",
     "fitted_number",
+    "flat",
     "fork_safe_lock",
     "fork_safe_properties",
     "from_numpy_dtype",
@@ -167,8 +177,10 @@ __all__ = [
     "is_float8",
     "layout",
     "listening",
+    "mark_overridable",
     "mask_kernels",
     "ops",
+    "overridable",
     "promote_types",
     "reduce_shared",
     "register_autograd",
@@ -207,6 +219,8 @@ _LATE: Final = {
     "get_sharing_strategy": "tensor.shared_memory",
     "impl": "custom_op.library",
     "infer_schema": "custom_op.infer_schema",
+    "mark_overridable": "methods.tt_function_api",
+    "overridable": "methods.tt_function_api",
     "reduce_shared": "methods.memory.sharing",
     "register_autograd": "custom_op.library",
     "register_fake": "custom_op.library",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.core.methods.tt_function_api import overridable
 from tt.errors import ShapeError
 
 __all__ = [
@@ -53,6 +54,7 @@ def _moved(running: Tensor | None, found: Tensor, momentum: float) -> None:
 # --- forward -----------------------------------------------------------------------------------------------------
 
 
+@overridable
 def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Return the mean of each channel and the inverse of its standard deviation.
 
@@ -83,6 +85,7 @@ def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     return mean, tt.rsqrt(var + eps)
 
 
+@overridable
 def batch_norm_update_stats(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
 ) -> tuple[Tensor, Tensor]:
@@ -124,6 +127,7 @@ def batch_norm_update_stats(
     return mean, var
 
 
+@overridable
 def batch_norm_elemt(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float
 ) -> Tensor:
@@ -308,6 +312,7 @@ def batch_norm_backward_reduce(
     )
 
 
+@overridable
 def batch_norm_backward_elemt(
     grad_out: Tensor,
     input: Tensor,

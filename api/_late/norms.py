@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import tt
+from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
 
 __all__ = ["frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"]
 
 
+@overridable
 def norm_except_dim(v: tt.Tensor, pow: int = 2, dim: int = 0) -> tt.Tensor:
     """Return the norm over all dimensions except one, which are kept; -1 means over all.
 
@@ -102,6 +104,7 @@ def nuclear_norm(
     return tt.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)
 
 
+@overridable
 def native_norm(
     input: tt.Tensor,
     p: float | None = 2,

@@ -44,13 +44,13 @@ def broadcast_all(*values: Any) -> tuple[tt.Tensor, ...]:
     for value in values:
         if tt.is_tensor(value):
             like = like or {"dtype": value.dtype, "device": value.device}
-        elif not isinstance(value, Number):
+        elif not isinstance(value, Number) and not tt.overrides.is_tensor_like(value):
             raise tt.errors.ValueRangeError(
                 f"the parameters of a distribution are tensors or numbers, not {type(value).__name__}"
             )
     like = like or {"dtype": tt.get_default_dtype()}
-    tensors = [v if tt.is_tensor(v) else tt.tensor(v, **like) for v in values]
-    if all(t.shape == tensors[0].shape for t in tensors):
+    tensors = [tt.tensor(v, **like) if isinstance(v, Number) else v for v in values]
+    if all(type(t) is tt.Tensor and t.shape == tensors[0].shape for t in tensors):
         return tuple(tensors)
     return tuple(tt.broadcast_tensors(*tensors))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
+from tt.core.methods.tt_function_api import overridable
 from tt.library import ops
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def __dir__() -> list[str]:
 # --- losses ----------------------------------------------------------------------------------------------------
 
 
+@overridable
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -254,6 +256,7 @@ def _numbers(mask: Tensor, like: Tensor) -> Tensor:
 # --- attention -------------------------------------------------------------------------------------------------
 
 
+@overridable
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import tt
+from tt.core.methods.tt_function_api import overridable
 from tt.errors import UnsupportedError
 from tt.library import warn_user
 
@@ -86,6 +87,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}\n  supported: {known}")
 
 
+@overridable
 def uniform_(
     tensor: tt.Tensor, a: float = 0.0, b: float = 1.0, generator: tt.Generator | None = None
 ) -> tt.Tensor:
@@ -94,6 +96,7 @@ def uniform_(
         return tensor.uniform_(a, b, generator=generator)
 
 
+@overridable
 def normal_(
     tensor: tt.Tensor, mean: float = 0.0, std: float = 1.0, generator: tt.Generator | None = None
 ) -> tt.Tensor:
@@ -102,6 +105,7 @@ def normal_(
         return tensor.normal_(mean, std, generator=generator)
 
 
+@overridable
 def trunc_normal_(
     tensor: tt.Tensor,
     mean: float = 0.0,
@@ -135,17 +139,20 @@ def trunc_normal_(
         return tensor.clamp_(min=a, max=b)
 
 
+@overridable
 def constant_(tensor: tt.Tensor, val: float) -> tt.Tensor:
     """Fill with a number."""
     with tt.no_grad():
         return tensor.fill_(val)
 
 
+@overridable
 def ones_(tensor: tt.Tensor) -> tt.Tensor:
     """Fill with one."""
     return constant_(tensor, 1.0)
 
 
+@overridable
 def zeros_(tensor: tt.Tensor) -> tt.Tensor:
     """Fill with zero."""
     with tt.no_grad():
@@ -179,6 +186,7 @@ def _take(tensor: tt.Tensor, values: tt.Tensor) -> tt.Tensor:
     return tensor.copy_(values if placement is None else placement.part(values).reshape(tensor.shape))
 
 
+@overridable
 def eye_(tensor: tt.Tensor) -> tt.Tensor:
     """Fill a matrix with ones in the diagonal and zeros elsewhere.
 
@@ -194,6 +202,7 @@ def eye_(tensor: tt.Tensor) -> tt.Tensor:
         return _take(tensor, tt.eye(*_shape("eye_", tensor), device=tensor.device, dtype=tensor.dtype))
 
 
+@overridable
 def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
     """Fill the weight of a convolution so that it returns as many of its input's channels as it has.
 
@@ -243,6 +252,7 @@ def _calculate_correct_fan(tensor: tt.Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
+@overridable
 def xavier_uniform_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generator | None = None) -> tt.Tensor:
     """Fill with numbers from ±gain * sqrt(6 / (fan_in + fan_out)).
 
@@ -252,6 +262,7 @@ def xavier_uniform_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generato
     return uniform_(tensor, -bound, bound, generator)
 
 
+@overridable
 def xavier_normal_(tensor: tt.Tensor, gain: float = 1.0, generator: tt.Generator | None = None) -> tt.Tensor:
     """Fill from a normal distribution with deviation gain * sqrt(2 / (fan_in + fan_out)).
 
@@ -268,6 +279,7 @@ def _is_empty(tensor: tt.Tensor) -> bool:
     return True
 
 
+@overridable
 def kaiming_uniform_(
     tensor: tt.Tensor,
     a: float = 0,
@@ -298,6 +310,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@overridable
 def kaiming_normal_(
     tensor: tt.Tensor,
     a: float = 0,
@@ -315,6 +328,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
+@overridable
 def orthogonal_(tensor: tt.Tensor, gain: float = 1, generator: tt.Generator | None = None) -> tt.Tensor:
     """Fill with an orthogonal matrix, times a gain; dimensions after the first count as one.
 
@@ -344,6 +358,7 @@ def orthogonal_(tensor: tt.Tensor, gain: float = 1, generator: tt.Generator | No
         return _take(tensor, (q.t() if rows < columns else q).reshape(shape)).mul_(gain)
 
 
+@overridable
 def sparse_(
     tensor: tt.Tensor, sparsity: float, std: float = 0.01, generator: tt.Generator | None = None
 ) -> tt.Tensor:

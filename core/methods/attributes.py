@@ -33,6 +33,7 @@ from tt.core.methods.memory.copying import COPYING_MEMBERS
 from tt.core.methods.memory.host_access import VALUE_MEMBERS, dense_form
 from tt.core.methods.memory.pickling import PICKLING_MEMBERS
 from tt.core.methods.memory.replacing import REPLACING_MEMBERS
+from tt.core.methods.tt_function_api import overridable
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import geometry_of
 from tt.core.types.device import to_device
@@ -215,11 +216,13 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     return True
 
 
+@overridable
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Return whether another tensor has the same shape."""
     return tuple(self.shape) == tuple(other.shape)
 
 
+@overridable
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Return whether another tensor is the same place in the same memory."""
     return (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, SUBCLASSES, call_overrides, flat, intercept
 from tt.core.dispatch.mutate.overlap import is_overwritten
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
@@ -267,14 +267,25 @@ def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
 
 def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
     """Return `self[index]` for any index; `function` is the called function, for modes that watch calls."""
-    if STATE.modes:
+    if STATE.modes or SUBCLASSES:
         found: Tensor = intercept(function, (self, index), None)
         if found is not NOT_HANDLED:
             return found
-    view, advanced = _apply(self, index)
+    try:
+        view, advanced = _apply(self, index)
+    except (IndexError, TypeError):
+        found = _asked(function, self, index)
+        if found is NOT_HANDLED:
+            raise
+        return found
     if advanced:
         return ops.index(view, advanced)
     return ops.alias(self) if view is self else view
+
+
+def _asked(function: Any, *args: Any) -> Any:
+    """Let a tensor-like among an index and a value, which were refused, handle the call; else `NOT_HANDLED`."""
+    return call_overrides(function, flat(args), args, {})
 
 
 # --- assignment ----------------------------------------------------------------------------------------------------
@@ -365,16 +376,21 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     tensor([[0., 1., 0.],
             [0., 2., 0.]])
     """
-    if STATE.modes and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
+    if (STATE.modes or SUBCLASSES) and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
         return
     if self.layout.name != "strided" and not self._spec.backend.strided_memory:
         raise TypeError(
             f"cannot assign to parts of a tensor of the layout {self.layout}\n"
             f"  try: x = {dense_form(self)}, and assign to that"
         )
-    found = _value(self, value)
     backward: list[int] = []
-    view, advanced = _apply(self, index, backward)
+    try:
+        found = _value(self, value)
+        view, advanced = _apply(self, index, backward)
+    except (IndexError, TypeError):
+        if _asked(setitem, self, index, value) is NOT_HANDLED:
+            raise
+        return
     if backward and advanced:
         view, advanced = self, _positions(self, index)
     if not isinstance(found, TensorBase):

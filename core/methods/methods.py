@@ -188,12 +188,20 @@ DUNDERS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _rename(member: Any, name: str) -> None:
+    """Give a function the name that it has on `Tensor`, which handlers see, unless it has another one there."""
+    own = getattr(member, "__name__", None)
+    if own is not None and own != name and MEMBERS.get(own) is not member:
+        member.__name__, member.__qualname__ = name, f"Tensor.{name}"
+
+
 def install() -> None:
     """Put operators, Python's operators and the core's members on `Tensor`; doing it twice does nothing."""
     if "__add__" in vars(Tensor):
         return
 
     for name, member in MEMBERS.items():
+        _rename(member, name)
         setattr(Tensor, name, member)
     for name, module in LATE_MEMBERS.items():
         setattr(Tensor, name, LazyMember(Tensor, name, partial("{}:{}".format, module, name)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tt.core.by_name import module_named
@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 _NAMESPACES = ("", "nn.functional", "linalg", "special", "fft")
+_FURTHER = ("nn.init", "nn.utils.rnn", "autograd")
+"""Modules whose functions take part, besides those of operators."""
 
 
 def _operators(module: str) -> dict[str, Any]:
@@ -53,8 +55,20 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     found: dict[Any, list[Callable[..., Any]]] = {}
     for module in _NAMESPACES:
         found[_module(module)] = list(dict.fromkeys(_operators(module).values()))
+    for name, function in _functions():
+        found.setdefault(_module(name.rpartition(".")[0]), []).append(function)
     found[Tensor] = list(dict.fromkeys(_members().values()))
     return found
+
+
+def _functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the overridable functions that are no operators, with their names below `tt`."""
+    for module in (*_NAMESPACES, *_FURTHER):
+        home = _module(module)
+        for name in dir(home):
+            value = None if name.startswith("_") else getattr(home, name, None)
+            if value is not None and "_overridable" in getattr(value, "__dict__", ()):
+                yield f"{module}.{name}".lstrip("."), value
 
 
 def _module(name: str) -> ModuleType:
@@ -153,6 +167,8 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     for name, member in _members().items():
         if member == f:
             return f"tt.Tensor.{name}" + (".__get__" if getattr(f, "__name__", "") == "__get__" else "")
+    if "_overridable" in getattr(f, "__dict__", ()):
+        return next((f"tt.{name}" for name, function in _functions() if function is f), None)
     own = getattr(f, "__self__", None)
     for name in member_names():
         if own is not None and SeenMember(name)._member() is own:

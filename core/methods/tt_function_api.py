@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import Any, Final, TypeVar, cast
 
 from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import (
@@ -12,13 +12,15 @@ from tt.core.dispatch.intercept.tt_function import (
     DisableTTFunction,
     DisableTTFunctionSubclass,
     call_overrides,
+    flat,
     function_modes,
     name_of,
     overrides,
 )
 from tt.core.errors import NoOverrideError
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.tensor import disabled_tt_function_impl
+from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
+from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
 
 __all__ = [
@@ -32,8 +34,13 @@ __all__ = [
     "has_tt_function_unary",
     "has_tt_function_variadic",
     "is_tensor_like",
+    "mark_overridable",
+    "overridable",
     "wrap_tt_function",
 ]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 # --- modes ---------------------------------------------------------------------------------------------------------
@@ -218,6 +225,47 @@ def wrap_tt_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any]
         return wrapped
 
     return decorate
+
+
+def overridable(function: Function) -> Function:
+    """Make a function of tt's that is written in Python one that tensor-likes and function modes can override.
+
+    As for an operator, every argument counts, and the elements of lists.  A call with plain tensors and numbers pays
+    for a look at their types.
+
+    Examples
+    --------
+    >>> from tt.core.methods.tt_function_api import overridable
+    >>> @overridable
+    ... def half(x):
+    ...     return x / 2
+    >>> class Duck:
+    ...     def __tt_function__(self, func, types, args=(), kwargs=None):
+    ...         return f"quack, {func.__name__}"
+    >>> half(Duck())
+    'quack, half'
+    """
+
+    @wraps(function)
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or STATE.modes or not _PLAIN.issuperset(map(type, args)):
+            relevant = flat((*args, *kwargs.values()))
+            found = call_overrides(asking, relevant, args, kwargs)
+            if found is not NOT_HANDLED:
+                return found
+        return function(*args, **kwargs)
+
+    return mark_overridable(cast("Function", asking))
+
+
+def mark_overridable(function: Function) -> Function:
+    """Note that a function lets tensor-likes handle its calls, for the lists of `tt.overrides`."""
+    function._overridable = True  # type: ignore[attr-defined]  # a mark on the function
+    return function
+
+
+_PLAIN: Final = frozenset({Tensor, bool, int, float, complex, str, type(None)})
+"""Types of arguments that have no `__tt_function__`, nor elements with one."""
 
 
 def is_tensor_like(inp: Any) -> bool:

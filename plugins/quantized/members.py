@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import Tensor, as_tensor, errors, ops
+from tt.core.library import Tensor, as_tensor, errors, ops, overridable
 from tt.plugins.quantized.handle import ints_of, is_quantized, per_tensor, quantizer_of
 from tt.plugins.quantized.quantizer import PerChannel
 from tt.plugins.quantized.quantizer import qscheme as Scheme
@@ -36,6 +36,7 @@ def _channels(name: str, input: Any) -> PerChannel:
     return found
 
 
+@overridable
 def int_repr(input: Tensor) -> Tensor:
     """Return a copy of the integers of a quantized tensor, as uint8, int8 or int32.
 
@@ -73,6 +74,7 @@ def qscheme(input: Tensor) -> Scheme:
     return quantizer_of(input).scheme
 
 
+@overridable
 def q_scale(input: Tensor) -> float:
     """Return the scale of a quantized tensor that has one.
 
@@ -91,6 +93,7 @@ def q_scale(input: Tensor) -> float:
     return per_tensor("q_scale", input).scale
 
 
+@overridable
 def q_zero_point(input: Tensor) -> int:
     """Return the integer that stands for 0 in a quantized tensor with one scale.
 
@@ -109,6 +112,7 @@ def q_zero_point(input: Tensor) -> int:
     return per_tensor("q_zero_point", input).zero_point
 
 
+@overridable
 def q_per_channel_scales(input: Tensor) -> Tensor:
     """Return the scales of the channels of a quantized tensor, in float64, or float32 if zero points are fractions.
 
@@ -127,6 +131,7 @@ def q_per_channel_scales(input: Tensor) -> Tensor:
     return as_tensor(_channels("q_per_channel_scales", input).scales.copy(), device=input.device)
 
 
+@overridable
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
     """Return the zero points of the channels of a quantized tensor, in int64, or float32 if they are fractions.
 
@@ -145,6 +150,7 @@ def q_per_channel_zero_points(input: Tensor) -> Tensor:
     return as_tensor(_channels("q_per_channel_zero_points", input).zero_points.copy(), device=input.device)
 
 
+@overridable
 def q_per_channel_axis(input: Tensor) -> int:
     """Return the dimension of the channels of a quantized tensor.
 

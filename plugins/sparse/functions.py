@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, dtype, errors, handle_of, ops
+from tt.core.library import Tensor, dtype, errors, handle_of, ops, overridable
 
 __all__ = [
     "addmm",
@@ -143,6 +143,7 @@ def sampled_addmm(
     return found if out is None else out.copy_(found)
 
 
+@overridable
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """Multiply a sparse matrix by a dense one; the result is sparse.
 
@@ -155,6 +156,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     return ops.sparse.to_layout(_sparse_dense("smm", input, mat), "sparse_coo")
 
 
+@overridable
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """Return beta * input + alpha * (mat1 @ mat2) of sparse matrices `input` and `mat1` and a dense one; it is sparse.
 
@@ -173,6 +175,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
     return found
 
 
+@overridable
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """Multiply a sparse matrix by a dense one; the result stores whole rows: one dimension is sparse, one dense.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, errors, handle_of, ops
+from tt.core.library import Tensor, errors, handle_of, ops, overridable
 from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS, stored
 
 __all__ = [
@@ -259,6 +259,7 @@ def coalesce(self: Tensor) -> Tensor:
 # --- patterns and sizes --------------------------------------------------------------------------------------------
 
 
+@overridable
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """Return the elements at the places that a sparse tensor stores, in the layout of that.
 
@@ -315,6 +316,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
     return ops.sparse.clear_(self, size, sparse_dim, dense_dim)
 
 
+@overridable
 def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
     """Give a sparse tensor the size of another of the same layout.
 

@@ -58,6 +58,7 @@ def refused_argument(
     """
     import tt
     from tt.errors import ArgumentError, IndexValueError, TTError
+    from tt.overrides import is_tensor_like
 
     if isinstance(error, TTError) or not type(module).__module__.startswith("tt.nn."):
         return None
@@ -74,7 +75,7 @@ def refused_argument(
         if name not in given or kinds not in _TENSORS:
             continue
         value = given[name]
-        if not (isinstance(value, tt.Tensor) or (value is None and "None" in kinds)):
+        if not (is_tensor_like(value) or (value is None and "None" in kinds)):
             return ArgumentError(
                 type(module).__name__,
                 f"argument {name!r} (position {place}) must be Tensor, not {type(value).__name__}",

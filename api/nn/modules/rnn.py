@@ -13,6 +13,7 @@ from tt.nn.modules.module import Module
 from tt.nn.modules.rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from tt.nn.parameter import Parameter
 from tt.nn.utils.rnn import PackedSequence
+from tt.overrides import is_tensor_like
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -220,7 +221,7 @@ class RNNBase(Module):
 
     def _check_kinds(self, input: Any, hx: State) -> None:
         """Raise unless the input is a tensor or a packed sequence, and the states fit the layer."""
-        if not isinstance(input, (tt.Tensor, PackedSequence)):
+        if not isinstance(input, PackedSequence) and not is_tensor_like(input):
             raise ArgumentError(
                 type(self).__name__,
                 f"argument 'input' (position 1) must be Tensor or PackedSequence, not {type(input).__name__}",
@@ -230,7 +231,7 @@ class RNNBase(Module):
 
     def _check_state(self, hx: State) -> None:
         """Raise unless the states are a tensor."""
-        if not isinstance(hx, tt.Tensor):
+        if not is_tensor_like(hx):
             raise ArgumentError(
                 type(self).__name__, f"argument 'hx' (position 2) must be Tensor, not {type(hx).__name__}"
             )
@@ -413,7 +414,7 @@ class LSTM(RNNBase):
 
     def _check_state(self, hx: State) -> None:
         """Raise unless the states are a pair of tensors."""
-        if isinstance(hx, (tuple, list)) and all(isinstance(state, tt.Tensor) for state in hx):
+        if isinstance(hx, (tuple, list)) and all(map(is_tensor_like, hx)):
             if len(hx) != 2:
                 raise ShapeError(f"LSTM(): expected two hidden states (h_0, c_0), got {len(hx)}")
             return

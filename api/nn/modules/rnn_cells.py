@@ -10,6 +10,7 @@ from tt.errors import ArgumentError
 from tt.nn import init
 from tt.nn.modules.module import Module
 from tt.nn.parameter import Parameter
+from tt.overrides import is_tensor_like
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
@@ -85,7 +86,7 @@ class RNNCellBase(Module):
         """Raise unless input and states are tensors of one dimension or two."""
         cell = type(self).__name__
         for name, given in zip(("input", *names), (input, *states), strict=False):
-            if not isinstance(given, tt.Tensor):
+            if not is_tensor_like(given):
                 raise ArgumentError(cell, f"argument {name!r} must be Tensor, not {type(given).__name__}")
         if input.ndim not in (1, 2):
             raise ValueError(f"{cell}: Expected input to be 1D or 2D, got {input.ndim}D instead")

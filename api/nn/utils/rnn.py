@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import tt
 import tt.nn.functional as F
+from tt.core.methods.tt_function_api import overridable
 
 __all__ = [
     "PackedSequence",
@@ -259,6 +260,7 @@ def pad_packed_sequence(
     return padded.index_select(0 if batch_first else 1, unsorted), lengths[unsorted.cpu()]
 
 
+@overridable
 def pad_sequence(
     sequences: tt.Tensor | Iterable[tt.Tensor],
     batch_first: bool = False,

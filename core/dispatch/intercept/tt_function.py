@@ -28,6 +28,7 @@ __all__ = [
     "call_overrides",
     "call_refused",
     "call_with_overrides",
+    "flat",
     "function_modes",
     "intercept",
     "listening",
@@ -209,7 +210,8 @@ def name_of(function: Any) -> str:
     if isinstance(own, property):  # the __get__ of a property of Tensor
         return f"tt.Tensor.{getattr(own.fget, '__name__', 'property')}.{function.__name__}"
     module, name = getattr(function, "__module__", None), getattr(function, "__name__", repr(function))
-    return f"{module}.{name}" if module else str(name)
+    # tt.numel, not tt._inquiries.numel
+    return f"{module.partition('._')[0]}.{name}" if module else str(name)
 
 
 # --- used by overloads ---------------------------------------------------------------------------------------------

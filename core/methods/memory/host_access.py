@@ -160,7 +160,9 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
         )
     if tensor._keys & PYTHON:
         tensor = bare(tensor)
-    if any(not layer.transparent for layer in layers_of(tensor)):  # of others, the values are in the tensor's memory
+    if any(
+        not layer.transparent for layer in layers_of(tensor)
+    ):  # of others, the values are in the tensor's memory
         tensor = ops.clone(detached(tensor))
         for layer in layers_of(tensor):
             if tensor._spec.keys & layer.bit == 0 and not layer.transparent:

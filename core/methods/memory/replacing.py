@@ -25,6 +25,7 @@ from tt.core.methods.as_subclass import is_wrapper
 from tt.core.methods.memory.host_access import detached, loses_gradient, requires_gradient
 from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.methods.memory.pickling import set_state
+from tt.core.methods.tt_function_api import overridable
 from tt.core.methods.typed_storage import TypedStorage
 from tt.core.tensor.backend import contiguous_strides
 from tt.core.tensor.base import TensorBase
@@ -134,6 +135,7 @@ def _own_history(self: Tensor, name: str) -> None:
 # --- another size ------------------------------------------------------------------------------------------------
 
 
+@overridable
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give the tensor the size of another; elements beyond the old ones are undefined.
 
@@ -178,6 +180,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     return _reshaped(self, "resize", wanted)
 
 
+@overridable
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """Return the elements in the shape of another tensor with as many elements.
 
@@ -211,6 +214,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return _filled(self, "apply_", callable)
 
 
+@overridable
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element by a function of it and of an element of another tensor.
 
@@ -223,6 +227,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     return _filled(self, "map_", callable, tensor)
 
 
+@overridable
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replace each element by a function of it and of elements of two other tensors.
 
@@ -346,6 +351,7 @@ def _delete_data(self: Tensor) -> None:
     raise InplaceError("data of a tensor cannot be deleted: delete the tensor instead")
 
 
+@overridable
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """Return the replacement of a parameter or buffer that `Module.load_state_dict` swaps with a loaded tensor.
 

@@ -6,7 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar, overload
 
-from tt.core.library import Tensor, TensorBase, errors, ops, unseen
+from tt.core.library import (
+    NOT_HANDLED,
+    Tensor,
+    TensorBase,
+    call_overrides,
+    errors,
+    flat,
+    listening,
+    mark_overridable,
+    ops,
+    unseen,
+)
 from tt.plugins.autograd.backward import engine
 from tt.plugins.autograd.record.edges import GradientEdge
 from tt.plugins.autograd.record.graph import STATE
@@ -24,7 +35,8 @@ _SINGLE: Final = (TensorBase, GradientEdge)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if value is None or isinstance(value, _SINGLE) else tuple(value)
+    single = value is None or isinstance(value, _SINGLE) or hasattr(type(value), "__tt_function__")
+    return (value,) if single else tuple(value)
 
 
 def _requires_grad(tensor: Any) -> bool:
@@ -146,6 +158,11 @@ def backward(
     """
     if grad_variables is not None:
         raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
+    if not isinstance(tensors, TensorBase) or listening():
+        options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        args = (tensors, grad_tensors)
+        if call_overrides(backward, flat((tensors,)), args, options) is not NOT_HANDLED:
+            return
     with unseen():
         start_pass(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
@@ -294,6 +311,23 @@ def grad(
         return dict(zip(inputs, grad(outputs, tuple(inputs.values()), grad_outputs, *options), strict=True))
     # Once: `model.parameters()` is a generator.
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
+    if listening() or not all(isinstance(value, _SINGLE) for value in (*outputs, *inputs)):
+        found = call_overrides(
+            grad,
+            (*outputs, *inputs),
+            (outputs, inputs),
+            {
+                "grad_outputs": grad_outputs,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+                "only_inputs": only_inputs,
+                "allow_unused": allow_unused,
+                "is_grads_batched": is_grads_batched,
+                "materialize_grads": materialize_grads,
+            },
+        )
+        if found is not NOT_HANDLED:
+            return found
     grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
     with unseen():
         # Vectors wrapped by levels pass through the formulas like other tensors, so that Jacobians can map over them.
@@ -406,3 +440,7 @@ def _checked(
             if create_graph and found[place] is not None:
                 found[place].requires_grad_()
     return found
+
+
+for _function in (backward, grad):
+    mark_overridable(_function)

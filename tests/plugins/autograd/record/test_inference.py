@@ -322,7 +322,12 @@ def test_derivatives_in_the_mode_are_not_zero_where_pytorch_gives_zeros(where: s
 def test_arrays_of_inference_tensors_share_their_memory(inside):
     with tt.inference_mode():
         x = tt.ones(4)
-    exports = (lambda: x.numpy(), lambda: x.detach().numpy(), lambda: np.asarray(x), lambda: np.from_dlpack(x))
+    exports = (
+        lambda: x.numpy(),
+        lambda: x.detach().numpy(),
+        lambda: np.asarray(x),
+        lambda: np.from_dlpack(x),
+    )
     for index, export in enumerate(exports):
         with tt.inference_mode(inside):
             export()[index] = 5
