@@ -149,7 +149,12 @@ def untyped_storage(self: Tensor) -> Storage:
     ------
     LayoutError
         When the tensor has not one memory: it is not strided.
+    UnsupportedError
+        When it stands for one example of several that are mapped over.
     """
+    inside = self._spec.backend.tensor_with_storage(self._handle)
+    if inside is not None:
+        return untyped_storage(inside)
     if not _has_strides(self):
         raise LayoutError(
             f"a tensor of the layout {self.layout} has no storage of its own\n  try: the storages of its components"

@@ -185,7 +185,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
 def import_array(source: Any) -> Tensor:
     """Return a tensor over the memory of an object with `__dlpack__` (or `__cuda_array_interface__`)."""
     if isinstance(source, Tensor):
-        _keep_all(source)
+        _refuse_export(source)
         return detached(source)
     code, index = (
         source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (DEVICE_CODES["cuda"], 0)
@@ -283,8 +283,14 @@ class _Readable:
         return capsule
 
 
-def _keep_all(tensor: Tensor) -> None:
-    """Refuse a tensor that is more than its memory."""
+def _refuse_export(tensor: Tensor) -> None:
+    """Refuse a tensor that is more than its memory, or has none that could be shared as an array."""
+    if requires_gradient(tensor):
+        raise ExportError("a tensor that requires a gradient is not exported; export tensor.detach()")
+    if tensor.device.type == "meta":
+        dlpack_device(tensor)
+    if tensor.layout.name != "strided":
+        raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")
     lost = tensor._spec.backend.lost_by_export(tensor._handle)
     if lost:
         raise ExportError(f"the export would lose {lost} of the tensor; export tensor.detach()")
@@ -302,11 +308,7 @@ def export_array(
     copy: bool | None = None,
 ) -> Any:
     """Return a DLPack capsule over the memory of a tensor; the parameters are those of `__dlpack__`."""
-    if requires_gradient(tensor):
-        raise ExportError("a tensor that requires a gradient is not exported; export tensor.detach()")
-    _keep_all(tensor)
-    if tensor.layout.name != "strided":
-        raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")
+    _refuse_export(tensor)
     own = dlpack_device(tensor)
     options: dict[str, Any] = {"max_version": max_version, "copy": copy}
     if tensor.device.type != "cpu":

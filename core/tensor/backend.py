@@ -206,6 +206,10 @@ class Backend(DeviceInterface):
         """Return what an array of another library would lose of a tensor, for an error; "" if nothing is lost."""
         return ""
 
+    def tensor_with_storage(self, handle: Any) -> Any:
+        """Return the tensor inside whose storage a tensor shows as its own, or None: there is none inside."""
+        return None
+
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element as a Python number."""
         value: bool | int | float | complex = self.to_numpy(handle).item()

@@ -299,6 +299,12 @@ class BatchedBackend(Backend):
         """Return the stored values, as the inner backend does."""
         return self.inside.values(tensor)
 
+    def tensor_with_storage(self, handle: Batched) -> Any:
+        """Refuse: an example has no memory of its own."""
+        raise errors.UnsupportedError(
+            "Cannot access storage of a tensor that vmap maps over: the memory is that of all examples"
+        )
+
     def to_numpy(self, handle: Batched) -> Any:
         """Refuse: there is one array for each example."""
         raise errors.DataDependentError("numpy", "vmapped")
@@ -408,6 +414,10 @@ class DualBackend(Backend):
     def values(self, tensor: Any) -> Any:
         """Return the stored values, as the inner backend does."""
         return self.inside.values(tensor)
+
+    def tensor_with_storage(self, handle: Dual) -> Any:
+        """Return the value, which has a storage."""
+        return handle.value
 
     def to_numpy(self, handle: Dual) -> Any:
         """Return the value: decisions of a program that depend on numbers have no tangent."""

@@ -67,6 +67,32 @@ def test_dlpack_options_of_the_standard():
         tt.from_dlpack(np.arange(3), device="meta", copy=False)
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: m.ones(2, requires_grad=True),
+        lambda m: m.ones(2, requires_grad=True) * 1,
+        lambda m: m.nn.Parameter(m.ones(2)),
+        lambda m: m.eye(2).to_sparse(),
+    ],
+    ids=["leaf", "history", "parameter", "sparse"],
+)
+def test_from_dlpack_refuses_of_its_own_tensors_what_it_refuses_of_others(make):
+    torch = pytest.importorskip("torch")
+    for library in (tt, torch):
+        with pytest.raises(BufferError):
+            library.from_dlpack(make(library))
+        with pytest.raises(BufferError):
+            library.utils.dlpack.from_dlpack(make(library))
+    assert tt.from_dlpack(tt.ones(2, requires_grad=True).detach()).tolist() == [1.0, 1.0]
+
+
+def test_from_dlpack_refuses_tensors_without_data():
+    with pytest.raises(BufferError, match="no memory that DLPack could share"):
+        tt.from_dlpack(tt.ones(2, device="meta"))
+
+
 def test_what_dlpack_cannot_share_is_refused():
     with pytest.raises(TypeError, match="__dlpack__"):
         tt.from_dlpack([1])

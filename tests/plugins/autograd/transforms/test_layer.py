@@ -103,3 +103,21 @@ def test_the_argument_of_vmap_keeps_its_shape() -> None:
 def test_wrapped_tensors_are_not_resized(transform: Any) -> None:
     with pytest.raises(RuntimeError, match="resize"):
         transform(lambda v: v.clone().resize_(2))(tt.ones(3, 3))
+
+
+def test_an_example_of_vmap_has_no_storage() -> None:
+    def function(x: tt.Tensor) -> tt.Tensor:
+        x.untyped_storage()
+        return x
+
+    with pytest.raises(NotImplementedError, match="Cannot access storage of a tensor that vmap maps over"):
+        tt.vmap(function)(tt.ones(2, 3))
+
+
+def test_a_tensor_with_a_tangent_shows_the_storage_of_its_value() -> None:
+    value = tt.ones(2)
+    with tt.autograd.forward_ad.dual_level():
+        x = tt.autograd.forward_ad.make_dual(value, tt.ones(2))
+        assert x.untyped_storage().tolist() == value.untyped_storage().tolist()
+        assert x.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
+        assert x.view(2, 1).untyped_storage().nbytes() == 8
