@@ -49,7 +49,7 @@ from tt.core.methods.memory.host_storage import tensor_in_storage
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result
 from tt.core.shapes.geometry import view_strides
-from tt.core.tensor.backend import Backend, contiguous_strides
+from tt.core.tensor.backend import Backend, contiguous_strides, is_non_overlapping_and_dense
 from tt.core.tensor.base import TensorBase, TensorSpec, begin_epoch
 from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
 from tt.core.tensor.generator import Generator, default_states, reserve, set_default_states
@@ -67,6 +67,7 @@ from tt.core.types.float8 import is_float8
 from tt.core.types.freedom import degrees_of_freedom
 from tt.core.types.keys import KEYS, OVERRIDDEN
 from tt.core.types.layout import layout, register_layout
+from tt.core.types.memory_format import order_of_strides
 from tt.core.types.promotion import get_default_dtype, promote_types, result_type
 from tt.core.types.scalars import fitted_number
 from tt.core.types.size import Size
@@ -175,11 +176,13 @@ __all__ = [
     "intercept",
     "is_complex32",
     "is_float8",
+    "is_non_overlapping_and_dense",
     "layout",
     "listening",
     "mark_overridable",
     "mask_kernels",
     "ops",
+    "order_of_strides",
     "overridable",
     "promote_types",
     "reduce_shared",

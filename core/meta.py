@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -15,18 +15,19 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.dtypes import dtypes_on, resolve_dtypes
 from tt.core.errors import DataDependentError, ShapeError, SizeLimitError, UnknownNameError
 from tt.core.schema.number_ranges import refuse_wide
-from tt.core.shapes import find_rule
+from tt.core.shapes import Result, find_rule
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.pointwise import like_strides
 from tt.core.tensor.backend import Backend, contiguous_strides, dtype_of
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype, from_numpy_dtype, to_dtype
+from tt.core.types.memory_format import ORDERS, order_of_strides, strides_in_order
 from tt.core.types.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition
-    from tt.core.shapes import Outcome, Result
+    from tt.core.shapes import Outcome
     from tt.core.types.device import Device
 
 __all__ = ["MetaBackend", "MetaHandle", "describe", "dtype_of", "run_rule"]
@@ -146,7 +147,41 @@ def bound_rule(definition: OpDefinition) -> Callable[[Sequence[Any]], Outcome]:
     arguments = definition.signature.arguments
     names = [argument.name for argument in arguments]
     tensors = [position for position, argument in enumerate(arguments) if argument.type.is_tensor]
-    return find_rule(definition.meta).bind(definition.signature.name, names, tensors)
+    rule = find_rule(definition.meta).bind(definition.signature.name, names, tensors)
+    deciding = [names.index(name) for name in definition.format_of]
+    if not deciding:
+        return rule
+
+    def in_format(args: Sequence[Any]) -> Outcome:
+        outcome = rule(args)
+        for position in deciding:
+            order = _order_of(args[position])
+            if order is not None:
+                return _in_order(outcome, order)
+        return outcome
+
+    return in_format
+
+
+def _order_of(value: Any) -> str | None:
+    """Return the order of a described tensor's dimensions if its channels are last, or that of all of a list."""
+    if isinstance(value, list | tuple):
+        orders = {_order_of(item) for item in value}
+        return orders.pop() if len(orders) == 1 else None
+    return None if value is None else order_of_strides(value.shape, value.strides)
+
+
+def _in_order(outcome: Outcome, order: str) -> Outcome:
+    if isinstance(outcome, Result):
+        return _with_order(outcome, order)
+    results = [_with_order(result, order) for result in outcome]
+    return tuple(results) if isinstance(outcome, tuple) else results
+
+
+def _with_order(result: Result, order: str) -> Result:
+    if len(result.shape) != len(ORDERS[order]):
+        return result
+    return replace(result, strides=strides_in_order(result.shape, order))
 
 
 def run_rule(

@@ -153,6 +153,12 @@ class KernelBuilder:
         new[...] = value
         return new
 
+    def reduced(self, result: Any, value: Array) -> Any:
+        """Return a reduction of an array in row-major order: libraries keep another order of its dimensions."""
+        if result.ndim < 2 or not self.backend.has_views or self.backend.is_row_major(value):
+            return result
+        return self.in_rows(result)
+
     def in_rows(self, value: Array) -> Array:
         """Return an array in row-major order, which shape rules promise: itself if it is so, or has no strides."""
         if self.backend.strides(value) == contiguous_strides(value.shape) or 0 in value.shape:

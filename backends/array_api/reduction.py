@@ -40,18 +40,24 @@ def _sums(builder: KernelBuilder) -> None:
     builder.kernel("sum.dim", total)
     builder.kernel("mean", lambda self: mean(self, None, False), dtypes="floating_complex")
     builder.kernel("mean.dim", mean, dtypes="floating_complex")
+
+    def product(self: Any, dim: Any, keepdim: bool) -> Any:
+        result = xp.prod(self, axis=builder.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype)
+        return builder.reduced(result, self)
+
+    def conjunction(self: Any, dim: Any, keepdim: bool) -> Any:
+        return builder.reduced(xp.all(self, axis=builder.axes(dim, self.ndim), keepdims=keepdim), self)
+
     builder.kernel("prod", lambda self: xp.prod(self, dtype=self.dtype), dtypes="number")
-    builder.kernel("prod.dim", lambda self, dim, keepdim: xp.prod(
-        self, axis=builder.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype), dtypes="number")  # fmt: skip
+    builder.kernel("prod.dim", product, dtypes="number")
     builder.kernel("prod", lambda self: xp.all(self), dtypes="bool")
-    builder.kernel("prod.dim", lambda self, dim, keepdim: xp.all(
-        self, axis=builder.axes(dim, self.ndim), keepdims=keepdim), dtypes="bool")  # fmt: skip
+    builder.kernel("prod.dim", conjunction, dtypes="bool")
 
     def truth(function: Any) -> Any:
         """Return all or any so that it stays in uint8, as PyTorch's do."""
 
         def kernel(self: Any, **how: Any) -> Any:
-            result = function(self, **how)
+            result = builder.reduced(function(self, **how), self)
             if self.dtype == xp.uint8:
                 return xp.astype(result, xp.uint8)
             # Where nothing is combined, some libraries return the argument.
@@ -91,7 +97,7 @@ def _extremes(builder: KernelBuilder) -> None:
             axes = builder.axes(dim, self.ndim)
             expect_elements(self, axes)
             result = function(builder.as_number(self), axis=axes, keepdims=keepdim)
-            return xp.astype(result, self.dtype, copy=False)
+            return xp.astype(builder.reduced(result, self), self.dtype, copy=False)
 
         return kernel
 
@@ -179,7 +185,7 @@ def _moments(builder: KernelBuilder) -> None:
         largest = xp.max(self, axis=axes, keepdims=True)
         largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
         result = xp.log(xp.sum(xp.exp(self - largest), axis=axes, keepdims=keepdim))
-        return result + xp.reshape(largest, tuple(result.shape))
+        return builder.reduced(result + xp.reshape(largest, tuple(result.shape)), self)
 
 
 # --- scans -----------------------------------------------------------------------------------------------------

@@ -24,10 +24,21 @@ from tt.core.library import (
     errors,
     is_complex32,
     is_float8,
+    order_of_strides,
     warn_user,
 )
 
-__all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "new_array", "new_ones", "python_number"]
+__all__ = [
+    "Array",
+    "CpuBackend",
+    "cast",
+    "duplicate",
+    "extent",
+    "in_rows",
+    "new_array",
+    "new_ones",
+    "python_number",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -70,6 +81,11 @@ def duplicate(array: Array) -> Array:
     return array.copy("C" if 0 in array.strides else "K")
 
 
+def in_rows(result: Any, self: Array) -> Any:
+    """Return what was made of an array in row-major order: NumPy keeps another order of dimensions."""
+    return result if result.ndim < 2 or self.flags.c_contiguous else np.ascontiguousarray(result)
+
+
 def extent(owner: Array) -> int:
     """Return how many bytes are between the start of an owner's first element and the end of its last one.
 
@@ -98,10 +114,16 @@ def _no_array(
     return errors.SizeLimitError(op, shape, np.dtype(native_dtype).name, reason=str(error))
 
 
+def order_in(array: Array) -> str | None:
+    """Return the name of the memory format with the channels last that an array has, or None."""
+    return order_of_strides(array.shape, array.strides)
+
+
 NATIVE: Final = load("copies")
 CREATION: Final = load("creation")
 _CAST: Final[Callable[[Array, Any], Array]] = cast if NATIVE is None else NATIVE.to_copy
 _CLONE: Final[Callable[[Array], Array]] = duplicate if NATIVE is None else NATIVE.clone
+_FORMAT: Final[Callable[[Array], str | None]] = order_in if NATIVE is None else NATIVE.memory_format
 new_array: Final[Callable[[Sequence[int], Any], Array]] = np.empty if CREATION is None else CREATION.empty
 """Returns an array of any content, given its shape and dtype; a large one in memory that was used before."""
 new_ones: Final[Callable[[Sequence[int], Any], Array]] = np.ones if CREATION is None else CREATION.ones
@@ -224,6 +246,17 @@ class CpuBackend(ArrayApiBackend):
     def is_row_major(self, handle: Array) -> bool:
         """Return whether the elements are in row-major order, with nothing between them."""
         return handle.flags.c_contiguous
+
+    def is_laid_out_as(self, handle: Array, other: Array) -> bool:
+        """Return whether a handle is dense, and has the strides of another, which has its shape."""
+        if handle.flags.c_contiguous and other.flags.c_contiguous:
+            return True
+        return super().is_laid_out_as(handle, other)
+
+    def memory_format(self, handle: Array) -> str | None:
+        """Return "channels_last" or "channels_last_3d" if the strides of a handle are in that order, else None."""
+        found: str | None = _FORMAT(handle)
+        return found
 
     def offset(self, handle: Array) -> int:
         """Return the position of the first element in the memory of its owner, in elements."""

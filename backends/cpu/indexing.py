@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array, cast
+from tt.backends.cpu.backend import Array, cast, in_rows
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32
 
 __all__ = ["cpu"]
@@ -245,7 +245,8 @@ def masked_fill_inplace(self: Array, mask: Array, value: Any) -> None:
 @cpu.kernel("masked_fill", half="native")
 def masked_fill(self: Array, mask: Array, value: Any) -> Array:
     number = _mask_value(self, mask, value)
-    return np.where(held(mask), number, self)
+    filled: Array = in_rows(np.where(held(mask), number, self), self)
+    return filled
 
 
 def _mask_value(self: Array, mask: Array, value: Any) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array
+from tt.backends.cpu.backend import Array, in_rows
 from tt.backends.cpu.indexing import held
 from tt.core.library import KernelTable, errors
 
@@ -240,7 +240,7 @@ def cross_entropy_backward(
     slope = np.exp(input - np.expand_dims(logsumexp, axis))
     # Where nothing counts, infinite or unknown scores count no more than others.
     slope[np.broadcast_to(share == 0, slope.shape) & ~np.isfinite(slope)] = 0
-    slope = slope * share
+    slope = in_rows(slope * share, input)
     if not slope.size:
         return slope
     at = np.expand_dims(place, axis).astype(np.int64)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array
+from tt.backends.cpu.backend import Array, in_rows
 from tt.backends.cpu.reduction import axes, total
 from tt.core.library import KernelTable
 
@@ -18,6 +18,10 @@ cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 @cpu.kernel("_vector_norm", dtypes="floating_complex")
 def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
+    return in_rows(_vector_norm(self, ord, dim, keepdim), self)
+
+
+def _vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
     axis = axes(dim, self.ndim)
     if ord == 2:
         plain = np.sqrt(total(_squares(self), axis, keepdim))

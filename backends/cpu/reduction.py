@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array
+from tt.backends.cpu.backend import Array, in_rows
 from tt.core.library import KernelTable, degrees_of_freedom
 
 __all__ = ["cpu"]
@@ -42,8 +42,10 @@ def total(self: Array, axis: Any, keepdim: Any) -> Any:
                 and self.shape[single] >= _LONG
                 and single % self.ndim < self.ndim - 1
             ):
-                return np.add.reduce(_blocks(self, single % self.ndim), axis=axis, keepdims=keepdim)
-    return np.add.reduce(self, axis=axis, dtype=self.dtype, keepdims=keepdim)
+                return in_rows(
+                    np.add.reduce(_blocks(self, single % self.ndim), axis=axis, keepdims=keepdim), self
+                )
+    return in_rows(np.add.reduce(self, axis=axis, dtype=self.dtype, keepdims=keepdim), self)
 
 
 def _blocks(self: Array, axis: int) -> Array:
@@ -149,7 +151,7 @@ def _extreme(reduce: Any, position: Any) -> tuple[Any, ...]:
         return reduce(self, axis=None)
 
     def over_dims(self: Array, dim: Any, keepdim: bool) -> Any:
-        return reduce(self, axis=axes(dim, self.ndim), keepdims=keepdim)
+        return in_rows(reduce(self, axis=axes(dim, self.ndim), keepdims=keepdim), self)
 
     def place(self: Array, dim: int | None, keepdim: bool) -> Any:
         if not self.ndim and dim in (0, -1, None):
@@ -179,9 +181,8 @@ for _name, _reduce, _position in (
 
 @cpu.kernel("count_nonzero", half="native")
 def count_nonzero(self: Array, dim: Any) -> Any:
-    return np.asarray(
-        np.count_nonzero(self, axis=axes(dim, self.ndim))
-    )  # without axes, NumPy 2.1 returns an int
+    # Without axes, NumPy 2.1 returns an int.
+    return in_rows(np.asarray(np.count_nonzero(self, axis=axes(dim, self.ndim))), self)
 
 
 @cpu.kernel("trace", dtypes="number")

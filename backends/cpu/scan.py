@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.cpu.backend import Array
+from tt.backends.cpu.backend import Array, in_rows
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -42,7 +42,7 @@ def along(function: np.ufunc, self: Array, dim: int) -> Any:
     if not self.ndim and dim in (0, -1):
         return self.copy()
     wide = _WIDE.get(self.dtype.kind, self.dtype)
-    return function.accumulate(self, axis=dim, dtype=wide).astype(self.dtype, copy=False)
+    return in_rows(function.accumulate(self, axis=dim, dtype=wide).astype(self.dtype, copy=False), self)
 
 
 # --- differences -----------------------------------------------------------------------------------------------
@@ -73,7 +73,8 @@ def _extreme(function: np.ufunc, at_least: np.ufunc) -> Any:
         shape = [1] * self.ndim
         shape[dim] = self.shape[dim]
         places = np.arange(self.shape[dim]).reshape(shape)
-        return values, np.maximum.accumulate(np.where(found, places, 0), axis=dim)
+        places = np.maximum.accumulate(np.where(found, places, 0), axis=dim)
+        return in_rows(values, self), in_rows(places, self)
 
     return kernel
 

@@ -97,11 +97,11 @@ def erfc(self: Any) -> Any:
         from scipy import special
 
         return special.erfc(self)
-    flat = np.ascontiguousarray(self).reshape(-1)
-    result = np.empty_like(flat)
+    packed = self.copy("K")
+    flat = packed.ravel("K")
     for start in range(0, flat.size, BLOCK):
-        _erfc_of_single(flat[start : start + BLOCK], result[start : start + BLOCK])
-    return result.reshape(self.shape)
+        _erfc_of_single(flat[start : start + BLOCK], flat[start : start + BLOCK])
+    return packed
 
 
 def _erfc_of_single(x: Any, tail: Any) -> None:

@@ -71,7 +71,7 @@ def _test(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a test of floating point numbers, which integers and bools fail."""
 
     def test(self: Any) -> Any:
-        return function(self) if self.dtype.kind == "f" else np.zeros(self.shape, np.bool_)
+        return function(self) if self.dtype.kind == "f" else np.zeros_like(self, np.bool_)
 
     return test
 

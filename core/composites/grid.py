@@ -255,7 +255,7 @@ def grid_sampler_backward(
             ]
     to_grid = ops.reshape(ops.stack(list(reversed(moved)), 2), (*grid.shape[:-1], dims))
     to_input = ops.reshape(spread, tuple(input.shape))
-    return as_type(to_input, input.dtype), as_type(to_grid, grid.dtype)
+    return ops.contiguous(as_type(to_input, input.dtype)), ops.contiguous(as_type(to_grid, grid.dtype))
 
 
 def _of_dims(dims: int) -> Any:

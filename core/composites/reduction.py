@@ -50,7 +50,7 @@ def hash_tensor(self: Any, dim: Any, keepdim: bool, mode: int) -> Any:
         bits = ops.cat((low, ops.slice(bits, axis, 2 * half, size)), axis) if size % 2 else low
         size -= half
     shape = tuple(1 if d in dims else n for d, n in enumerate(self.shape)) if keepdim else kept
-    return as_type(ops.reshape(bits, shape), uint64)
+    return as_type(ops.contiguous(ops.reshape(bits, shape)), uint64)
 
 
 # --- along dimensions ------------------------------------------------------------------------------------------

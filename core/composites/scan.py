@@ -114,7 +114,9 @@ def logcumsumexp(self: Any, dim: int) -> Any:
     if not self.ndim:
         return ops.clone(self)
     (result,) = scan((widened(self),), at, lambda a, b: (_log_add_exp(a[0], b[0]),))
-    return ops.clone(self) if result is self else as_type(result, self.dtype)
+    if result is self:
+        return ops.clone(self, memory_format="contiguous_format")
+    return ops.contiguous(as_type(result, self.dtype))
 
 
 # --- differences -----------------------------------------------------------------------------------------------

@@ -90,13 +90,13 @@ def shaped(d: OpDefinition) -> Found:
 
 
 def arguments_exist(d: OpDefinition) -> Found:
-    """The arguments in promote and grad exist and have a dtype."""
-    for field in ("promote", "grad"):
+    """The arguments in promote, grad and format_of exist and have a dtype."""
+    for field in ("promote", "grad", "format_of"):
         for name in getattr(d, field):
             argument = d.signature.argument(name)
             if argument is None:
                 yield f"{field} names {name!r}, which is not an argument", str(d.signature)
-            elif not argument.type.is_tensor and (field == "grad" or argument.type.base != "Scalar"):
+            elif not argument.type.is_tensor and (field != "promote" or argument.type.base != "Scalar"):
                 yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
 
 

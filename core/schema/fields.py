@@ -68,6 +68,10 @@ FIELDS: Final[dict[str, Field]] = {
     ),
     "aliases": Field("words", "Other names of the function, below tt.", pattern=_DOTTED, what="dotted name"),
     "grad": Field("words", "The arguments that have a gradient.", pattern=_NAME, what="name of an argument"),
+    "format_of": Field(
+        "words", "The arguments, one of which with its channels last makes the results so.",
+        pattern=_NAME, what="name of an argument",
+    ),
     "in_range": Field(
         "words", "The numbers that must be in the range of the result's dtype.",
         pattern=_NAME, what="name of an argument",

@@ -163,6 +163,7 @@ class _File:
             dtypes=values.get("dtypes") or "all",
             variants=("function",) if values.get("variants") is None else values["variants"],
             grad=values.get("grad") or (),
+            format_of=values.get("format_of") or (),
             in_range=values.get("in_range") or (),
             in_compute_range=values.get("in_compute_range") or (),
             core=bool(values.get("core")),
@@ -223,18 +224,16 @@ class _File:
     def fit(self, signature: Signature, nodes: Mapping[str, Node], values: Mapping[str, Any]) -> None:
         """Check the values that depend on the signature."""
         names = [a.name for a in signature.arguments]
-        for key in ("promote", "grad"):
+        for key in ("promote", "grad", "format_of"):
             for word, node in zip(values.get(key) or (), _items(nodes.get(key)), strict=False):
                 argument = signature.argument(word)
                 if argument is None:
                     self.note(node, f"{signature.qualified} has no argument {word!r}", suggest(word, names) or (
                         f"its arguments are: {', '.join(names)}"
                     ))  # fmt: skip
-                elif not argument.type.is_tensor and (key == "grad" or argument.type.base != "Scalar"):
-                    self.note(
-                        node,
-                        f"{word!r} is {argument.type}, which has no {'gradient' if key == 'grad' else 'dtype'}",
-                    )
+                elif not argument.type.is_tensor and (key != "promote" or argument.type.base != "Scalar"):
+                    lacks = {"promote": "dtype", "grad": "gradient", "format_of": "memory format"}[key]
+                    self.note(node, f"{word!r} is {argument.type}, which has no {lacks}")
         for key in ("in_range", "in_compute_range"):
             for word, node in zip(values.get(key) or (), _items(nodes.get(key)), strict=False):
                 argument = signature.argument(word)

@@ -195,6 +195,7 @@ class OpDefinition(NamedTuple):
     dtypes: str | tuple[str, ...] = "all"
     variants: tuple[str, ...] = ("function",)
     grad: tuple[str, ...] = ()
+    format_of: tuple[str, ...] = ()
     in_range: tuple[str, ...] = ()
     in_compute_range: tuple[str, ...] = ()
     core: bool = False

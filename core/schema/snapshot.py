@@ -31,8 +31,8 @@ __all__ = [
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 SNAPSHOT_PATH: Final = os.path.join(_HERE, "_snapshot.py")
 FIELDS: Final = (
-    "kind", "meta", "promote", "result", "dtypes", "variants", "grad", "in_range", "in_compute_range", "core", "ref",
-    "samples", "tags", "doc", "example", "module", "aliases",
+    "kind", "meta", "promote", "result", "dtypes", "variants", "grad", "format_of", "in_range", "in_compute_range",
+    "core", "ref", "samples", "tags", "doc", "example", "module", "aliases",
 )  # fmt: skip
 """The fields of a definition that a record holds as they are, in its order."""
 

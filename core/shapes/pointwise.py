@@ -15,7 +15,7 @@ from tt.core.shapes.geometry import (
 )
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.tensor.backend import is_non_overlapping_and_dense
-from tt.core.types.memory_format import ORDERS
+from tt.core.types.memory_format import ORDERS, strides_in_order
 
 rule = RuleTable()
 
@@ -46,11 +46,10 @@ def format_strides(op: str, tensor: Described, memory_format: Any) -> tuple[int,
 
 def ordered_strides(op: str, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
     """Return the strides of a shape in a memory format that names an order."""
-    order = ORDERS[name]
-    if len(shape) != len(order):
-        raise ShapeError(f"{op}(): required rank {len(order)} tensor to use {name} format, got {len(shape)}")
-    dense = contiguous_strides(tuple(shape[d] for d in order))
-    return tuple(dense[order.index(d)] for d in range(len(shape)))
+    rank = len(ORDERS[name])
+    if len(shape) != rank:
+        raise ShapeError(f"{op}(): required rank {rank} tensor to use {name} format, got {len(shape)}")
+    return strides_in_order(shape, name)
 
 
 def like_strides(tensor: Described) -> tuple[int, ...]:

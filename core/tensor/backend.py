@@ -25,6 +25,7 @@ from tt.core.types.dtype import ALL_DTYPES, to_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
+from tt.core.types.memory_format import order_of_strides
 
 __all__ = ["Backend", "contiguous_strides", "dtype_of", "is_non_overlapping_and_dense"]
 
@@ -384,6 +385,22 @@ class Backend(DeviceInterface):
         return all(
             a == b or n <= 1 for a, b, n in zip(self.strides(handle), expected, handle.shape, strict=True)
         )
+
+    def is_laid_out_as(self, handle: Any, other: Any) -> bool:
+        """Return whether a handle is dense, and has the strides of another, which has its shape.
+
+        If the other one is not dense, its elements have to be in row-major order.
+        """
+        strides = self.strides(other)
+        if not is_non_overlapping_and_dense(other.shape, strides):
+            return self.is_row_major(handle)
+        return all(
+            a == b or n == 1 for a, b, n in zip(self.strides(handle), strides, handle.shape, strict=True)
+        )
+
+    def memory_format(self, handle: Any) -> str | None:
+        """Return "channels_last" or "channels_last_3d" if the strides of a handle are in that order, else None."""
+        return order_of_strides(handle.shape, self.strides(handle))
 
     def offset(self, handle: Any) -> int:
         """Return the position of the first element in the storage, in elements."""

@@ -152,6 +152,7 @@ class CachedCall(MutatingCall):
         new.clear = self.clear
         new.function = self.function
         new.rest = self.rest
+        new.format_of = self.format_of
         new.resolution = self.resolution
         return new
 

@@ -31,6 +31,7 @@ cdef class KernelCall:
     cdef public int shares
     cdef public object backend
     cdef public object handle_type
+    cdef public object format_of
     cdef public object resolution
     cdef object __weakref__
     @cython.locals(choice=BoundKernel)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.argument_kinds import ABSENT
 from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
+from tt.core.dispatch.call.memory_formats import in_format_of
 from tt.core.dispatch.call.results import verify, wrap_mixed
 from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.core.tensor.storage import Storage
@@ -65,14 +66,16 @@ class KernelCall:
         Position of `dtype=` among the arguments, or -1; the backend's own dtype, which kernels get instead.
     device_at, like_at : int
         For a factory: positions of the device and of the tensor that it is like, or -1; else -2.
+    format_of : tuple of int or None
+        The positions of the arguments whose memory format the results have; see Note [Memory formats].
     resolution : Resolution
         The reasons; `explain` prints it.
     """
 
     __slots__ = (
         "__weakref__", "backend", "choices", "compute_code", "compute_native", "device_at", "direct", "downcast",
-        "dtype_at", "form", "group", "handle_type", "like_at", "native", "operator", "plain", "resolution", "result",
-        "result_bits", "shares", "spec", "specs", "verified",
+        "dtype_at", "form", "format_of", "group", "handle_type", "like_at", "native", "operator", "plain", "resolution",
+        "result", "result_bits", "shares", "spec", "specs", "verified",
     )  # fmt: skip
 
     operator: Operator
@@ -96,6 +99,7 @@ class KernelCall:
     shares: int
     backend: Backend
     handle_type: type
+    format_of: tuple[int, ...] | None
     resolution: Resolution
 
     def __init__(self, operator: Operator | None, form: str) -> None:
@@ -123,6 +127,7 @@ class KernelCall:
         self.shares = codes.UNSHARED
         self.backend = ABSENT
         self.handle_type = ABSENT
+        self.format_of = None
         self.resolution = ABSENT
 
     # --- the arguments -----------------------------------------------------------------------------------------
@@ -187,9 +192,8 @@ class KernelCall:
         handles = self.call_kernel(choice, args)
         if not self.verified:
             verify(self, choice, handles)
-        if self.result == codes.ONE:
-            return self.wrap_one(handles, 0, args)
-        return self.wrap_all(handles, args)
+        result = self.wrap_one(handles, 0, args) if self.result == codes.ONE else self.wrap_all(handles, args)
+        return result if self.format_of is None else in_format_of(result, self.format_of, args)
 
     def call_kernel(self, choice: BoundKernel, args: tuple[Any, ...]) -> Any:
         """Call the kernel and return its result."""

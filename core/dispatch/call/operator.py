@@ -62,6 +62,8 @@ class Operator:
         Qualified name, for instance "max.dim".
     group : tuple of int
         Positions of the arguments that promote together.
+    format_of : tuple of int
+        Positions of the arguments whose memory format the results have.
     others : tuple of (int, int)
         Positions of the other tensor arguments, with the shift of their dtype in the level-2 bits, among
         them perhaps a list.
@@ -81,6 +83,7 @@ class Operator:
         self.arguments = definition.signature.arguments
         self.positions = {a.name: i for i, a in enumerate(self.arguments)}
         self.group = tuple(self.positions[name] for name in definition.promote)
+        self.format_of = tuple(self.positions[name] for name in definition.format_of)
         self.dtype_at = self._position_of_type("dtype")
         self.device_at = self._position_of_type("device")
         self.layout_at = self._position_of_type("layout")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.codes import COMPOSITE, REROUTE
+from tt.core.dispatch.call.memory_formats import in_format_of
 from tt.core.dispatch.mutate.mutation import with_targets_of
 from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.dispatch.registry.registry import ops
@@ -39,6 +40,8 @@ def composite_call(
     if operator.returns_targets:
         function = _returning(operator, function)
     if form == "functional":
+        if operator.format_of:
+            function = _formatted(operator, function)
         returns = operator.definition.signature.returns
         if len(returns) > 1 or (returns and returns[0].type.list):
             function = _named(operator, function)
@@ -68,6 +71,13 @@ def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[...
         return with_targets_of(operator, args, function(*args))
 
     return returning
+
+
+def _formatted(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    def formatted(*args: Any) -> Any:
+        return in_format_of(function(*args), operator.format_of, args)
+
+    return formatted
 
 
 def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:

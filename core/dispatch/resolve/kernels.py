@@ -315,6 +315,8 @@ def _set_results(cached: CachedCall, operator: Operator, backend: Backend, dtype
         cached.result = RAW
     else:
         cached.result = LIST if returns[0].type.list else ONE
+    if operator.definition.format_of and cached.form == "functional" and backend.has_views:
+        cached.format_of = operator.format_of
     if operator.definition.kind == "view" and cached.form == "functional" and backend.has_views:
         cached.shares = (
             codes.FIRST_MEMORY if operator.name == "detach" else 0
@@ -335,6 +337,7 @@ def _allow_direct(cached: CachedCall, operator: Operator, dtypes: CallDtypes) ->
         and cached.shares == codes.UNSHARED
         and cached.specs[0] is not None
         and not operator.indexed
+        and cached.format_of is None
     ):
         cached.plain = choice.function
         if operator.definition.kind == "pointwise" and operator.group == tuple(range(leading)):

@@ -9,10 +9,21 @@ from tt.core.errors import DataDependentError, MissingFakeError
 from tt.core.layers.fake import FakeMode, to_fake
 from tt.core.meta import depends_on_data
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.checks.call import CheckedCall, is_strided, plain, tensors_in, to_meta
-from tt.core.testing.checks.case import Case
+from tt.core.testing.checks.call import (
+    CheckedCall,
+    is_strided,
+    like,
+    map_tensors,
+    plain,
+    tensors_in,
+    to_meta,
+)
+from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.strides import READ_STRIDES
+from tt.core.testing.checks.values import takes
 from tt.core.testing.findings.log import Finding, Log
 from tt.core.types.device import Device
+from tt.core.types.memory_format import ORDERS
 
 __all__ = ["check_meta", "differences_without_data", "probe_fake"]
 
@@ -84,9 +95,10 @@ def _compare(call: CheckedCall, real: Any, found: Any, how: str) -> Iterator[Fin
 
 
 def has_exact_strides(call: CheckedCall) -> bool:
-    """Return whether meta tensors promise exact strides: for views, and for arguments that are contiguous."""
+    """Return whether meta tensors promise exact strides: for views, and for arguments in a memory format."""
     return call.definition.kind == "view" or all(
-        is_strided(t) and t.is_contiguous() for t in tensors_in(call.args)
+        is_strided(t) and (t.is_contiguous() or t.is_contiguous(memory_format=FORMATS.get(t.ndim)))
+        for t in tensors_in(call.args)
     )
 
 
@@ -134,6 +146,9 @@ def _sharing(call: CheckedCall, fake_call: CheckedCall, found: Any, how: str) ->
                 return
 
 
+FORMATS: Final = {len(order): name for name, order in ORDERS.items()}
+"""Number of dimensions -> the memory format with the channels last."""
+
 # --- on samples ------------------------------------------------------------------------------------------------
 
 _SOMETIMES_DEPENDENT: Final = frozenset(
@@ -165,3 +180,38 @@ def check_meta(case: Case) -> Iterator[str]:
     for one, other in zip(real, fake, strict=True):
         for _, what, seen, expected in differences_without_data(one, other, exact):
             yield f"{what}{seen} instead of {expected}"
+
+
+def check_format(case: Case) -> Iterator[str]:
+    """Call with the channels last in memory: the strides of the results are those without data."""
+    usable = (
+        any(t.ndim in FORMATS and t.numel() for t in case.tensors)
+        and case.definition.kind != "view"
+        and case.definition.name not in READ_STRIDES
+        and not depends_on_data(case.definition)
+        and all(map(is_strided, case.tensors))
+    )
+    if not takes(case, "format", usable):
+        yield SKIPPED
+        return
+    bound = {name: map_tensors(value, channels_last) for name, value in case.bound.items()}
+    given = CheckedCall(case.given.caller, tuple(bound.values()), case.given.on)
+    try:
+        fake = case.run_bound(dict(zip(bound, _without_data(given, "meta").args, strict=True)))
+    except DataDependentError:
+        return
+    for one, other in zip(tensors_in(case.run_bound(bound)), tensors_in(fake), strict=True):
+        ours, theirs = _moving(one), _moving(other)
+        if one._spec.backend.has_views and one.numel() and ours != theirs:
+            yield f"with the channels last: strides {ours} of shape {list(one.shape)} instead of {theirs}"
+
+
+def _moving(tensor: Any) -> list[int]:
+    """Return the strides that lead from one element to another: those of dimensions of size 1 do not."""
+    return [stride for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size != 1]
+
+
+def channels_last(tensor: Any) -> Any:
+    """Return a tensor of four or five dimensions with the same values and its channels last, another one itself."""
+    name = FORMATS.get(tensor.ndim)
+    return tensor if name is None else like(plain(tensor).clone(memory_format=name), tensor)

@@ -25,7 +25,7 @@ from tt.core.testing.checks.values import same_with, takes, unlike
 from tt.core.testing.findings.log import Finding, Log
 from tt.core.testing.references import as_array
 
-__all__ = ["check_layout", "layouts", "probe_layout"]
+__all__ = ["READ_STRIDES", "check_layout", "layouts", "probe_layout"]
 
 LAYOUTS: Final = ("transposed", "strided", "offset")
 
@@ -93,7 +93,7 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
         yield from judged(finding, lambda c: outcome(c, log), lambda c: outcome(contiguous(c), log), log)
 
 
-_READ_STRIDES: Final = frozenset(
+READ_STRIDES: Final = frozenset(
     {"as_strided_copy", "as_strided_scatter", "view_as", "view_as_complex_copy", "view_copy"}
 )
 """Operators whose result depends on the memory of their argument."""
@@ -104,7 +104,7 @@ def check_layout(case: Case) -> Iterator[str]:
     usable = (
         case.determined
         and case.definition.kind != "view"
-        and case.definition.name not in _READ_STRIDES
+        and case.definition.name not in READ_STRIDES
         and any(t.numel() > 1 for t in case.tensors)
         and all(map(is_strided, case.tensors))
     )

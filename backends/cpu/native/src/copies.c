@@ -316,7 +316,31 @@ static PyObject *address(PyObject *module, PyObject *array)
     return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)array));
 }
 
+/* The name of the memory format with the channels last that the strides of an array have, or None; as the function
+ * order_of_strides of core, which says what dimensions of size 1 mean. */
+static PyObject *memory_format(PyObject *module, PyObject *given)
+{
+    static PyObject *names[2];
+    (void)module;
+    if (!PyArray_Check(given)) return PyErr_Format(PyExc_TypeError, "an array is wanted, not %R", Py_TYPE(given));
+    PyArrayObject *array = (PyArrayObject *)given;
+    int ndim = PyArray_NDIM(array);
+    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    if ((ndim != 4 && ndim != 5) || strides[1] == 0 || strides[1] > strides[ndim - 1]) Py_RETURN_NONE;
+    npy_intp least = 0;
+    for (int k = 0; k < ndim; k++) {
+        int dim = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
+        if (shape[dim] == 0 || strides[dim] < least || (dim == 0 && least == strides[1])) Py_RETURN_NONE;
+        least = strides[dim] * shape[dim];
+    }
+    PyObject **name = &names[ndim - 4];
+    if (*name == NULL) *name = PyUnicode_InternFromString(ndim == 4 ? "channels_last" : "channels_last_3d");
+    Py_XINCREF(*name);
+    return *name;
+}
+
 static PyMethodDef methods[] = {
+    {"memory_format", memory_format, METH_O, "memory_format(self): channels_last, channels_last_3d or None"},
     {"address", address, METH_O, "address(self): that of the first element"},
     TT_METHOD_AS("clone", call_clone, "clone(self)"),
     TT_METHOD_AS("to_copy", call_to_copy, "to_copy(self, dtype)"),

@@ -1,0 +1,117 @@
+"""Results have the memory format of the arguments that the schema names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tt
+import tt.nn.functional as F
+
+CALLS = {
+    "conv2d": lambda x: F.conv2d(x, tt.ones(3, 4, 3, 3, device=x.device)),
+    "conv_transpose2d": lambda x: F.conv_transpose2d(x, tt.ones(4, 3, 3, 3, device=x.device)),
+    "max_pool2d": lambda x: F.max_pool2d(x, 2),
+    "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, 3),
+    "interpolate": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "group_norm": lambda x: F.group_norm(x, 2),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "pad": lambda x: F.pad(x, (1, 1, 2, 2), mode="reflect"),
+    "constant_pad": lambda x: F.pad(x, (1, 1)),
+    "cat": lambda x: tt.cat([x, x], 1),
+    "roll": lambda x: tt.roll(x, 1, 2),
+    "mse_loss": lambda x: F.mse_loss(x, x + 1, reduction="none"),
+    "dropout": lambda x: F.dropout(x, 0.5),
+    "channel_shuffle": lambda x: F.channel_shuffle(x, 2),
+}
+
+
+def image(device: str = "cpu") -> Any:
+    """Return images with their channels last."""
+    x = tt.arange(2 * 4 * 6 * 8, dtype=tt.float32, device=device).reshape(2, 6, 8, 4)
+    return x.permute(0, 3, 1, 2)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_channels_stay_last(name: str) -> None:
+    assert CALLS[name](image()).is_contiguous(memory_format=tt.channels_last)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_row_major_arguments_give_row_major_results(name: str) -> None:
+    assert CALLS[name](image().contiguous()).is_contiguous()
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_meta_tensors_have_the_same_strides(name: str) -> None:
+    assert CALLS[name](image("meta")).stride() == CALLS[name](image()).stride()
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "dropout"])
+def test_values_do_not_depend_on_the_format(name: str) -> None:
+    tt.testing.assert_close(CALLS[name](image()), CALLS[name](image().contiguous()))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_gradients_have_the_format(name: str) -> None:
+    x = image().requires_grad_()
+    result = CALLS[name](x)
+    (gradient,) = tt.autograd.grad(result, x, tt.ones_like(result))
+    assert gradient.shape == x.shape
+    x.grad = None
+    CALLS[name](x).sum().backward()
+    assert x.grad.is_contiguous(memory_format=tt.channels_last)
+
+
+def test_either_argument_of_a_convolution_decides() -> None:
+    x, weight = image(), tt.ones(3, 4, 3, 3)
+    last = weight.contiguous(memory_format=tt.channels_last)
+    formats = [
+        F.conv2d(a, b).is_contiguous(memory_format=tt.channels_last)
+        for a in (x, x.contiguous())
+        for b in (last, weight)
+    ]
+    assert formats == [True, True, True, False]
+
+
+def test_all_tensors_of_a_list_decide() -> None:
+    assert tt.cat([image(), image().contiguous()], 1).is_contiguous()
+
+
+def test_volumes_have_a_format_too() -> None:
+    x = tt.ones(2, 4, 4, 4, 4).contiguous(memory_format=tt.channels_last_3d)
+    for result in (F.max_pool3d(x, 2), F.conv3d(x, tt.ones(2, 4, 3, 3, 3)), F.interpolate(x, scale_factor=2)):
+        assert result.is_contiguous(memory_format=tt.channels_last_3d)
+
+
+def test_every_result_with_the_dimensions_has_the_format() -> None:
+    for result in F.max_pool2d(image(), 2, return_indices=True):
+        assert result.is_contiguous(memory_format=tt.channels_last)
+
+
+def test_an_image_with_gaps_gives_a_dense_result() -> None:
+    result = F.max_pool2d(image()[:, 1:], 2)
+    assert result.is_contiguous(memory_format=tt.channels_last)
+
+
+def test_a_result_that_is_the_argument_is_not_copied() -> None:
+    x = image()[:, 1:]
+    assert F.dropout(x, 0.5, training=False) is x
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_first_gradient_of_a_leaf_has_its_strides(order: tuple[int, int]) -> None:
+    x = tt.ones(4, 3).permute(order).requires_grad_()
+    x.sum().backward()
+    assert x.grad.stride() == x.stride()
+    x.grad = None
+    (x * tt.ones(x.shape)).sum().backward()
+    assert x.grad.stride() == x.stride()
+
+
+def test_a_leaf_with_gaps_has_a_row_major_gradient() -> None:
+    x = tt.ones(4, 6)[:, ::2].requires_grad_()
+    x.exp().sum().backward()
+    assert x.grad.stride() == (3, 1)
