@@ -38,7 +38,7 @@ cdef class Pass:
 @cython.locals(found=TensorBase)
 cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)
 @cython.locals(spec=TensorSpec)
-cpdef bint alone(TensorBase tensor) except -1
+cpdef bint alone(TensorBase tensor, leaf) except -1
 
 @cython.locals(task=Pass)
 cpdef list run(list roots, list gradients, bint keep_graph, bint create_graph, list captures, bint accumulating)

@@ -11,6 +11,9 @@ the tensor as its `.grad` only if nothing else holds it, its storage or its arra
 therefore keeps a gradient in one list and nowhere else when the leaf's turn comes.  A sum that the engine has made
 itself is its own and grows in place.
 
+The first `.grad` has the strides of its leaf, if the leaf is dense, and is row-major otherwise: an optimizer then reads
+both in one order, and a program that chose channels_last for its weights finds their gradients so.
+
 Note [The node that follows]
 ----------------------------
 In a chain the node that gets a gradient is the next one to run.  Where its sequence number is above all that wait, it
@@ -286,7 +289,7 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
     elif held is None:
         if create_graph:
             node.gradient = fitting.copy(gradients[0])
-        elif references(gradients) == ALONE and alone(gradients[0]):
+        elif references(gradients) == ALONE and alone(gradients[0], node.variable):
             found = gradients.pop()
             if found._keys & STATE.bit:
                 found = fitting.adopt(found)
@@ -294,7 +297,7 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
                 found._record = None
             node.gradient = found
         else:
-            node.gradient = fitting.copy(fitting.adopt(gradients[0]))
+            node.gradient = fitting.copy(fitting.adopt(gradients[0]), node.variable)
     elif create_graph:
         node.gradient = fitting.add(held, gradients[0])
     elif fitting.can_grow(held, gradients[0]):
@@ -308,15 +311,19 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
             fitting.call_after_hooks(node, (), [kept])
 
 
-def alone(tensor: TensorBase) -> bool:
-    """Return whether only one tensor holds its storage and its array, and the array is dense."""
+def alone(tensor: TensorBase, leaf: Any) -> bool:
+    """Return whether only one tensor holds its storage and its array, which is laid out as the leaf."""
     if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
         return False
     if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:
         return False
-    # Whether each element has its own place in memory, in row-major order.
+    # Whether each element has its own place in memory, in the order of the leaf's elements.
     spec = tensor._spec
-    return spec.layout.name != "strided" or bool(spec.backend.is_row_major(tensor._handle))
+    if spec.layout.name != "strided":
+        return True
+    if isinstance(leaf, TensorBase) and leaf._spec.backend is spec.backend:
+        return bool(spec.backend.is_laid_out_as(tensor._handle, leaf._handle))
+    return bool(spec.backend.is_row_major(tensor._handle))
 
 
 def find_needed(roots: list[Node], captures: list[tuple[Node, int]]) -> set[Node]:

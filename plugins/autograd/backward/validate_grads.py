@@ -13,6 +13,7 @@ from tt.core.library import (
     TensorSpec,
     alias,
     errors,
+    is_non_overlapping_and_dense,
     ops,
     seen,
 )
@@ -114,9 +115,16 @@ def adopt(gradient: Any) -> Any:
     return gradient
 
 
-def copy(gradient: Any) -> Any:
-    """Return a copy of a gradient."""
-    return ops.clone(gradient)
+def copy(gradient: Any, leaf: Any = None) -> Any:
+    """Return a copy of a gradient, with the strides of a leaf of the same backend if that is dense."""
+    if leaf is None or leaf._spec.layout.name != "strided" or gradient._spec.layout.name != "strided":
+        return ops.clone(gradient)
+    if (leaf._keys | gradient._keys) & (OVERRIDDEN | TRANSFORM) or not leaf._spec.backend.has_views:
+        return ops.clone(gradient)
+    if leaf.is_contiguous() or not is_non_overlapping_and_dense(leaf.shape, leaf.stride()):
+        return ops.clone(gradient, memory_format="contiguous_format")
+    options = {"dtype": gradient.dtype, "device": gradient.device}
+    return ops.copy_(ops.empty_strided(leaf.shape, leaf.stride(), **options), gradient)
 
 
 # --- hooks -----------------------------------------------------------------------------------------------------

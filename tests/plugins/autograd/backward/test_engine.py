@@ -18,9 +18,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     original = fitting.copy
 
-    def copy(gradient: Any) -> Any:
+    def copy(gradient: Any, leaf: Any = None) -> Any:
         made.append(tuple(gradient.shape))
-        return original(gradient)
+        return original(gradient, leaf)
 
     monkeypatch.setattr(fitting, "copy", copy)
     return made
