@@ -57,6 +57,24 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     def _end(self, before: Pairs) -> None:
         leave_opened(before, HOOKS.forbidden)
 
+    def __exit__(self, *error: Any) -> None:
+        try:
+            self._forget_left()
+        except BaseException:
+            self._forget_left()
+            raise
+        finally:
+            super().__exit__(*(error or (None, None, None)))
+
+    def _forget_left(self) -> None:
+        """Drop the entries that the end of a backward pass has left, in which a hook of the block entered it once more.
+
+        An entry that is active began with fewer pairs than there are.
+        """
+        stack = self._befores
+        while len(stack) > 1 and len(stack[-1]) >= len(HOOKS.pairs):
+            del stack[-1]
+
 
 def innermost_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
     """Return the pair of hooks that tensors of this thread are saved by now, or None."""

@@ -245,6 +245,48 @@ def test_hooks_entered_in_a_pass_end_with_it(x: Any, fails: bool) -> None:
     assert packed == ["outer"]
 
 
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("outer", [0, 2])
+def test_a_block_that_its_own_hook_enters_in_a_pass_ends_at_its_exit(
+    x: Any, outer: int, inside: bool
+) -> None:
+    packed: list[str] = []
+
+    class Again(saved_tensors_hooks):
+        def __init__(self, name: str) -> None:
+            def pack(value: Any) -> Any:
+                packed.append(name)
+                return value
+
+            def unpack(value: Any) -> Any:
+                self.__enter__()
+                return value
+
+            super().__init__(pack, unpack)
+
+    blocks = [saved_tensors_hooks(lambda v: v, lambda v: v) for _ in range(outer)]
+    for block in blocks:
+        block.__enter__()
+    again = Again("again")
+    again.__enter__()
+    y = (x * x).exp().sum()
+    if inside:
+        y.backward()
+    again.__exit__()
+    if not inside:
+        y.backward()
+    for block in reversed(blocks):
+        block.__exit__()
+    del packed[:]
+    x.exp()
+    assert not packed
+    with again, again:
+        x.exp()
+        assert packed == ["again"]
+    x.exp()
+    assert packed == ["again"]
+
+
 def test_hooks_forbidden_in_a_pass_are_allowed_after_it(x: Any) -> None:
     y = x * 2
     y.register_hook(lambda g: disable_saved_tensors_hooks("not here").__enter__())
