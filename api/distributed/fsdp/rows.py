@@ -136,6 +136,9 @@ def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     name = getattr(func, "name", None)
     if not isinstance(name, str):
+        body = getattr(func, "__wrapped__", None)
+        if body is not None and getattr(Tensor, func.__name__, None) is not func:
+            return body(*args, **kwargs)  # a function of tt's whose operators are asked in turn
         return _member(func, args, kwargs)
     parts = list(_parts((args, kwargs)))
     base = name if name.startswith("_") else name.removesuffix("_")
@@ -261,7 +264,7 @@ def _expect_all_rows(name: str, base: str, args: tuple[Any, ...], kwargs: dict[s
 
 def _indexed(part: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Read or write elements by an index: those in the whole's rows of these numbers, or all rows, or by a mask."""
-    name, index = func.__name__, args[1]
+    name, index = func.__name__.strip("_"), args[1]
     first, rest = (index[0], index[1:]) if isinstance(index, tuple) and index else (index, ())
     all_rows = first is Ellipsis and len([i for i in rest if i is not None]) < part.ndim
     mask = isinstance(first, Tensor) and first.dtype is tt.bool and first.shape[:1] == part.shape[:1]
