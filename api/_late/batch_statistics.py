@@ -119,6 +119,11 @@ def batch_norm_update_stats(
     (tensor([2.]), tensor([1.]), tensor([1.]))
     """
     dims = _dims("batch_norm_update_stats", input)
+    if not input.numel():
+        raise ShapeError(
+            f"batch_norm_update_stats(): the input tensor must have at least one element, but got input_sizes = "
+            f"{list(input.shape)}"
+        )
     var, mean = tt.var_mean(_wide(input), dims, correction=0)
     count = input.numel() // max(1, input.shape[1])
     with tt.no_grad():

@@ -12,7 +12,15 @@ import numpy as np
 
 from tt.backends.cpu import copies, shaping
 from tt.backends.cpu.backend import Array, extent
-from tt.core.library import REGISTRY, KernelTable, RegistrationHandle
+from tt.core.library import (
+    REGISTRY,
+    STORED,
+    KernelTable,
+    RegistrationHandle,
+    encode_complex32,
+    encode_float8,
+    from_numpy_dtype,
+)
 
 __all__ = ["install"]
 
@@ -20,22 +28,26 @@ __all__ = ["install"]
 def install() -> RegistrationHandle:
     """Register the kernels; the handle's `remove()` takes them away again."""
     table = KernelTable(device="cpu")
-    table.kernel("empty", _empty, check=True, override=True)
-    table.kernel("empty_like", _empty_like, check=True, override=True)
-    table.kernel("empty_strided", _empty_strided, check=True, override=True)
-    table.kernel("resize", _resize, check=True, override=True)
+    table.kernel("empty", _empty, dtypes="any", check=True, override=True)
+    table.kernel("empty_like", _empty_like, dtypes="any", check=True, override=True)
+    table.kernel("empty_strided", _empty_strided, dtypes="any", check=True, override=True)
+    table.kernel("resize", _resize, dtypes="any", check=True, override=True)
     return REGISTRY.add(table)
 
 
 def _fill(memory: Array) -> Array:
     """Write NaN, the largest integer or True everywhere."""
-    kind = memory.dtype.kind
-    if kind in "iu":
-        memory[...] = np.iinfo(memory.dtype).max
-    elif kind == "c":
+    dtype = from_numpy_dtype(memory.dtype)
+    if dtype in STORED:
+        memory[...] = encode_float8(np.asarray(np.nan, np.float32), memory.dtype)
+    elif dtype.name == "complex32":
+        memory[...] = encode_complex32(np.asarray(complex(np.nan, np.nan), np.complex64))
+    elif dtype.is_complex:
         memory[...] = complex(np.nan, np.nan)
+    elif dtype.is_floating_point:
+        memory[...] = np.nan
     else:
-        memory[...] = True if kind == "b" else np.nan
+        memory[...] = True if dtype.name == "bool" else np.iinfo(memory.dtype).max
     return memory
 
 

@@ -47,7 +47,7 @@ def warn_of_sizes(op: str, input: Any, target: Any) -> None:
     if tuple(input.shape) != tuple(target.shape):
         warn_user(
             f"{op}(): the target size {list(target.shape)} is not the input size {list(input.shape)}; they broadcast, "
-            f"which is seldom meant"
+            f"which is seldom meant. Please ensure they have the same size."
         )
 
 

@@ -230,8 +230,17 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 @overridable
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Return whether another tensor is the same place in the same memory."""
+    address = data_ptr(self)
+    if not address and self is not tensor:  # no memory is none that two tensors have in common
+        storage = self._storage
+        if (
+            storage is None
+            or storage is not tensor._storage
+            or storage_offset(self) != storage_offset(tensor)
+        ):
+            return False
     return (
-        data_ptr(self) == data_ptr(tensor)
+        address == data_ptr(tensor)
         and is_same_size(self, tensor)
         and _strides(self) == _strides(tensor)
         and self.device == tensor.device

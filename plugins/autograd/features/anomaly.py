@@ -121,7 +121,9 @@ class detect_anomaly(Block):  # noqa: N801 - PyTorch's name
 
     def __init__(self, check_nan: bool = True) -> None:
         self._wanted = 2 if check_nan else 1
-        warn_user("anomaly detection is on, which makes everything slower; use it to look for mistakes only")
+        warn_user(
+            "Anomaly Detection has been enabled, which makes everything slower: use it to look for mistakes only"
+        )
 
     def _look(self) -> int:
         return int(STATE.anomaly)

@@ -101,3 +101,10 @@ def test_shapes_that_do_not_fit_are_refused():
         tt.batch_norm_gather_stats_with_counts(
             tt.ones(2, 3), tt.ones(3), tt.ones(3), None, None, 0.1, EPS, tt.ones(1)
         )
+
+
+def test_statistics_of_no_elements_do_not_move_those_that_run():
+    running = tt.ones(1)
+    with pytest.raises(ShapeError, match="at least one element"):
+        tt.batch_norm_update_stats(tt.ones(0, 1), running, running.clone(), 0.5)
+    assert running.tolist() == [1.0]

@@ -8,6 +8,7 @@ import pytest
 
 import tt
 import tt.utils.deterministic
+from tt.core.types.dtype import STORED
 
 
 @pytest.fixture(autouse=True)
@@ -31,9 +32,10 @@ MAKERS = [
 @pytest.mark.parametrize("make", MAKERS)
 def test_memory_has_nan_the_largest_integer_or_true(make):
     tt.use_deterministic_algorithms(True)
-    for dtype in (tt.float32, tt.float64, tt.float16, tt.bfloat16):
+    for dtype in (tt.float32, tt.float64, tt.float16, tt.bfloat16, *STORED):
         assert make(dtype).isnan().all()
-    assert all(math.isnan(z.real) and math.isnan(z.imag) for z in make(tt.complex64).flatten().tolist())
+    for dtype in (tt.complex32, tt.complex64, tt.complex128):
+        assert all(math.isnan(z.real) and math.isnan(z.imag) for z in make(dtype).flatten().tolist())
     for dtype in (tt.int8, tt.int64, tt.uint8):
         assert (make(dtype) == tt.iinfo(dtype).max).all()
     assert make(tt.bool).all()

@@ -58,6 +58,13 @@ def test_views_share_storage_and_pointers_tell_where():
     assert view._base is x and x._base is None
 
 
+def test_tensors_without_memory_are_set_to_each_other_only_as_views():
+    x = tt.zeros(3, device="meta")
+    assert x.is_set_to(x) and x.is_set_to(x.view(3)) and not x[1:].is_set_to(x[:2])
+    assert not tt.zeros(3, device="meta").is_set_to(x)
+    assert not tt.tensor([]).is_set_to(tt.tensor([]))
+
+
 # --- containers ----------------------------------------------------------------------------------------------------
 
 
