@@ -35,6 +35,10 @@ class Block:
     def _end(self, before: Any) -> None:
         """Go back to what `_look` returned, also from half of the way, and also when this was done already."""
 
+    def _leave(self, stack: list[Any]) -> None:
+        """End the block by the last of its entries, which are dropped from the stack afterwards; also a second time."""
+        self._end(stack[-1])
+
     def __enter__(self) -> Any:
         before = self._look()
         stack = getattr(self, "_befores", None)
@@ -59,9 +63,9 @@ class Block:
     ) -> None:
         stack = self._befores
         try:
-            self._end(stack[-1])
+            self._leave(stack)
         except BaseException:
-            self._end(stack[-1])
+            self._leave(stack)
             raise
         finally:
             del stack[-1]

@@ -269,7 +269,6 @@ IN_PYTHON = {
     "core/host/plugin_code.py": 1,  # a generator
     "plugins/autograd/features/anomaly.py": 1,  # reports the error of a node
     "plugins/autograd/features/checkpoint.py": 1,  # a generator
-    "plugins/autograd/features/saved_hooks.py": 1,  # forgets what the end of a backward pass has left
     "plugins/autograd/record/hooks.py": 1,  # a handle of hooks
     "plugins/autograd/backward/multi_hooks.py": 1,  # a handle of hooks
 }

@@ -57,23 +57,21 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     def _end(self, before: Pairs) -> None:
         leave_opened(before, HOOKS.forbidden)
 
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._forget_left()
-        except BaseException:
-            self._forget_left()
-            raise
-        finally:
-            super().__exit__(*(error or (None, None, None)))
+    def _leave(self, stack: list[Any]) -> None:
+        # A hook of this block may have entered it once more in a backward pass, whose end left that: of such entries
+        # the block knows still.  An entry that is active began with fewer pairs than there are.
+        if type(stack[-1]) is not _Chosen:  # an interrupt may begin again
+            active = len(stack) - 1
+            while active > 0 and len(stack[active]) >= len(HOOKS.pairs):
+                active -= 1
+            stack[active:] = [_Chosen(stack[active])]
+        self._end(tuple(stack[-1]))
 
-    def _forget_left(self) -> None:
-        """Drop the entries that the end of a backward pass has left, in which a hook of the block entered it once more.
 
-        An entry that is active began with fewer pairs than there are.
-        """
-        stack = self._befores
-        while len(stack) > 1 and len(stack[-1]) >= len(HOOKS.pairs):
-            del stack[-1]
+class _Chosen(tuple[Any, ...]):
+    """The pairs to which the exit of a block goes back."""
+
+    __slots__ = ()
 
 
 def innermost_hooks() -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:

@@ -272,11 +272,11 @@ def test_a_block_that_its_own_hook_enters_in_a_pass_ends_at_its_exit(
     y = (x * x).exp().sum()
     if inside:
         y.backward()
-    again.__exit__()
+    again.__exit__(None, None, None)
     if not inside:
         y.backward()
     for block in reversed(blocks):
-        block.__exit__()
+        block.__exit__(None, None, None)
     del packed[:]
     x.exp()
     assert not packed
