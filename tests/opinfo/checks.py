@@ -11,6 +11,7 @@ import pytest
 import tt
 from tests.opinfo.differences import purposeful
 from tests.opinfo.gradients import gradients
+from tests.opinfo.memory_formats import formats
 from tests.opinfo.one_call import compare_call, kind_of
 from tests.opinfo.samples import DTYPES, OPERATORS, Mismatch, copied, describe, samples, seeded
 from tests.opinfo.shadow import Shadow
@@ -198,4 +199,5 @@ CHECKS: dict[str, Callable[[str], Iterator[Mismatch]]] = {
     "out": outs,
     "gradients": gradients,
     "errors": errors,
+    "formats": formats,
 }
