@@ -81,9 +81,11 @@ def place_in(
     """Return a tensor at a place (strides and offset in bytes) of a storage made by `new_storage`."""
     memory = storage.owner
     try:
-        if memory.nbytes == 0 or 0 in shape:
+        if memory.nbytes == 0:
             handle = np.empty(shape, dtype.numpy)
         else:
+            if 0 in shape:
+                offset = min(offset, memory.nbytes)  # nothing is read there, but `resize_` may begin there
             handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueRangeError(

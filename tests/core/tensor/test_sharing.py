@@ -119,3 +119,18 @@ def _program(m: Any, seed: int) -> list[Any]:
                 (tuple(y.shape), strides, y.storage_offset(), y.untyped_storage().nbytes(), str(y.tolist()))
             )
     return seen
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("offset", [0, 4, 6])
+def test_a_tensor_without_elements_at_a_place_of_a_storage_grows_from_there(offset: int) -> None:
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        base = library.arange(6.0)
+        x = library.empty(0).set_(base.untyped_storage(), offset, (0,))
+        begin = x.storage_offset()
+        x.resize_(2)
+        x.fill_(9.0)
+        found.append((begin, x.storage_offset(), x.tolist(), base.tolist()))
+    assert found[0] == found[1]
