@@ -38,7 +38,7 @@ def save(
     obj : object
         A tensor, a state dict, numbers, texts, containers of them; any object that can be pickled.
     f : str, os.PathLike or file object
-        A file object needs `write`, and is not synced.
+        A file object needs `write`; it is flushed, so that the file can be read before it is closed, but not synced.
     pickle_module : module
         What pickles: a module with a class `Pickler`.
     pickle_protocol : int
@@ -87,6 +87,9 @@ def save(
 
     if path is None:
         write_to(f)
+        flush = getattr(f, "flush", None)
+        if flush is not None:
+            flush()
     else:
         with AtomicFile(path) as file:
             write_to(file)

@@ -19,6 +19,28 @@ from tt.serialization import atomic_file
 from tt.serialization.atomic_file import AtomicFile
 
 
+@pytest.mark.parametrize("zipped", [True, False])
+def test_an_open_file_can_be_read_before_it_is_closed(tmp_path, zipped):
+    path = tmp_path / "name"
+    with path.open("wb") as file:
+        tt.save([1, 2], file, _use_new_zipfile_serialization=zipped)
+        assert tt.load(path) == [1, 2]
+
+
+def test_an_object_with_write_alone_is_enough():
+    class Sink:
+        def __init__(self):
+            self.data = b""
+
+        def write(self, data):
+            self.data += data
+            return len(data)
+
+    sink = Sink()
+    tt.save([1, 2], sink)
+    assert tt.load(io.BytesIO(sink.data)) == [1, 2]
+
+
 @pytest.fixture(params=["without a name", "with a temporary name"])
 def way(request, monkeypatch):
     if request.param == "with a temporary name":

@@ -45,6 +45,16 @@ def tensor_of(kind="FloatStorage", count=3, location="cpu", key="0"):
 
 THREE = np.arange(3, dtype="<f4").tobytes()
 
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_stream_that_cannot_seek_is_read(zipped):
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as file:
+        file.write(saved({"x": tt.ones(2)}, _use_new_zipfile_serialization=zipped))
+    with os.fdopen(read, "rb") as file:
+        assert tt.load(file)["x"].tolist() == [1, 1]
+
+
 # --- map_location ------------------------------------------------------------------------------------------------
 
 
