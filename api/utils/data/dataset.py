@@ -7,6 +7,7 @@ the indices of a whole batch at once.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import accumulate
@@ -72,8 +73,8 @@ class IterableDataset(Dataset[Element], Iterable[Element]):
     [['a', 'b'], ['c']]
     """
 
-    def __iter__(self) -> Iterator[Element]:
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+    @abstractmethod
+    def __iter__(self) -> Iterator[Element]: ...
 
     def __add__(self, other: Dataset[Element]) -> ChainDataset:  # type: ignore[override]  # a chain has no indices
         return ChainDataset([self, other])

@@ -40,8 +40,15 @@ class Several(list):
 def test_a_dataset_without_elements_says_what_is_missing():
     with pytest.raises(NotImplementedError, match="__getitem__"):
         Dataset()[0]
-    with pytest.raises(NotImplementedError, match="__iter__"):
-        iter(IterableDataset())
+
+
+def test_a_stream_is_made_of_a_class_that_can_be_iterated():
+    class Incomplete(IterableDataset):
+        pass
+
+    for stream in (IterableDataset, Incomplete):
+        with pytest.raises(TypeError, match="abstract method '?__iter__"):
+            stream()
 
 
 def test_tensors_of_different_lengths_are_refused():
