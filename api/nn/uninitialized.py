@@ -15,17 +15,15 @@ _CONVERTING = (
     "to", "cpu", "cuda", "half", "float", "double", "bfloat16", "char", "short", "int", "long", "type",
 )  # fmt: skip
 _ALLOWED = (
-    *_CONVERTING, "data", "grad", "grad_fn", "device", "dtype", "layout", "is_leaf", "requires_grad", "requires_grad_",
-    "is_cuda", "is_cpu", "is_meta", "is_complex", "is_floating_point", "detach", "detach_", "_version", "is_sparse",
+    *_CONVERTING, "requires_grad_", "is_complex", "is_floating_point", "detach", "detach_", "get_device", "copy_",
 )  # fmt: skip
+_ACCESS = ("__get__", "__set__", "__delete__")
 
 
 @functools.cache
 def _allowed() -> frozenset[Any]:
-    """Return the functions that need no shape, as `__tt_function__` gets them."""
-    members = [getattr(tt.Tensor, name) for name in _ALLOWED]
-    access = [getattr(m, how) for m in members for how in ("__get__", "__set__") if hasattr(m, how)]
-    return frozenset([*members, *access])
+    """Return the methods that need no shape, as `__tt_function__` gets them."""
+    return frozenset(getattr(tt.Tensor, name) for name in _ALLOWED)
 
 
 @functools.cache
@@ -37,7 +35,8 @@ def _converting() -> frozenset[Any]:
 class UninitializedTensorMixin:
     """A tensor without a shape yet.
 
-    `materialize` gives it one; until then most members of a tensor raise a ValueError.
+    `materialize` gives it one; until then most methods of a tensor raise a ValueError.  Attributes other than `shape`
+    are those of a tensor without elements, as in PyTorch.
     """
 
     cls_to_become: ClassVar[type]
@@ -47,7 +46,7 @@ class UninitializedTensorMixin:
 
         Parameters
         ----------
-        shape : sequence of int
+        shape : int or sequence of int
             The shape.
         device : device, optional
             The device; that of this tensor without one.
@@ -56,7 +55,7 @@ class UninitializedTensorMixin:
         """
         this: Any = self
         this.data = tt.empty(
-            tuple(shape),
+            shape,
             device=this.data.device if device is None else device,
             dtype=this.data.dtype if dtype is None else dtype,
         )
@@ -71,7 +70,7 @@ class UninitializedTensorMixin:
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Refuse what needs a shape."""
-        if func not in _allowed():
+        if func not in _allowed() and getattr(func, "__name__", None) not in _ACCESS:
             raise ValueError(
                 f"{getattr(func, '__name__', func)} of an uninitialized parameter or buffer: it has no shape yet\n"
                 "  try: call the module once with an input, which decides the shape"
@@ -85,6 +84,17 @@ class UninitializedTensorMixin:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer: the first call of its module decides it\n"
             "  (a state dict with initialized parameters decides it too, one without cannot be loaded)"
+        )
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the size of a tensor without elements, which this one is until it has a shape."""
+        this: Any = self
+        return this.data.size(dim)
+
+    def share_memory_(self) -> Any:
+        """Refused: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory of an uninitialized parameter or buffer: the first call of its module gives it some"
         )
 
     def __repr__(self) -> str:

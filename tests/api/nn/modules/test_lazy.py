@@ -35,6 +35,29 @@ def test_a_shape_is_refused_until_then():
     assert param.requires_grad
 
 
+@pytest.mark.parametrize("kind", [UninitializedParameter, UninitializedBuffer])
+def test_what_does_not_need_the_shape_is_that_of_a_tensor_without_elements(kind):
+    x = kind()
+    assert (x.ndim, x.nbytes, x.itemsize, x.size(), x.size(0), x.get_device()) == (1, 0, 4, (0,), 0, -1)
+    assert not x.is_nested
+    assert not x.is_quantized
+    with pytest.raises(RuntimeError, match="share memory"):
+        x.share_memory_()
+    with pytest.raises(RuntimeError, match="share memory"):
+        nn.LazyLinear(3).share_memory()
+
+
+@pytest.mark.parametrize("kind", [UninitializedParameter, UninitializedBuffer])
+@pytest.mark.parametrize(
+    ("shape", "expected"), [(10, (10,)), ((3, 4), (3, 4)), ([2], (2,)), (tt.Size([2, 1]), (2, 1)), ((), ())]
+)
+def test_the_shape_may_be_one_number(kind, shape, expected):
+    x = kind()
+    x.materialize(shape)
+    assert x.shape == expected
+    assert type(x) is kind.cls_to_become
+
+
 def test_conversion_before_the_first_call_counts():
     layer = nn.LazyLinear(3).double()
     assert layer(tt.ones(2, 5, dtype=tt.float64)).dtype == tt.float64
