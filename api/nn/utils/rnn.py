@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tt
 import tt.nn.functional as F
 from tt.core.methods.tt_function_api import overridable
+from tt.errors import ArgumentError, DimensionError
 
 __all__ = [
     "PackedSequence",
@@ -296,9 +297,14 @@ def pad_sequence(
     rows = list(sequences.unbind(0) if isinstance(sequences, tt.Tensor) else sequences)
     if not rows:
         raise RuntimeError("received an empty list of sequences")
+    for row in rows:
+        if not isinstance(row, tt.Tensor):
+            raise ArgumentError("pad_sequence", f"sequences are tensors, not {type(row).__name__}")
+        if not row.ndim:
+            raise DimensionError("pad_sequence", 0, 0)
     rest = tuple(rows[0].shape[1:])
     for row in rows:
-        if not row.ndim or tuple(row.shape[1:]) != rest:
+        if tuple(row.shape[1:]) != rest:
             raise RuntimeError(
                 f"pad_sequence: sequences must have the same sizes behind the first dimension; found "
                 f"{[list(r.shape) for r in rows]}"

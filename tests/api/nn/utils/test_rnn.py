@@ -105,6 +105,8 @@ WRONG = [
     (lambda r, lib: r.pad_sequence(5), "Expected iterable"),
     (lambda r, lib: r.pad_sequence([lib.ones(3), lib.ones(2)], padding_side="x"), "left or right"),
     (lambda r, lib: r.pad_sequence([lib.ones(2, 3), lib.ones(2, 2)]), "size"),
+    (lambda r, lib: r.pad_sequence([lib.tensor(1.0), lib.tensor(2.0)]), "0 dimensions|size = 0"),
+    (lambda r, lib: r.pad_sequence(lib.ones(3)), "0 dimensions|size = 0"),
 ]
 
 
@@ -120,6 +122,13 @@ def test_lengths_beyond_the_input_and_a_short_total_are_refused():
     packed = rnn.pack_padded_sequence(tt.ones(4, 2, 3), [3, 2])
     with pytest.raises(ValueError, match="total_length=2 and max sequence length being 3"):
         rnn.pad_packed_sequence(packed, total_length=2)
+
+
+def test_numbers_are_no_sequences():
+    with pytest.raises(IndexError, match="a tensor with 0 dimensions"):
+        rnn.pack_sequence([tt.tensor(1.0)])
+    with pytest.raises(TypeError, match="sequences are tensors, not int"):
+        rnn.pad_sequence([1, 2])
 
 
 @pytest.mark.torch
