@@ -119,6 +119,23 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], report: Any,
 # --- in the parent ---------------------------------------------------------------------------------------------------
 
 
+def missing_main() -> str:
+    """Return why a new Python cannot import what this program defines, or "" if it can.
+
+    `multiprocessing` has it run the file of the main module, and `python -`, `python -c` and a prompt have none.
+    """
+    main = sys.modules.get("__main__")
+    if getattr(main, "__spec__", None) is not None:
+        return ""
+    path = getattr(main, "__file__", None)
+    if path is not None and os.path.exists(path):
+        return ""
+    return (
+        "the main program has no file (python -, python -c or a prompt), and processes that are not forked import "
+        "from it\n  try: the program in a file, or the start method 'fork'"
+    )
+
+
 class ProcessContext:
     """The processes of `start_processes`.
 
@@ -126,12 +143,15 @@ class ProcessContext:
     ----------
     processes : list of multiprocessing.Process
         In the order of their numbers.
+    reason : str
+        Why a process may not have come as far as the function, or "".
     sentinels : dict
         What becomes ready when a process ends -> its number, for those that run.
     """
 
-    def __init__(self, processes: list[Any], reports: list[Any]) -> None:
+    def __init__(self, processes: list[Any], reports: list[Any], reason: str = "") -> None:
         self.processes = processes
+        self.reason = reason
         self._reports = reports
         self.sentinels = {process.sentinel: index for index, process in enumerate(processes)}
 
@@ -208,6 +228,8 @@ class ProcessContext:
         code = process.exitcode
         if code >= 0:
             message = f"process {index} terminated with exit code {code}"
+            if code == 1 and self.reason:
+                message += f"\n  {self.reason}"
             return ProcessExitedException(message, index, process.pid, code)
         try:
             name = signal.Signals(-code).name
@@ -297,7 +319,7 @@ def start_processes(
             process.kill()
             process.join()
         raise
-    found = SpawnContext(processes, reports)
+    found = SpawnContext(processes, reports, "" if start_method == "fork" else missing_main())
     if not join:
         return found
     while not found.join():

@@ -26,7 +26,7 @@ _REFUSALS = {
 class WorkerExitError(TTError, RuntimeError):
     """A worker of a DataLoader that ended although the loader did not tell it to."""
 
-    def __init__(self, worker: int, pid: int, exitcode: int) -> None:
+    def __init__(self, worker: int, pid: int, exitcode: int, reason: str = "") -> None:
         self.worker, self.pid, self.exitcode = worker, pid, exitcode
         if exitcode < 0:
             try:
@@ -39,7 +39,7 @@ class WorkerExitError(TTError, RuntimeError):
             hint = _HINTS.get(name, "")
         else:
             ending = f"exited with code {exitcode}"
-            hint = "  try: num_workers=0, which shows what happened"
+            hint = f"  {reason}" if reason else "  try: num_workers=0, which shows what happened"
         super().__init__(
             f"DataLoader worker {worker} (pid(s) {pid}) exited unexpectedly: it {ending}"
             + (f"\n{hint}" if hint else "")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from tt.errors import WorkerExitError
 from tt.library import warn_user
 from tt.multiprocessing.segments import Receiver
+from tt.multiprocessing.spawn import missing_main
 from tt.utils.data.worker import WorkerArguments, run_worker
 
 __all__ = ["WorkerPool"]
@@ -43,7 +44,7 @@ class WorkerPool:
         self._receivers: list[Receiver] = []
         self._ready: list[int] = []
         self._closed = False
-        forks = context.get_start_method() == "fork"
+        self._forks = forks = context.get_start_method() == "fork"
         try:
             for worker in range(arguments.workers):
                 here, there = context.Pipe(duplex=True)
@@ -156,12 +157,11 @@ class WorkerPool:
         """
         process = self.processes[worker]
         process.join(wait if cause is not None else 0)
-        if process.exitcode is not None and not self._receivers[worker].connection.poll():
-            self._forget(worker)
-            raise WorkerExitError(worker, process.pid, process.exitcode) from cause
-        if process.exitcode is not None and cause is not None:
-            self._forget(worker)
-            raise WorkerExitError(worker, process.pid, process.exitcode) from cause
+        if process.exitcode is None or (cause is None and self._receivers[worker].connection.poll()):
+            return
+        self._forget(worker)
+        reason = "" if self._forks else missing_main()
+        raise WorkerExitError(worker, process.pid, process.exitcode, reason) from cause
 
     def close(self) -> None:
         """End all workers and wait for them; in another process than theirs, do nothing."""

@@ -6,8 +6,10 @@ import contextlib
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -15,6 +17,7 @@ import tt
 import tt.multiprocessing as mp
 from tests.api.multiprocessing import processes
 from tests.api.multiprocessing.processes import nothing_left
+from tt.multiprocessing.spawn import missing_main
 
 
 def start(function, *args, nprocs=3, **options):
@@ -27,6 +30,16 @@ def gone(pid):
     except ProcessLookupError:
         return True
     return False
+
+
+def test_a_program_without_a_file_is_named_where_processes_import_it(monkeypatch):
+    main = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert "the main program has no file" in missing_main()
+    main.__file__ = "<stdin>"
+    assert "the main program has no file" in missing_main()
+    main.__file__ = __file__
+    assert missing_main() == ""
 
 
 def test_each_process_gets_its_number_and_shares_the_arguments():

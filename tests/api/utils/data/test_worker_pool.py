@@ -56,6 +56,30 @@ def test_other_ways_to_start(method):
         resource_tracker._resource_tracker._stop()
 
 
+@pytest.mark.parametrize("words", [["-"], ["-c"]])
+def test_without_a_main_file_the_error_of_spawned_workers_says_so(words):
+    script = """
+import tt
+class Data:
+    __len__ = lambda self: 3
+    __getitem__ = lambda self, index: index
+try:
+    list(tt.utils.data.DataLoader(Data(), num_workers=1, multiprocessing_context="spawn"))
+except tt.errors.WorkerExitError as error:
+    print(error)
+"""
+    arguments = [sys.executable, *words, *([script] if words == ["-c"] else [])]
+    done = subprocess.run(arguments, input=script, capture_output=True, text=True, check=False, timeout=120)
+    assert "the main program has no file" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("data", [range(4), [{"x": tt.ones(2), "y": (1.5, tt.ones(5000))}] * 4])
+def test_batches_of_workers_are_shared(data):
+    batch = next(iter(DataLoader(data, batch_size=2, num_workers=1)))
+    tensors = tt.utils._pytree.tree_leaves(batch)
+    assert [x.is_shared() for x in tensors] == [True] * len(tensors)
+
+
 def test_what_spawn_cannot_pickle_is_an_exception_with_a_hint():
     was_running = resource_tracker._resource_tracker._fd is not None
     resource_tracker.ensure_running()
