@@ -171,6 +171,9 @@ class SharedMemory:
 
     __slots__ = ("__array_interface__", "__weakref__", "mapping", "nbytes", "storage")
 
+    maps_shared_memory: ClassVar[bool] = True
+    """For `is_shared`, which asks so the owners of arrays."""
+
     resizable: ClassVar[bool] = False
     """For `resize_`: other processes would not see the memory grow."""
 

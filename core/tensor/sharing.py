@@ -26,7 +26,14 @@ from tt.core.tensor.storage import Storage
 if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
 
-__all__ = ["is_host_memory", "move_storage", "share_storage", "shared_memory_of", "storage_over"]
+__all__ = [
+    "is_host_memory",
+    "is_shared_memory",
+    "move_storage",
+    "share_storage",
+    "shared_memory_of",
+    "storage_over",
+]
 
 _ALONE: Final = 4
 """References to the owner of one tensor: its storage, its handle (or the tensor), a variable and an argument here."""
@@ -41,6 +48,11 @@ def shared_memory_of(storage: Storage) -> SharedMemory | None:
     """Return the shared memory under a storage, or None."""
     base: Any = getattr(storage.owner, "base", None)
     return base if isinstance(base, SharedMemory) else None
+
+
+def is_shared_memory(owner: Any) -> bool:
+    """Return whether other processes have mapped the memory of an array: as shared memory, or as part of a message."""
+    return bool(getattr(getattr(owner, "base", None), "maps_shared_memory", False))
 
 
 def storage_over(memory: SharedMemory, backend: Backend) -> Storage:

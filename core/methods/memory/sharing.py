@@ -20,8 +20,7 @@ from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import GradientError
 from tt.core.methods.as_subclass import as_kind, is_wrapper
 from tt.core.methods.memory.host_access import detached, keep_requires_grad, requires_gradient
-from tt.core.tensor.shared_memory import SharedMemory
-from tt.core.tensor.sharing import share_storage
+from tt.core.tensor.sharing import is_shared_memory, share_storage
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
@@ -101,7 +100,7 @@ def is_shared(self: Tensor) -> bool:
             return False
         known = self._storage
         owner = self._spec.backend.storage_owner(self._handle) if known is None else known.owner
-        return isinstance(getattr(owner, "base", None), SharedMemory)
+        return is_shared_memory(owner)
     return self.device.type != "meta"
 
 

@@ -6,7 +6,7 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError
 from tt.core.methods.memory.pickling import reduce_storage
 from tt.core.tensor.shared_memory import SharedMemory, count_message
-from tt.core.tensor.sharing import is_host_memory, share_storage, shared_memory_of, storage_over
+from tt.core.tensor.sharing import is_host_memory, is_shared_memory, share_storage, storage_over
 from tt.core.tensor.storage import Storage
 
 __all__ = [
@@ -28,7 +28,7 @@ def share_memory(storage: Storage) -> None:
 
 def is_shared(storage: Storage) -> bool:
     """Return whether processes can share the memory; that of an accelerator always."""
-    return not is_host_memory(storage) or shared_memory_of(storage) is not None
+    return not is_host_memory(storage) or is_shared_memory(storage.owner)
 
 
 def _host(storage: Storage, name: str) -> Storage:

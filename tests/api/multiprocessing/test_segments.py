@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 from multiprocessing import Pipe
 
@@ -32,18 +33,42 @@ def passed(ends, value):
     return receiver.receive()
 
 
-def test_large_arrays_are_shared_and_small_ones_copied(ends):
+def test_arrays_of_the_sender_are_shared_and_tensors_elsewhere_copied(ends):
     sender, receiver = ends
     room = sender.empty((SMALL,), np.dtype(np.uint8))
     room[:] = 1
-    small = tt.zeros(3)
-    sender.send((tt.from_numpy(room), small))
-    large, copy = receiver.receive()
+    elsewhere = tt.zeros(3)
+    sender.send((tt.from_numpy(room), elsewhere))
+    shared, copy = receiver.receive()
     room[0] = 7
-    small[0] = 7
-    assert large[0].item() == 7
+    elsewhere[0] = 7
+    assert shared[0].item() == 7
     assert copy[0].item() == 0
     assert sender.empty((SMALL - 1,), np.dtype(np.uint8)) is None
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5000,), (2, 3)])
+def test_received_tensors_are_shared_and_have_storages_of_their_size(ends, shape):
+    x, _ = passed(ends, (tt.ones(shape), tt.ones(7)))
+    assert x.is_shared()
+    assert x.untyped_storage().is_shared()
+    assert x.untyped_storage().nbytes() == 4 * x.numel()
+    file = io.BytesIO()
+    tt.save(x, file)
+    assert len(file.getvalue()) < 4 * x.numel() + 2000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_process_forked_from_the_receiver_shares_received_tensors(ends):
+    x = passed(ends, tt.zeros(3))
+    child = os.fork()
+    if not child:
+        x[1] = 5
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert x.tolist() == [0, 5, 0]
+    assert x.share_memory_().is_shared()
+    assert x.tolist() == [0, 5, 0]
 
 
 def test_what_is_not_in_a_segment_is_written_there_once(ends):
