@@ -8,7 +8,7 @@ from tt.core.composites.helpers import as_type, check_shapes, number, widened
 from tt.core.composites.loss import chosen, reduced
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import int64
 
 composites: Final = CompositeTable()
@@ -61,7 +61,7 @@ def cross_entropy(
         raise ValueRangeError(f"cross_entropy(): label_smoothing is between 0 and 1, not {label_smoothing}")
     ndim = input.ndim
     if not ndim:
-        raise ShapeError("cross_entropy(): expected an input of at least 1 dimension, got 0")
+        raise DimensionCountError("cross_entropy(): expected an input of at least 1 dimension, got 0")
     if ndim == target.ndim and tuple(input.shape) == tuple(target.shape):
         dim = 0 if input.ndim == 1 else 1
         if not target.dtype.is_floating_point:
@@ -194,9 +194,9 @@ def linear_cross_entropy(
 ) -> Any:  # fmt: skip
     op = "linear_cross_entropy"
     if input.ndim not in (1, 2):
-        raise ShapeError(f"{op}(): expected an input of 1 or 2 dimensions, got {input.ndim}")
+        raise DimensionCountError(f"{op}(): expected an input of 1 or 2 dimensions, got {input.ndim}")
     if linear_weight.ndim < 2:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): expected a linear_weight of at least 2 dimensions, got {linear_weight.ndim}"
         )
     outer, features = tuple(linear_weight.shape[:-1]), linear_weight.shape[-1]

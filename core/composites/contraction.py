@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from tt.core.dispatch.registry.registry import ops
-from tt.core.errors import ArgumentError, ShapeError, ValueRangeError
+from tt.core.errors import ArgumentError, ChoiceError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
 
@@ -83,7 +83,7 @@ def parse_sublists(arguments: Sequence[Any]) -> tuple[Equation, list[Any]]:
     if len(arguments) % 2:
         result = operands.pop()
     if not operands or not all(isinstance(t, TensorBase) for t in operands):
-        raise ArgumentError(
+        raise ChoiceError(
             "einsum", "takes an equation and tensors, or tensors each followed by a list of indices"
         )
     terms = [_sublist(value) for value in lists]
@@ -299,7 +299,7 @@ def contracted_dims(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     if len(pair) != 2 or not all(
         isinstance(part, list | tuple) and all(isinstance(d, int) for d in part) for part in pair
     ):
-        raise ArgumentError("tensordot", f"dims must be an int or a pair of lists of ints, not {dims!r}")
+        raise ChoiceError("tensordot", f"dims must be an int or a pair of lists of ints, not {dims!r}")
     left, right = pair
     if len(left) != len(right):
         raise ShapeError(f"tensordot(): both dimension lists should have same length, got {left} and {right}")

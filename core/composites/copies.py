@@ -8,7 +8,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, number
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ShapeError
+from tt.core.errors import DimensionCountError
 from tt.core.tensor.base import TensorBase
 from tt.core.types import dtype as dt
 from tt.core.types.dtype import dtype as Dtype
@@ -98,7 +98,7 @@ def fill(self: Any, value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return ops.full_like(self, value)
     if value.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"fill(): only supports a 0-dimension value tensor but got tensor with {value.ndim} dimensions."
         )
     return ops.add(ops.zeros_like(self), as_type(value, self.dtype))

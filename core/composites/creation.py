@@ -11,7 +11,7 @@ from tt.core.composites.helpers import as_type, check_shapes, is_integral, numbe
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
-from tt.core.errors import DispatchError, DtypeError, ShapeError
+from tt.core.errors import DimensionCountError, DispatchError, DtypeError, ShapeError
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, float64, int32, int64
 from tt.core.types.memory_format import ORDERS, is_preserve
@@ -206,7 +206,7 @@ def _number(op: str, name: str, value: Any) -> Any:
     if not isinstance(value, TensorBase):
         return value
     if value.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): {name} is one number or a tensor without dimensions, and it has {value.ndim}"
         )
     return python_value(value)
@@ -247,7 +247,7 @@ _triangle("triu_indices", lambda mask, offset: ops.triu(mask, offset))
 def block_diag(tensors: Sequence[Any]) -> Any:
     for place, tensor in enumerate(tensors):
         if tensor.ndim > 2:
-            raise ShapeError(
+            raise DimensionCountError(
                 f"block_diag(): takes tensors of at most two dimensions, and tensor {place} has {tensor.ndim}"
             )
     if not tensors:

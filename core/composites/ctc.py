@@ -10,7 +10,7 @@ from tt.core.composites.helpers import as_type, check_shapes, number, python_val
 from tt.core.composites.loss import chosen
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DataDependentError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DataDependentError, DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.ctc import check_lengths
 from tt.core.types.dtype import int64
 
@@ -67,7 +67,7 @@ def ctc_loss(
 ) -> Any:  # fmt: skip
     found = chosen("ctc_loss", reduction)
     if log_probs.ndim not in (2, 3) or not log_probs.numel():
-        raise ShapeError(
+        raise DimensionCountError(
             f"ctc_loss(): log_probs has the shape (time, batch, classes), or (time, classes), and elements; this one "
             f"has the shape {list(log_probs.shape)}"
         )

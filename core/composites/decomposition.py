@@ -7,7 +7,14 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, LinAlgError, PlaceError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    DimensionCountError,
+    DtypeError,
+    LinAlgError,
+    PlaceError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.shapes.decomposition import expect_matrix, expect_square, is_vector
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import float64, int32, int64
@@ -107,7 +114,11 @@ def householder_product(A: Any, tau: Any) -> Any:
         raise ShapeError(
             f"linalg.householder_product(): A must have at least as many rows as columns, not {m} by {n}"
         )
-    k = tau.shape[-1] if tau.ndim else -1
+    if not tau.ndim:
+        raise DimensionCountError(
+            "linalg.householder_product(): tau has at least 1 dimension, and this one has none"
+        )
+    k = tau.shape[-1]
     if not 0 <= k <= n or tuple(tau.shape[:-1]) != batch:
         raise ShapeError(
             f"linalg.householder_product(): tau {list(tau.shape)} does not fit A {list(A.shape)}: it needs the same "

@@ -10,7 +10,15 @@ from tt.core.composites.decomposition import adjoint
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ArgumentError, DtypeError, LinAlgError, PlaceError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    ArgumentError,
+    DimensionCountError,
+    DtypeError,
+    LinAlgError,
+    PlaceError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.types.dtype import int32, int64
 from tt.core.types.user_warnings import warn_user
 
@@ -63,8 +71,10 @@ def geqrf(self: Any) -> tuple[Any, Any]:
 def ormqr(self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> Any:
     op = "ormqr"
     if self.ndim < 2 or input3.ndim < 2:
-        raise ShapeError(f"{op}(): input and other have at least 2 dimensions")
-    batch, rows, count = tuple(self.shape[:-2]), self.shape[-2], input2.shape[-1] if input2.ndim else -1
+        raise DimensionCountError(f"{op}(): input and other have at least 2 dimensions")
+    if not input2.ndim:
+        raise DimensionCountError(f"{op}(): tau has at least 1 dimension, and this one has none")
+    batch, rows, count = tuple(self.shape[:-2]), self.shape[-2], input2.shape[-1]
     if not 0 <= count <= min(self.shape[-2:]) or tuple(input2.shape[:-1]) != batch:
         raise ShapeError(f"{op}(): tau {list(input2.shape)} does not fit the reflections {list(self.shape)}")
     if tuple(input3.shape[:-2]) != batch:
@@ -309,7 +319,7 @@ def _basis(a: Any, q: int, niter: int) -> Any:
 @composite("svd_lowrank")
 def svd_lowrank(A: Any, q: int | None, niter: int | None, M: Any) -> tuple[Any, Any, Any]:
     if A.ndim < 2:
-        raise ShapeError(f"svd_lowrank(): expected at least 2 dimensions, got {A.ndim}")
+        raise DimensionCountError(f"svd_lowrank(): expected at least 2 dimensions, got {A.ndim}")
     a = A if M is None else ops.sub(A, ops.expand(M, tuple(A.shape)))
     wide = a.shape[-2] < a.shape[-1]
     a = adjoint(a) if wide else a
@@ -322,7 +332,7 @@ def svd_lowrank(A: Any, q: int | None, niter: int | None, M: Any) -> tuple[Any, 
 @composite("pca_lowrank")
 def pca_lowrank(A: Any, q: int | None, center: bool, niter: int) -> tuple[Any, Any, Any]:
     if A.ndim < 2:
-        raise ShapeError(f"pca_lowrank(): expected at least 2 dimensions, got {A.ndim}")
+        raise DimensionCountError(f"pca_lowrank(): expected at least 2 dimensions, got {A.ndim}")
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):

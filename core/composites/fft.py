@@ -13,7 +13,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, is_integral
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.fft import expect_points
 from tt.core.shapes.geometry import wrap_dim, wrap_dims
 from tt.core.types.dtype import bfloat16, complex32, float16, float64
@@ -72,7 +72,9 @@ def _several(
         if dims is not None and len(dims) != len(s):
             raise ShapeError(f"{op}(): s has {len(s)} sizes for {len(dims)} dims")
         if len(s) > self.ndim:
-            raise ShapeError(f"{op}(): s has {len(s)} sizes, and the tensor only {self.ndim} dimensions")
+            raise DimensionCountError(
+                f"{op}(): s has {len(s)} sizes, and the tensor only {self.ndim} dimensions"
+            )
         dims = tuple(range(self.ndim - len(s), self.ndim)) if dims is None else dims
         sizes = [self.shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
     for n in sizes:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError
 from tt.core.types.dtype import STORED, bfloat16, float8_e4m3fn, float8_e5m2, float16, float32
 
 composites: Final = CompositeTable()
@@ -44,7 +44,9 @@ def _check(self: Any, mat2: Any, bias: Any, dtype: Any) -> None:
     """Raise unless the matrices can be multiplied."""
     for name, matrix in (("self", self), ("mat2", mat2)):
         if matrix.ndim != 2:
-            raise ShapeError(f"_scaled_mm(): {name} must be a matrix, and it has {matrix.ndim} dimensions")
+            raise DimensionCountError(
+                f"_scaled_mm(): {name} must be a matrix, and it has {matrix.ndim} dimensions"
+            )
         if matrix.dtype not in (float8_e4m3fn, float8_e5m2):
             raise DtypeError(
                 f"_scaled_mm(): {name} must be of float8_e4m3fn or float8_e5m2, not {matrix.dtype.name}\n"

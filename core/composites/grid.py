@@ -11,7 +11,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, number, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError, UnsupportedError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, UnsupportedError, ValueRangeError
 from tt.core.types.dtype import float32, int64
 from tt.core.types.user_warnings import warn_user
 
@@ -263,7 +263,9 @@ def _of_dims(dims: int) -> Any:
 
     def sample(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
         if input.ndim != dims + 2:
-            raise ShapeError(f"grid_sampler_{dims}d(): the input has {dims + 2} dimensions, not {input.ndim}")
+            raise DimensionCountError(
+                f"grid_sampler_{dims}d(): the input has {dims + 2} dimensions, not {input.ndim}"
+            )
         return ops.grid_sampler(input, grid, mode, padding, align_corners)
 
     return sample

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, floating, is_integral, number, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import float32, float64, int64
 from tt.core.types.user_warnings import warn_user
 
@@ -32,7 +32,7 @@ def _check_bins(op: str, dims: int, dtype: Any, edges: Sequence[Any]) -> None:
                 f"{op}(): the edges of bins must have the dtype of the input, {dtype}, got {edge.dtype}"
             )
         if edge.ndim != 1:
-            raise ShapeError(f"{op}(): the edges of bins are a vector, got {edge.ndim} dimensions")
+            raise DimensionCountError(f"{op}(): the edges of bins are a vector, got {edge.ndim} dimensions")
         if edge.numel() < 2:
             raise ValueRangeError(f"{op}(): bins lie between at least two edges, got {edge.numel()}")
 
@@ -85,7 +85,7 @@ def _points(op: str, self: Any) -> Any:
     if op == "histogram":
         return ops.reshape(self, (-1, 1))
     if self.ndim < 2:
-        raise ShapeError(f"{op}(): the input has at least 2 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"{op}(): the input has at least 2 dimensions, got {self.ndim}")
     size = math.prod(self.shape[:-1])
     return ops.reshape(self, (size, self.shape[-1]))
 
@@ -168,7 +168,7 @@ def histogramdd_edges(
 
 def _check_weights(name: str, weights: Any, observations: int) -> None:
     if weights.ndim > 1:
-        raise ShapeError(f"cov(): {name} has at most one dimension, got {weights.ndim}")
+        raise DimensionCountError(f"cov(): {name} has at most one dimension, got {weights.ndim}")
     if name == "fweights" and (not is_integral(weights.dtype) or weights.dtype.kind == "bool"):
         raise DtypeError(f"cov(): fweights are integers, got {weights.dtype}")
     if name == "aweights" and not weights.dtype.is_floating_point:
@@ -182,7 +182,7 @@ def _check_weights(name: str, weights: Any, observations: int) -> None:
 @composite("cov")
 def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     if self.ndim > 2:
-        raise ShapeError(f"cov(): the input has at most 2 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"cov(): the input has at most 2 dimensions, got {self.ndim}")
     if self.dtype.kind == "bool":
         raise DtypeError("cov(): bools have no covariance: convert them first")
     x = floating(ops.reshape(self, (1, -1)) if self.ndim < 2 else self)
@@ -221,7 +221,7 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
 @composite("corrcoef")
 def corrcoef(self: Any) -> Any:
     if self.ndim > 2:
-        raise ShapeError(f"corrcoef(): the input has at most 2 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"corrcoef(): the input has at most 2 dimensions, got {self.ndim}")
     found = ops.cov(self)
     if not found.ndim:
         return ops.div.default(found, found)

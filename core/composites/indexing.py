@@ -9,11 +9,11 @@ from tt.core.composites.helpers import as_type, check_shapes, is_integral, numbe
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import (
-    ArgumentError,
     DataTypeError,
     DtypeError,
     IndexValueError,
     ShapeError,
+    UnsupportedError,
     ValueRangeError,
 )
 from tt.core.shapes.geometry import broadcast
@@ -169,7 +169,7 @@ def nonzero_as_tuple(self: Any, as_tuple: bool) -> Any:
 @composite("nonzero.as_matrix")
 def nonzero_as_matrix(self: Any, as_tuple: bool) -> Any:
     if as_tuple:
-        raise ArgumentError("nonzero", "out= takes one matrix, so as_tuple must be False")
+        raise UnsupportedError("nonzero(): out= takes one matrix, so as_tuple must be False")
     return ops.nonzero.default(self)
 
 

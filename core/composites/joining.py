@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.shaping import atleast_1d, atleast_2d, atleast_3d
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ShapeError
+from tt.core.errors import DimensionCountError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
 
 composites: Final = CompositeTable()
@@ -68,7 +68,7 @@ def cartesian_prod(tensors: Sequence[Any]) -> Any:
         raise ShapeError("cartesian_prod(): no tensor is given")
     for place, tensor in enumerate(tensors):
         if tensor.ndim != 1:
-            raise ShapeError(
+            raise DimensionCountError(
                 f"cartesian_prod(): takes vectors, and tensor {place} has {tensor.ndim} dimensions"
             )
     if len(tensors) == 1:
@@ -80,7 +80,9 @@ def cartesian_prod(tensors: Sequence[Any]) -> Any:
 @composite("combinations")
 def combinations(self: Any, r: int, with_replacement: bool) -> Any:
     if self.ndim != 1:
-        raise ShapeError(f"combinations(): takes a vector, and this tensor has {self.ndim} dimensions")
+        raise DimensionCountError(
+            f"combinations(): takes a vector, and this tensor has {self.ndim} dimensions"
+        )
     if r < 0:
         raise ShapeError(f"combinations(): r must not be negative, got {r}")
     if not r:

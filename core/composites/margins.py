@@ -9,7 +9,7 @@ from tt.core.composites.loss import chosen, reduced
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
-from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import int64
 
 composites: Final = CompositeTable()
@@ -21,7 +21,7 @@ composite = composites.composite
 def _rows(op: str, input: Any) -> tuple[int, int]:
     """Return how many rows of scores there are, and how many classes."""
     if input.ndim > 2 or (input.ndim and not input.shape[-1]):
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the input has the shape (classes) or (batch, classes), and only the batch may be empty, but this "
             f"one has the shape {list(input.shape)}"
         )

@@ -17,7 +17,7 @@ from tt.core.composites.helpers import (
 )
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, NumberRangeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, NumberRangeError, ShapeError, ValueRangeError
 from tt.core.shapes.decomposition import expect_matrix, expect_square
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
@@ -46,7 +46,7 @@ def linalg_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if ord is None:
         return ops.linalg_vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in ((2,) if isinstance(ord, str) else (1, 2)):
-        raise ShapeError(
+        raise DimensionCountError(
             f"linalg.norm(): If dim is not specified but ord is, the input must be "
             f"{'2D' if isinstance(ord, str) else '1D or 2D'}. Got {A.ndim}D."
         )
@@ -298,7 +298,7 @@ def powers_of(x: Any, count: int) -> Any:
 @composite("vander")
 def vander(x: Any, N: int | None, increasing: bool) -> Any:
     if x.ndim != 1:
-        raise ShapeError(f"vander(): x must be a one-dimensional tensor, got {x.ndim}D")
+        raise DimensionCountError(f"vander(): x must be a one-dimensional tensor, got {x.ndim}D")
     count = x.shape[0] if N is None else N
     if count < 0:
         raise ValueRangeError(f"vander(): N must be non-negative, got {count}")
@@ -319,7 +319,7 @@ def tensorsolve(A: Any, B: Any, dims: Any) -> Any:
     shape = tuple(A.shape[B.ndim :])
     unknowns = prod(shape)
     if unknowns != prod(A.shape[: B.ndim]):
-        raise ShapeError(
+        raise DimensionCountError(
             f"linalg.tensorsolve(): expected A to satisfy prod(A.shape[B.ndim:]) == prod(A.shape[:B.ndim]), but got "
             f"{list(A.shape)} and B of {B.ndim} dimensions"
         )

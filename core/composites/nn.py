@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ShapeError
+from tt.core.errors import DimensionCountError
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -17,7 +17,7 @@ composite = composites.composite
 @composite("linear")
 def linear(input: Any, weight: Any, bias: Any) -> Any:
     if weight.ndim not in (1, 2):
-        raise ShapeError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
+        raise DimensionCountError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
     if bias is not None and input.ndim == 2:
         return ops.addmm(bias, input, ops.t(weight))
     product = ops.matmul(input, ops.t(weight))

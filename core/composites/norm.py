@@ -9,7 +9,7 @@ from tt.core.composites.helpers import as_type, check_shapes, number, widened, w
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import dims_to_reduce
 from tt.core.types.promotion import promote_types
 
@@ -88,7 +88,7 @@ def _nuclear_norm(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     """Return the sums of the singular values of the matrices in two dimensions."""
     check_dtypes("norm", self.dtype, dtype)
     if self.ndim < 2:
-        raise ShapeError(f"norm(): a matrix has at least 2 dimensions, the input has {self.ndim}")
+        raise DimensionCountError(f"norm(): a matrix has at least 2 dimensions, the input has {self.ndim}")
     if len(dim) != 2:
         raise ShapeError(f"norm(): dim must name the 2 dimensions of a matrix, got {list(dim)}")
     dims = dims_to_reduce("norm", dim, self.ndim)
@@ -121,7 +121,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> 
 @composite("pdist")
 def pdist(self: Any, p: float) -> Any:
     if self.ndim != 2:
-        raise ShapeError(
+        raise DimensionCountError(
             f"pdist(): the rows of a matrix are compared, but the input has {self.ndim} dimensions"
         )
     if not self.dtype.is_floating_point:
@@ -144,7 +144,7 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     if not maxnorm >= 0:
         raise ValueRangeError(f"renorm(): maxnorm must not be negative, got {maxnorm}")
     if self.ndim < 2:
-        raise ShapeError(f"renorm(): the input needs at least 2 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"renorm(): the input needs at least 2 dimensions, got {self.ndim}")
     place = wrap("renorm", dim, self)
     others = [d for d in range(self.ndim) if d != place]
     x = widened(self)

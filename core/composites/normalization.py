@@ -10,7 +10,7 @@ from tt.core.composites.helpers import as_type, check_shapes, moments, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
-from tt.core.errors import DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.normalization import check_parameters
 from tt.core.types.dtype import finfo
@@ -159,7 +159,9 @@ def batch_norm(
         raise ValueRangeError(f"batch_norm(): eps must be non-negative, but got {eps}")
     _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if input.ndim < 2 and (not input.ndim or input.numel()):
-        raise ShapeError(f"batch_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
+        raise DimensionCountError(
+            f"batch_norm(): expected an input of at least 2 dimensions, got {input.ndim}"
+        )
     if input.ndim == 1:
         return ops.clone(input)
     count = input.shape.numel() // max(input.shape[1], 1)
@@ -238,7 +240,9 @@ def instance_norm(
             "instance_norm(): without use_input_stats, running_mean and running_var are needed"
         )
     if input.ndim < 2:
-        raise ShapeError(f"instance_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
+        raise DimensionCountError(
+            f"instance_norm(): expected an input of at least 2 dimensions, got {input.ndim}"
+        )
     if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueRangeError(
             f"instance_norm(): training needs several values a channel, and the input has the shape {list(input.shape)}"

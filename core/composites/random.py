@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DispatchError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DispatchError, DtypeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import bool_, float32, float64
 from tt.core.types.memory_format import is_preserve
@@ -271,7 +271,9 @@ _SATURATION: Final = 1.7580993408473766
 def _channels(op: str, self: Any, ranks: Sequence[int], batched: int) -> tuple[int, ...]:
     """Return the shape of one number for each channel."""
     if self.ndim not in ranks:
-        raise ShapeError(f"{op}(): the input has {' or '.join(map(str, ranks))} dimensions, not {self.ndim}")
+        raise DimensionCountError(
+            f"{op}(): the input has {' or '.join(map(str, ranks))} dimensions, not {self.ndim}"
+        )
     _warn_of_rank(op, self.ndim)
     leading = 1 if self.ndim < batched or (op == "dropout3d" and self.ndim > batched) else 2
     return (*self.shape[:leading], *(1,) * (self.ndim - leading))

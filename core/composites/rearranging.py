@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import alone, check_integers, check_shapes, expect_strided, number
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ShapeError, UnsupportedError
+from tt.core.errors import DimensionCountError, ShapeError, UnsupportedError
 from tt.core.shapes.geometry import wrap_dims
 from tt.core.types.dtype import float64
 
@@ -55,7 +55,7 @@ composite("tile", lambda self, dims: ops.repeat(self, (*(1,) * (self.ndim - len(
 @composite("fliplr")
 def fliplr(self: Any) -> Any:
     if self.ndim < 2:
-        raise ShapeError(f"fliplr(): the tensor has {self.ndim} dimensions, and columns need two")
+        raise DimensionCountError(f"fliplr(): the tensor has {self.ndim} dimensions, and columns need two")
     return ops.flip(self, (1,))
 
 
@@ -129,7 +129,9 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
 @composite("channel_shuffle")
 def channel_shuffle(self: Any, groups: int) -> Any:
     if self.ndim < 3:
-        raise ShapeError(f"channel_shuffle(): expected an input of at least 3 dimensions, got {self.ndim}")
+        raise DimensionCountError(
+            f"channel_shuffle(): expected an input of at least 3 dimensions, got {self.ndim}"
+        )
     check_integers("channel_shuffle", self, groups)
     if groups < 1:
         raise ShapeError(f"channel_shuffle(): groups must be positive, got {groups}")
@@ -146,7 +148,7 @@ composite("native_channel_shuffle", channel_shuffle)
 
 def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...], int, int, int]:
     if self.ndim < 3:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): needs channels, height and width, and the tensor has {self.ndim} dimensions"
         )
     if factor <= 0:
@@ -163,7 +165,7 @@ def diag(self: Any, diagonal: int) -> Any:
     if self.ndim == 1:
         return ops.diag_embed(self, diagonal)
     if self.ndim != 2:
-        raise ShapeError(
+        raise DimensionCountError(
             f"diag(): takes a vector or a matrix, and the tensor has {self.ndim} dimensions\n"
             f"  try: diagonal() or diag_embed()"
         )

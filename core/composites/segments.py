@@ -7,7 +7,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, number, python_value, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import ArgumentError, ChoiceError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.types.dtype import int32, int64
 
@@ -25,7 +25,7 @@ def _lengths(op: str, lengths: Any, offsets: Any, indices: Any) -> Any:
     if indices is not None:
         raise ArgumentError(op, "indices is not supported: give lengths or offsets")
     if lengths is None and offsets is None:
-        raise ArgumentError(op, "either lengths or offsets must be given")
+        raise ChoiceError(op, "either lengths or offsets must be given")
     found = lengths if lengths is not None else offsets
     if found.dtype not in (int32, int64):
         raise DtypeError(f"{op}(): lengths and offsets are int32 or int64, got {found.dtype}")

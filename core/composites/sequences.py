@@ -9,7 +9,14 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DataDependentError, DeviceMismatchError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    DataDependentError,
+    DeviceMismatchError,
+    DimensionCountError,
+    DtypeError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.shapes.recurrent import GATES
 from tt.core.types.dtype import int64
 
@@ -88,7 +95,7 @@ def _padded(op: str, mode: str, input: Any, hx: Sequence[Any], params: Any, *res
     """Run layers on a tensor of steps, whose batch may be its first dimension."""
     *options, batch_first = rest
     if input.ndim != 3:
-        raise ShapeError(f"{op}(): input must have 3 dimensions, got {input.ndim}")
+        raise DimensionCountError(f"{op}(): input must have 3 dimensions, got {input.ndim}")
     x = ops.transpose(input, 0, 1) if batch_first else input
     output, *last = _run(op, mode, x, None, hx, params, *options)
     return ops.transpose(output, 0, 1) if batch_first else output, *last
@@ -99,7 +106,7 @@ def _packed(
 ) -> tuple[Any, ...]:
     """Run layers on packed sequences."""
     if data.ndim != 2:
-        raise ShapeError(f"{op}(): packed data must have 2 dimensions, got {data.ndim}")
+        raise DimensionCountError(f"{op}(): packed data must have 2 dimensions, got {data.ndim}")
     if batch_sizes.dtype is not int64 or batch_sizes.ndim != 1:
         raise DtypeError(
             f"{op}(): batch_sizes must be a 1-D int64 tensor, got {batch_sizes.ndim}-D {batch_sizes.dtype}"
@@ -162,7 +169,7 @@ def _cell(op: str, mode: str, input: Any, hx: Any, cx: Any, *weights: Any) -> tu
     states = {f"hidden{k}": state for k, state in enumerate((hx, cx)) if state is not None}
     for name, value in {"input": input, **states}.items():
         if value.ndim != 2:
-            raise ShapeError(f"{op}(): {name} must have 2 dimensions, got {value.ndim}")
+            raise DimensionCountError(f"{op}(): {name} must have 2 dimensions, got {value.ndim}")
     if w_ih.ndim == 2 and input.shape[1] != w_ih.shape[1]:
         raise ShapeError(
             f"{op}(): input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}"
@@ -233,7 +240,7 @@ def _on(x: Any, device: Any) -> Any:
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
     op = "_pack_padded_sequence"
     if input.ndim < 2:
-        raise ShapeError(f"{op}(): input must have at least 2 dimensions, got {input.ndim}")
+        raise DimensionCountError(f"{op}(): input must have at least 2 dimensions, got {input.ndim}")
     numbers = _numbers(op, "lengths", lengths)
     x = ops.transpose(input, 0, 1) if batch_first else input
     steps, batch = x.shape[:2]

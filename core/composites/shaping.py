@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import alone, check_shapes, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError
 from tt.core.shapes.geometry import broadcast, common_shape, infer_size, view_strides, wrap_dims
 from tt.core.types.user_warnings import warn_user
 
@@ -103,7 +103,7 @@ composite("adjoint", lambda self: _transposed("adjoint()", self, conjugate=True)
 def conjugate_transpose(self: Any) -> Any:
     if self.ndim not in (0, 2):
         more = "\n  try: .mH for a batch of matrices" if self.ndim > 2 else ""
-        raise ShapeError(f".H is for matrices, and the tensor has {self.ndim} dimensions{more}")
+        raise DimensionCountError(f".H is for matrices, and the tensor has {self.ndim} dimensions{more}")
     return _transposed(".H", self, conjugate=True)
 
 
@@ -154,7 +154,7 @@ composite("ravel", lambda self: ops.view.default(ops.contiguous(self), (-1 if se
 @composite("unflatten")
 def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
     if not sizes or not self.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"unflatten(): needs a dimension to split and sizes for its parts, and got {self.ndim} dimensions and "
             f"sizes {list(sizes)}"
         )

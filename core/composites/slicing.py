@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import check_integers, check_shapes, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, IndexValueError, ShapeError
+from tt.core.errors import DimensionCountError, DtypeError, IndexValueError, ShapeError
 from tt.core.shapes.slicing import diagonal_geometry, unfold_geometry
 
 composites: Final = CompositeTable()
@@ -117,7 +117,7 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
             f"tensor_split(): the tensor of split points must have dtype int64, not {given.dtype}"
         )
     if given.ndim > 1:
-        raise ShapeError(
+        raise DimensionCountError(
             f"tensor_split(): it takes a number of pieces or a vector of indices, not a tensor of "
             f"{given.ndim} dimensions"
         )
@@ -135,7 +135,9 @@ def _size_to_split(self: Any, dim: int) -> int:
 def _split_along(op: str, self: Any, how: Any, least: int) -> Any:
     """Split the dimension of an operator into a number of equal pieces, or before indices."""
     if self.ndim < least:
-        raise ShapeError(f"{op}(): the tensor has {self.ndim} dimensions, and needs at least {least}")
+        raise DimensionCountError(
+            f"{op}(): the tensor has {self.ndim} dimensions, and needs at least {least}"
+        )
     dim = {"hsplit": 0 if self.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[op]
     if not isinstance(how, int):
         return tensor_split_indices(self, how, dim)

@@ -11,6 +11,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
+    DimensionCountError,
     DtypeError,
     IndexValueError,
     PlaceError,
@@ -133,7 +134,7 @@ composite("searchsorted.Scalar", partial(search, "searchsorted"))
 @composite("bucketize.Scalar")
 def bucketize(self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
     if boundaries.ndim != 1:
-        raise ShapeError(
+        raise DimensionCountError(
             f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
         )
     return search("bucketize", boundaries, self, out_int32, right, None, None)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import python_value
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import ArgumentError, DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
@@ -68,7 +68,7 @@ def stft(
     if not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise DtypeError(f"{op}(): expected a tensor of floating point or complex values, got {self.dtype}")
     if self.ndim not in (1, 2):
-        raise ShapeError(f"{op}(): expected 1 or 2 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"{op}(): expected 1 or 2 dimensions, got {self.ndim}")
     x = ops.unsqueeze(self, 0) if self.ndim == 1 else self
     if n_fft <= 0:
         raise ValueRangeError(f"{op}(): expected n_fft > 0, but got n_fft={n_fft}")
@@ -118,7 +118,7 @@ def istft(
     if not self.numel():
         raise ShapeError(f"{op}(): the input has no elements")
     if self.ndim not in (2, 3):
-        raise ShapeError(f"{op}(): expected 2 or 3 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"{op}(): expected 2 or 3 dimensions, got {self.ndim}")
     onesided = n_fft // 2 + 1 == self.shape[-2] if onesided is None else onesided
     expected = n_fft // 2 + 1 if onesided else n_fft
     if self.shape[-2] != expected:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import alone, as_type, check_shapes, number, python_value, widened, wrap
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, IndexValueError, ShapeError, ValueRangeError
 from tt.core.types.dtype import float32, float64, iinfo, int64, uint8
 
 composites: Final = CompositeTable()
@@ -119,7 +119,7 @@ def _check_quantile(op: str, self: Any, q: Any, interpolation: str) -> None:
     if not self.shape.numel():
         raise ShapeError(f"{op}(): the input has no elements (its shape is {list(self.shape)})")
     if q.ndim > 1:
-        raise ShapeError(f"{op}(): q must be a number or a vector, got {q.ndim} dimensions")
+        raise DimensionCountError(f"{op}(): q must be a number or a vector, got {q.ndim} dimensions")
     if self.dtype not in (float32, float64):
         raise DtypeError(f"{op}(): the input must be float32 or float64, got {self.dtype}")
     if q.dtype is not self.dtype:
@@ -195,7 +195,7 @@ def bincount(self: Any, weights: Any, minlength: int) -> Any:
     if minlength < 0:
         raise ValueRangeError(f"bincount(): minlength should be at least 0, got {minlength}")
     if self.ndim != 1:
-        raise ShapeError(f"bincount(): expected 1 dimension, got {self.ndim}")
+        raise DimensionCountError(f"bincount(): expected 1 dimension, got {self.ndim}")
     if weights is not None and tuple(weights.shape) != tuple(self.shape):
         raise ShapeError(
             f"bincount(): weights must have the shape of the input, {list(self.shape)}, got {list(weights.shape)}"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import ArgumentError, DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.convolution import each
 from tt.core.shapes.pooling import strides_of
 from tt.core.types.determinism import DETERMINISM
@@ -108,7 +108,7 @@ def max_unpool(count: int) -> Callable[..., Any]:
         if indices.dtype is not int64:
             raise DtypeError(f"{op}(): expected indices of dtype int64, got {indices.dtype}")
         if input.ndim not in (count + 1, count + 2) or 0 in input.shape[-count - 1 :]:
-            raise ShapeError(
+            raise DimensionCountError(
                 f"{op}(): the input has {count + 1} dimensions, or {count + 2} with a batch, and only the batch may be "
                 f"empty, but this one has shape {list(input.shape)}"
             )
@@ -144,7 +144,7 @@ def fractional(op: str, count: int) -> Callable[..., Any]:
         if output_size is None and output_ratio is None:
             raise ValueRangeError(f"{op}(): one of output_size and output_ratio is needed")
         if input.ndim not in (count + 1, count + 2):
-            raise ShapeError(
+            raise DimensionCountError(
                 f"{op}(): the input has {count + 1} dimensions, or {count + 2} with a batch, but this one has "
                 f"{input.ndim}"
             )

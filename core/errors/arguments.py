@@ -25,6 +25,10 @@ class ValueRangeError(TTError, ValueError, RuntimeError):
     """
 
 
+class ChoiceError(ArgumentError, ValueRangeError):
+    """An argument that chooses, by one of some words or kinds of values, and is none of them."""
+
+
 class AssertedError(ValueRangeError, AssertionError):
     """An argument that PyTorch refuses by an assertion."""
 
@@ -45,7 +49,7 @@ class LinAlgError(TTError, RuntimeError):
     """A matrix for which a decomposition or an inverse does not exist."""
 
 
-class UnsupportedError(TTError, NotImplementedError):
+class UnsupportedError(TTError, NotImplementedError, ValueError):
     """An option, or a combination of arguments, that an operator does not have."""
 
 

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 
 from tt.core.errors.base import TTError
 
+# Note [Several built-in exceptions at once]
+# For the same kind of mistake PyTorch raises a RuntimeError where it is found in C++, and another exception where its
+# Python code finds it first: a ValueError for shapes and dtypes, an IndexError for a dimension that is looked up.  This
+# differs from function to function, and even with the other arguments.  So a class here is all of those that a
+# caller may expect for its mistake; tests/core/test_error_classes.py compares wrong calls of every operator.
 
-class ShapeError(TTError, RuntimeError):
+
+class ShapeError(TTError, RuntimeError, ValueError):
     """Shapes that an operator cannot combine."""
+
+
+class DimensionCountError(ShapeError, IndexError):
+    """A tensor with too few or too many dimensions."""
 
 
 class SizeLimitError(ShapeError):
@@ -40,7 +50,7 @@ class BroadcastError(ShapeError):
         )
 
 
-class DimensionError(TTError, IndexError):
+class DimensionError(TTError, IndexError, RuntimeError):
     """A dimension that the tensor does not have."""
 
     def __init__(self, op: str, dim: int, ndim: int) -> None:
@@ -51,15 +61,15 @@ class DimensionError(TTError, IndexError):
         )
 
 
-class IndexValueError(TTError, IndexError):
+class IndexValueError(TTError, IndexError, RuntimeError):
     """An index outside of the dimension that it indexes, or an index expression that is not one."""
 
 
-class PlaceError(IndexValueError, RuntimeError):
-    """An index outside of its dimension in gather and scatter, where PyTorch raises RuntimeError."""
+class PlaceError(IndexValueError):
+    """An index outside of its dimension in gather and scatter."""
 
 
-class DtypeError(TTError, RuntimeError):
+class DtypeError(TTError, NotImplementedError, ValueError):
     """A dtype that the operator, not a particular backend, refuses."""
 
 

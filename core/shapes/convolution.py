@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.errors import ShapeError
+from tt.core.errors import DimensionCountError, ShapeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import RuleTable
 
@@ -178,7 +178,7 @@ def conv_weight(
 ) -> Shape:
     """The size of the filters, passed by the caller."""
     if input.ndim != grad.ndim:
-        raise ShapeError(f"{op}(): input has {input.ndim} dimensions, its gradient {grad.ndim}")
+        raise DimensionCountError(f"{op}(): input has {input.ndim} dimensions, its gradient {grad.ndim}")
     count = len(weight_size) - 2
     if count < 1 or groups < 1:
         raise ShapeError(f"{op}(): no convolution has filters of size {list(weight_size)} in groups={groups}")
@@ -214,7 +214,7 @@ def im2col(
     """Every window of an image as a column."""
     op = op.removeprefix("functional_")
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the input has 3 dimensions, or 4 with a batch, and only the batch may be empty, but this one has "
             f"shape {list(input.shape)}"
         )
@@ -242,7 +242,7 @@ def col2im(
     """An image from columns."""
     op = op.removeprefix("functional_")
     if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the input has 2 dimensions, or 3 with a batch, and only the batch may be empty, but this one has "
             f"shape {list(input.shape)}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.types.dtype import int32
@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 def expect_matrix(op: str, tensor: Described) -> tuple[Shape, int, int]:
     """Return batch, rows and columns; raise for less than two dimensions."""
     if tensor.ndim < 2:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): The input tensor A must have at least 2 dimensions, but it has {tensor.ndim}: "
             f"{list(tensor.shape)}"
         )
@@ -203,7 +203,7 @@ def solve(A: Described, B: Described, /, left: bool = True, *, op: str) -> Shape
     """The solution of linear equations; one right-hand side or several."""
     batch, order = expect_square(op, A)
     if not B.ndim:
-        raise ShapeError(f"{op}(): B must have at least 1 dimension, but it has none")
+        raise DimensionCountError(f"{op}(): B must have at least 1 dimension, but it has none")
     if is_vector(A, B):
         if not left:
             raise ShapeError(
@@ -263,7 +263,7 @@ def lstsq(
             f"{op}(): parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
         )
     if not B.ndim or not 0 <= A.ndim - B.ndim <= 1:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): A must have as many dimensions as B, or one more, but they have {A.ndim} and {B.ndim}"
         )
     vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
@@ -287,7 +287,7 @@ def lstsq(
 def geqrf(self: Described, *, op: str) -> tuple[Shape, Shape]:
     """R with the reflections below it, and a factor for each."""
     if self.ndim < 2:
-        raise ShapeError(f"{op}(): the input has at least 2 dimensions, got {self.ndim}")
+        raise DimensionCountError(f"{op}(): the input has at least 2 dimensions, got {self.ndim}")
     return tuple(self.shape), (*self.shape[:-2], min(self.shape[-2:]))
 
 
@@ -303,7 +303,9 @@ def ldl_factor_ex(self: Described, *, op: str) -> tuple[Shape, Shape, Shape]:
 def ldl_solve(LD: Described, pivots: Described, B: Described, *, op: str) -> Shape:
     """A solution for each right hand side; the batches broadcast."""
     ldl_factor_ex(LD, op=op)
-    if B.ndim < 2 or B.shape[-2] != LD.shape[-1]:
+    if B.ndim < 2:
+        raise DimensionCountError(f"{op}(): B has at least 2 dimensions, and this one has {B.ndim}")
+    if B.shape[-2] != LD.shape[-1]:
         raise ShapeError(f"{op}(): B {list(B.shape)} needs {LD.shape[-1]} rows, as LD has")
     if tuple(pivots.shape) != tuple(LD.shape[:-1]):
         raise ShapeError(f"{op}(): pivots {list(pivots.shape)} does not fit LD {list(LD.shape)}")

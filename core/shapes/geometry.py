@@ -10,7 +10,14 @@ from math import prod
 from operator import index as as_index
 from typing import Any, Protocol
 
-from tt.core.errors import ArgumentError, BroadcastError, DimensionError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    ArgumentError,
+    BroadcastError,
+    ChoiceError,
+    DimensionError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.tensor.backend import contiguous_strides, is_non_overlapping_and_dense
 from tt.core.types.size import Size
 
@@ -220,7 +227,7 @@ def common_shape(*shapes: Sequence[int] | int) -> Size:
             sizes = tuple(as_index(size) for size in given)
         except TypeError as error:
             words = f"a shape is an int or a sequence of ints, not {shape!r}"
-            raise ArgumentError("broadcast_shapes", words) from error
+            raise ChoiceError("broadcast_shapes", words) from error
         if any(size < 0 for size in sizes):
             raise ValueRangeError(f"broadcast_shapes(): the shape {list(sizes)} has a negative size")
         found.append(sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import RuleTable
 
@@ -32,7 +32,7 @@ def grid_sampler(
     """The channels of the input at each point."""
     dims = input.ndim - 2
     if dims not in (2, 3) or grid.ndim != input.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): input and grid have 4 dimensions, or 5 for volumes, not {list(input.shape)} "
             f"and {list(grid.shape)}"
         )

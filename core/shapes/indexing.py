@@ -9,6 +9,7 @@ from typing import Any
 from tt.core.errors import (
     BroadcastError,
     DataDependentError,
+    DimensionCountError,
     DtypeError,
     IndexValueError,
     ShapeError,
@@ -83,7 +84,7 @@ def take_along_dim(self: Described, indices: Described, dim: int | None = None, 
     if indices.dtype is not int64:
         raise DtypeError(f"{op}(): indices must have dtype int64, but have {indices.dtype}")
     if self.ndim != indices.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): input and indices must have equally many dimensions, but have {self.ndim} and "
             f"{indices.ndim}"
         )
@@ -115,10 +116,10 @@ def index_select(self: Described, dim: int, index: Described, *, op: str) -> Sha
     return tuple(shape)
 
 
-def expect_vector(op: str, index: Described, kind: type[Exception] = IndexValueError) -> None:
+def expect_vector(op: str, index: Described) -> None:
     """Raise unless an index has at most one dimension."""
     if index.ndim > 1:
-        raise kind(f"{op}(): the index must be a vector, but has {index.ndim} dimensions")
+        raise IndexValueError(f"{op}(): the index must be a vector, but has {index.ndim} dimensions")
 
 
 @rule("take")
@@ -231,7 +232,7 @@ def masked_fill(self: Described, mask: Described, value: Any = None, *, op: str)
     """One value where a mask is true; tensor and mask broadcast."""
     expect_mask(op, mask)
     if getattr(value, "ndim", 0):
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
     return Result(broadcast(op, self.shape, mask.shape))
@@ -301,9 +302,9 @@ def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
 def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
     """The place of each value in a sorted sequence (or in the row of its batch)."""
     if not sorted_sequence.ndim:
-        raise ShapeError(f"{op}(): the boundaries must have at least 1 dimension, but have 0")
+        raise DimensionCountError(f"{op}(): the boundaries must have at least 1 dimension, but have 0")
     if sorted_sequence.ndim != 1 and not getattr(self, "ndim", 0):
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): a single value is looked up in boundaries of 1 dimension, but these have "
             f"{sorted_sequence.ndim}"
         )
@@ -321,7 +322,7 @@ def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
 def bucketize(boundaries: Described, self: Any, *, op: str) -> Shape:
     """The bucket of each value."""
     if boundaries.ndim != 1:
-        raise ShapeError(f"{op}(): the boundaries must have 1 dimension, but have {boundaries.ndim}")
+        raise DimensionCountError(f"{op}(): the boundaries must have 1 dimension, but have {boundaries.ndim}")
     return tuple(self.shape) if hasattr(self, "shape") else ()
 
 
@@ -368,7 +369,7 @@ def embedding_bag(
 ) -> tuple[Shape, Shape]:
     """A row for each bag, and for the largest elements where they were."""
     if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): a matrix, a vector of indices and a vector of offsets have 2, 1 and 1 dimensions, not "
             f"{weight.ndim}, {indices.ndim} and {offsets.ndim}"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, is_channels_last, is_contiguous, wrap_dim
 from tt.core.shapes.registry import Result, RuleTable
 
@@ -31,7 +31,7 @@ def cat(tensors: Sequence[Described], dim: int = 0, *, op: str) -> Result:
     at = wrap_dim(op, dim, first.ndim)
     for index, tensor in kept[1:]:
         if tensor.ndim != first.ndim:
-            raise ShapeError(
+            raise DimensionCountError(
                 f"{op}(): tensor {place} has {first.ndim} dimensions and tensor {index} has {tensor.ndim}; only equal "
                 f"numbers can be joined"
             )
@@ -55,7 +55,9 @@ def block_diag(tensors: Sequence[Described], *, op: str) -> Shape:
     rows = columns = 0
     for tensor in tensors:
         if tensor.ndim > 2:
-            raise ShapeError(f"{op}(): Input tensors must have 2 or fewer dimensions. Got {tensor.ndim}")
+            raise DimensionCountError(
+                f"{op}(): Input tensors must have 2 or fewer dimensions. Got {tensor.ndim}"
+            )
         height, width = ((1, 1), (1, *tensor.shape), tuple(tensor.shape))[tensor.ndim]
         rows, columns = rows + height, columns + width
     return (rows, columns) if tensors else (1, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.errors import DataDependentError, IndexValueError, ShapeError
+from tt.core.errors import DataDependentError, DimensionCountError, IndexValueError, ShapeError
 from tt.core.shapes.geometry import Described, broadcast, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype
 from tt.core.shapes.pointwise import like_strides
@@ -24,7 +24,7 @@ Shape = tuple[int, ...]
 def linear(input: Described, weight: Described, bias: Any = None, *, op: str) -> Shape:
     """The last dimension multiplied by a matrix (out, in), plus a bias."""
     if weight.ndim not in (1, 2):
-        raise ShapeError(f"{op}(): weight must be 1D or 2D, got {weight.ndim}D")
+        raise DimensionCountError(f"{op}(): weight must be 1D or 2D, got {weight.ndim}D")
     if not input.ndim:
         raise ShapeError(f"{op}(): input must have at least one dimension")
     if input.shape[-1] != weight.shape[-1]:
@@ -57,7 +57,7 @@ def bilinear(input1: Described, input2: Described, weight: Described, *, op: str
 def embedding(weight: Described, indices: Described, *, op: str) -> Shape:
     """A row of the weight for each index."""
     if weight.ndim != 2:
-        raise ShapeError(f"{op}(): 'weight' must be 2-D, got {weight.ndim}-D")
+        raise DimensionCountError(f"{op}(): 'weight' must be 2-D, got {weight.ndim}-D")
     expect_index_dtype(op, indices)
     if not weight.shape[0] and 0 not in indices.shape:
         raise IndexValueError(f"{op}(): the weight has no rows, and the indices name some")
@@ -103,7 +103,7 @@ def prelu(self: Described, weight: Described, *, op: str) -> Result:
     """The same shape; the weight has one number, or one for each channel."""
     count = prod(weight.shape)
     if weight.ndim > 1:
-        raise ShapeError(f"{op}(): expected weight to have 0 or 1 dimensions, found {weight.ndim}")
+        raise DimensionCountError(f"{op}(): expected weight to have 0 or 1 dimensions, found {weight.ndim}")
     channels = self.shape[1] if self.ndim > 1 else 1
     if count != 1 and (count != channels or not self.ndim):
         raise ShapeError(
@@ -164,7 +164,7 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
     """Values weighted by how well their keys fit the queries."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.ndim < 2:
-            raise ShapeError(f"{op}(): {name} has {tensor.ndim} dimensions and needs 2 or more")
+            raise DimensionCountError(f"{op}(): {name} has {tensor.ndim} dimensions and needs 2 or more")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"{op}(): query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} do not fit"

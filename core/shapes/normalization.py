@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
@@ -98,7 +98,7 @@ def channel_norm(
 ) -> Result:
     """Normalised by channel (dimension 1); the parameters have one number a channel."""
     if input.ndim < 2:
-        raise ShapeError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
+        raise DimensionCountError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
     channels = input.shape[1]
     for name, tensor in (
         ("weight", weight),
@@ -120,7 +120,7 @@ def channel_norm(
 def group_norm(input: Described, num_groups: int, weight: Any = None, bias: Any = None, *, op: str) -> Shape:
     """Normalised by groups of channels."""
     if input.ndim < 2:
-        raise ShapeError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
+        raise DimensionCountError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
     if num_groups <= 0 or input.shape[1] % num_groups:
         raise ShapeError(
             f"{op}(): the channels of an input of shape {list(input.shape)} do not divide into {num_groups} groups"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DivisionByZeroError, DtypeError, ShapeError
 from tt.core.shapes.convolution import dims_of, each, not_negative, positive
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import Result, RuleTable
@@ -20,7 +20,7 @@ def channels_of(op: str, input: Described, count: int) -> tuple[Shape, Shape]:
     if count < 1:
         raise ShapeError(f"{op}(): there is no dimension to pool over: the list of its sizes is empty")
     if input.ndim not in (count + 1, count + 2) or 0 in input.shape[input.ndim - count - 1 :]:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the input has {count + 1} dimensions, or {count + 2} with a batch, and only the batch may be "
             f"empty, but this one has shape {list(input.shape)}"
         )
@@ -126,7 +126,7 @@ def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
     """Windows chosen so that the output has a size; None keeps a dimension."""
     count = dims_of(op)
     if input.ndim <= count:
-        raise ValueRangeError(
+        raise DimensionCountError(
             f"{op}(): the input must have at least {count + 1} dimensions, but has shape {list(input.shape)}"
         )
     # Without a batch there may be no channels.
@@ -231,7 +231,7 @@ def lp_pool(
     """A number for each window; channels, and maybe a batch, lie before the dimensions of windows."""
     op = f"lp_pool{len(kernel_size)}d"
     if not norm_type:
-        raise ValueRangeError(f"{op}(): norm_type must not be 0, as the root would not exist")
+        raise DivisionByZeroError(f"{op}(): norm_type must not be 0, as the root would not exist")
     lead, sizes = channels_of(op, input, len(kernel_size))
     return (*lead, *pooled(op, sizes, kernel_size, stride, 0, 1, ceil_mode))
 

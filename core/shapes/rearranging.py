@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import DataDependentError, IndexValueError, ShapeError, UnsupportedError
+from tt.core.errors import (
+    DataDependentError,
+    DimensionCountError,
+    IndexValueError,
+    ShapeError,
+    UnsupportedError,
+)
 from tt.core.shapes.geometry import Described, wrap_dim, wrap_dims
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
@@ -49,7 +55,9 @@ def roll(self: Described, shifts: Any, dims: Any = (), *, op: str) -> Shape:
 def triangle(self: Described, /, *, op: str) -> Shape:
     """A matrix with one triangle set to zero."""
     if self.ndim < 2:
-        raise ShapeError(f"{op}(): only matrices have triangles, and the tensor has {self.ndim} dimensions")
+        raise DimensionCountError(
+            f"{op}(): only matrices have triangles, and the tensor has {self.ndim} dimensions"
+        )
     return self.shape
 
 

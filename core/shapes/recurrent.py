@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import RuleTable
 
@@ -70,13 +70,13 @@ def rnn_layer(
     ndim = 3 if batch_sizes is None else 2
     if input.ndim != ndim:
         kind = "packed" if batch_sizes is not None else "padded"
-        raise ShapeError(f"{op}(): a {kind} input has {ndim} dimensions, got {input.ndim}")
+        raise DimensionCountError(f"{op}(): a {kind} input has {ndim} dimensions, got {input.ndim}")
     if not input.shape[0]:
         raise ShapeError(f"{op}(): Expected sequence length to be larger than 0 in RNN")
     if hx.ndim != 2 or (batch_sizes is None and hx.shape[0] != input.shape[1]):
         raise ShapeError(f"{op}(): hx {list(hx.shape)} does not fit an input of shape {list(input.shape)}")
     if batch_sizes is not None and batch_sizes.ndim != 1:
-        raise ShapeError(f"{op}(): batch_sizes must be a vector, got {batch_sizes.ndim} dimensions")
+        raise DimensionCountError(f"{op}(): batch_sizes must be a vector, got {batch_sizes.ndim} dimensions")
     gates = GATES[mode]
     if w_ih.ndim != 2 or w_ih.shape[0] % gates:
         raise ShapeError(f"{op}(): w_ih {list(w_ih.shape)} is not a matrix of {gates} gates")

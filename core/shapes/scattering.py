@@ -5,7 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.errors import DtypeError, IndexValueError, ShapeError, UnsupportedError, ValueRangeError
+from tt.core.errors import (
+    DimensionCountError,
+    DtypeError,
+    IndexValueError,
+    ShapeError,
+    UnsupportedError,
+    ValueRangeError,
+)
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype, expect_mask, expect_places, expect_vector
 from tt.core.shapes.pointwise import like_strides
@@ -25,7 +32,7 @@ def scatter(self: Described, dim: int, index: Described, src: Any = None, *, op:
     expect_places(op, self, dim, index)
     if hasattr(src, "shape") and 0 not in index.shape:
         if (src.ndim or 1) != (index.ndim or 1):
-            raise ShapeError(
+            raise DimensionCountError(
                 f"{op}(): the index and src must have equally many dimensions, but have {index.ndim} and {src.ndim}"
             )
         for i, (size, limit) in enumerate(zip(index.shape, src.shape, strict=False)):
@@ -63,8 +70,7 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
         count = index.shape[0] if index.ndim else 1
         have = source.shape[at] if source.ndim > at else 1
         if count != have and (source.ndim > at or not source.ndim):
-            # PyTorch raises RuntimeError, but IndexError for a number.
-            raise (ShapeError if self.ndim else IndexValueError)(
+            raise IndexValueError(
                 f"{op}(): there are {count} indices, but source has {have} slices along dimension {at}"
             )
         if self.ndim != source.ndim or reduced_shape(self.shape, (at,), False) != reduced_shape(
@@ -112,11 +118,13 @@ def index_copy(self: Described, dim: int, index: Described, source: Described, *
 def index_fill(self: Described, dim: int, index: Described, value: Any = None, *, op: str) -> Result:
     """Fill slices of a dimension, chosen by a vector, with one value."""
     wrap_dim(op, dim, self.ndim)
-    expect_vector(op, index, ShapeError)
+    expect_vector(op, index)
     if index.dtype is not int64:
         raise IndexValueError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
     if getattr(value, "ndim", 0):
-        raise ShapeError(f"{op}(): value must be a number or a tensor of 0 dimensions, but has {value.ndim}")
+        raise DimensionCountError(
+            f"{op}(): value must be a number or a tensor of 0 dimensions, but has {value.ndim}"
+        )
     filling = value.dtype.is_complex if hasattr(value, "dtype") else isinstance(value, complex)
     if filling and not self.dtype.is_complex:
         raise DtypeError(f"{op}(): a complex number does not fill a tensor of {self.dtype.name}")

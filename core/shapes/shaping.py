@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.errors import ShapeError
+from tt.core.errors import DimensionCountError, ShapeError
 from tt.core.shapes.geometry import (
     Described,
     check_size,
@@ -73,7 +73,7 @@ def transpose(self: Described, dim0: int, dim1: int, *, op: str) -> Result:
 def t(self: Described, /, *, op: str) -> Result:
     """A matrix transposed; vectors and scalars stay."""
     if self.ndim > 2:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the tensor has {self.ndim} dimensions, and at most 2 can be swapped so\n"
             f"  try: .mT or .transpose()"
         )
@@ -114,7 +114,7 @@ def unsqueeze(self: Described, dim: int, *, op: str) -> Result:
 def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
     """Dimensions of size 1 (and new leading ones) repeated without a copy."""
     if len(size) < self.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the size {list(size)} has {len(size)} dimensions, fewer than the tensor's {self.ndim}, of shape "
             f"{list(self.shape)}"
         )
@@ -150,7 +150,7 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
 def repeat(self: Described, repeats: Sequence[int], *, op: str) -> Shape:
     """Every dimension repeated, as a copy."""
     if len(repeats) < self.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): {len(repeats)} counts for a tensor of {self.ndim} dimensions; each dimension needs one"
         )
     counts = check_size(op, repeats)

@@ -19,6 +19,7 @@ MADE: dict[str, tuple[Any, ...]] = {
     "ArgumentError": ("add", "is wrong"),
     "BroadcastError": ("add", [2, 3], [2, 4], 1),
     "CastError": ("add_", "float32", "int64"),
+    "ChoiceError": ("mse_loss", "is wrong"),
     "CompileError": ("C", "broken"),
     "ConfigurationError": ("tt.toml", "is wrong"),
     "CorruptFileError": ("weights.pt", "it is cut off"),

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import flat, overrides
-from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
+from tt.core.errors import (
+    ArgumentError,
+    ChoiceError,
+    TTError,
+    UnknownNameError,
+    ValueRangeError,
+    describe,
+    did_you_mean,
+)
 from tt.core.schema.model import MISSING, Entries
 from tt.core.schema.number_ranges import of_any_width, refuse_wide_value
 from tt.core.tensor.base import TensorBase
@@ -412,7 +420,8 @@ def make_binder(
             ) from None
         except Mismatch as mismatch:
             argument = arguments[index]
-            raise ArgumentError(
+            kind = ChoiceError if argument.type.base == "str" else ArgumentError
+            raise kind(
                 name,
                 f"argument {argument.name!r} (position {index + 1}) must be {mismatch}, not {describe(value)}",
                 signatures=(shown(),),

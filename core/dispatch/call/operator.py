@@ -253,6 +253,7 @@ class Operator:
         """Call with `out=`, `requires_grad=` or `pin_memory=`, which are not in the schema."""
         kwargs = dict(kwargs)
         has_out = self.definition.has_out or self.definition.signature.name in FILL_LISTS
+        has_out &= overload.form != "inplace"  # which writes into its own tensor
         out = kwargs.pop("out", None) if has_out else None
         options = {name: kwargs.pop(name, False) for name in FACTORY_OPTIONS} if self.is_factory else {}
         binder = overload.binder or self.binder(overload)

@@ -24,7 +24,7 @@ def test_windows_at_random_places_are_whole_and_cover_the_end(dims: int) -> None
 @pytest.mark.parametrize("dims", [1, 2, 3])
 def test_there_is_no_root_of_order_zero(dims: int) -> None:
     pool = getattr(F, f"lp_pool{dims}d")
-    with pytest.raises(tt.errors.ValueRangeError, match="norm_type"):
+    with pytest.raises(ZeroDivisionError, match="norm_type"):
         pool(tt.ones((1, *(2,) * dims)), -0.0, 2)
 
 

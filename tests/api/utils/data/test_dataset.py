@@ -47,7 +47,7 @@ def test_a_stream_is_made_of_a_class_that_can_be_iterated():
         pass
 
     for stream in (IterableDataset, Incomplete):
-        with pytest.raises(TypeError, match="abstract method '?__iter__"):
+        with pytest.raises(TypeError, match=r"abstract method '?__iter__"):
             stream()
 
 
