@@ -20,6 +20,7 @@ for finder in sys.meta_path:
     getattr(finder, "_must_rewrite", set()).discard("tt")
 
 import tt
+from tests.seeds import drawn_seed
 from tests.tiers import LONG, SLICES, Slice, changed_paths, is_in_slice, mark_tiers, scope_of
 from tt.backends.cpu.native import loading
 from tt.core import compiled
@@ -37,12 +38,15 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("default")
 
 
+SEED = pytest.StashKey[int]()
+"""Where a run keeps its seed."""
+
 NEEDED = ("torch", "cupy", "mpi4py")
 """Libraries whose tests have a marker of the same name, by which continuous integration chooses them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what chooses a slice of the exhaustive tier, and the seed of the random numbers."""
+    """Add what chooses a slice of the exhaustive tier."""
     group = parser.getgroup("tiers of tests")
     group.addoption(
         "--slice", metavar="K/N", help=f"run a slice of the exhaustive tier and nothing else, e.g. 3/{SLICES}"
@@ -52,12 +56,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="COMMIT",
         help="with --slice: also its tests at paths that have changed since",
     )
-    group.addoption(
-        "--random-seed",
-        metavar="N",
-        type=int,
-        help="the seed from which each test's random numbers follow (0 in CI, drawn elsewhere)",
-    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,9 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
         Slice.parse(config.getoption("--slice"))
     if config.getoption("--changed-since"):
         changed_paths(config.getoption("--changed-since"))
-    # The processes of pytest-xdist are given the options of this one.
-    if config.getoption("--random-seed") is None:
-        config.option.random_seed = 0 if SAME_EXAMPLES else random.SystemRandom().getrandbits(31)
+    given = getattr(
+        config, "workerinput", {}
+    )  # the processes of pytest-xdist have the seed of the one that starts them
+    config.stash[SEED] = given["seed"] if "seed" in given else drawn_seed()
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_configure_node(node: Any) -> None:
+    """Hand the seed to a process that runs tests."""
+    node.workerinput["seed"] = node.config.stash[SEED]
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -77,7 +82,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [
         f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}",
         f"kernels of the CPU, {'native' if native.active else 'NumPy'}: {native.reason}",
-        f"random numbers: --random-seed={config.getoption('--random-seed')} draws the same",
+        f"random numbers: TT_TEST_SEED={config.stash[SEED]} draws the same",
     ]
 
 
@@ -142,7 +147,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for name in NEEDED:
         if item.get_closest_marker(name) is not None:
             pytest.importorskip(name)
-    seed = item.config.getoption("--random-seed") + zlib.crc32(item.nodeid.encode())
+    seed = item.config.stash[SEED] + zlib.crc32(item.nodeid.encode())
     tt.manual_seed(seed)
     random.seed(seed)
     if "torch" in sys.modules:

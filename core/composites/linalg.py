@@ -14,7 +14,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
-from tt.core.types.dtype import bool_, int8, int32, uint8
+from tt.core.types.dtype import bool_, int32
 from tt.core.types.scalars import fitted_number
 
 composites: Final = CompositeTable()
@@ -39,12 +39,7 @@ for _op in ("mm", "bmm", "mv", "dot"):
 
 @composite("_int_mm")
 def int_mm(self: Any, mat2: Any) -> Any:
-    if self.dtype not in (int8, uint8) or mat2.dtype is not int8:
-        raise DtypeError(f"_int_mm(): expected int8 or uint8, and int8, got {self.dtype} and {mat2.dtype}")
-    if self.ndim != 2 or mat2.ndim != 2 or self.shape[1] != mat2.shape[0]:
-        raise ShapeError(
-            f"_int_mm(): expected two matrices that fit, got the shapes {list(self.shape)} and {list(mat2.shape)}"
-        )
+    check_shapes("_int_mm", self, mat2)
     return ops.mm(as_type(self, int32), as_type(mat2, int32))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import prod
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.registry import RuleTable
+from tt.core.types.dtype import int8, uint8
 
 rule = RuleTable()
 
@@ -63,6 +64,14 @@ def mm(self: Described, mat2: Described, /, *, op: str) -> Shape:
     if self.shape[1] != mat2.shape[0]:
         raise mismatch(op, self, mat2)
     return self.shape[0], mat2.shape[1]
+
+
+@rule("int_mm")
+def int_mm(self: Described, mat2: Described, /, *, op: str) -> Shape:
+    """Two matrices of bytes, the second one signed."""
+    if self.dtype not in (int8, uint8) or mat2.dtype is not int8:
+        raise DtypeError(f"{op}(): expected int8 or uint8, and int8, got {self.dtype} and {mat2.dtype}")
+    return mm(self, mat2, op=op)
 
 
 @rule("bmm")

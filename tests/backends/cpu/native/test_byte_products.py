@@ -104,5 +104,6 @@ def test_results_are_those_of_torch(dtype: str) -> None:
     ],
 )
 def test_other_dtypes_and_shapes_are_refused(self: tt.Tensor, mat2: tt.Tensor, message: str) -> None:
-    with pytest.raises(RuntimeError, match=message):
-        tt._int_mm(self, mat2)
+    for device in ("cpu", "meta"):
+        with pytest.raises(RuntimeError, match=message):
+            tt._int_mm(self.to(device), mat2.to(device))

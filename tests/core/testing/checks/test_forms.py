@@ -11,7 +11,7 @@ from tt.core.testing.conformance import check_conformance
 
 def test_right_forms_pass():
     report = check_conformance(
-        "cpu", ops=["add", "neg"], dtypes=["float32"], checks=["inplace", "out", "resize"]
+        "cpu", ops=["add", "neg"], dtypes=["float32", "bfloat16"], checks=["inplace", "out", "resize"]
     )
     assert report.failures == [] and {"inplace", "out", "resize"} <= set(report.checks)
 
