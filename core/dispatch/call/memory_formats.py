@@ -29,10 +29,17 @@ def in_format_of(result: Any, positions: Sequence[int], args: Sequence[Any]) -> 
     """Return the results of a call in the memory format of the arguments at some positions."""
     for position in positions:
         value = args[position]
-        if value is not None:
+        if value is None:
+            continue
+        if isinstance(value, TensorBase):  # as in `format_of`, without a call for each tensor
+            handle, spec = value._handle, value._spec
+            if handle.ndim < 4 or spec.layout is not strided:
+                continue
+            name = spec.backend.memory_format(handle)
+        else:
             name = format_of(value)
-            if name is not None:
-                return _laid_out(result, name)
+        if name is not None:
+            return _laid_out(result, name)
     return result
 
 
