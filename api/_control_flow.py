@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tt
-from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError, ShapeError, ValueRangeError
+from tt.library import overridable
 
 __all__ = [
     "cond",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.core.methods.tt_function_api import overridable
 from tt.core.types.promotion import result_type as _result_type
 from tt.errors import ArgumentError
+from tt.library import overridable
 from tt.overrides import is_tensor_like
 
 result_type = overridable(_result_type)

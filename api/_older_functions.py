@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tt
-from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
+from tt.library import overridable
 
 __all__ = [
     "ccol_indices_copy",

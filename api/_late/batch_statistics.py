@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.core.methods.tt_function_api import overridable
 from tt.errors import ShapeError
+from tt.library import overridable
 
 __all__ = [
     "batch_norm_backward_elemt",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import tt
-from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
+from tt.library import overridable
 
 __all__ = ["frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"]
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
-from tt.core.methods.tt_function_api import overridable
-from tt.library import ops
+from tt.library import ops, overridable
 
 if TYPE_CHECKING:
     from tt import Tensor
@@ -32,6 +31,9 @@ _PRODUCTS = ("ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "s
 
 
 def __getattr__(name: str) -> Any:
+    if name == "grad":  # the module, which programs import from here
+        found = globals()[name] = import_module("tt.nn.grad")
+        return found
     if name in _PRODUCTS:
         found = globals()[name] = getattr(import_module("tt.nn.grouped_products"), name)
         return found

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import tt
-from tt.core.methods.tt_function_api import overridable
 from tt.errors import UnsupportedError
-from tt.library import warn_user
+from tt.library import overridable, warn_user
 
 __all__ = [
     "calculate_gain",

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import tt
 import tt.nn.functional as F
-from tt.core.methods.tt_function_api import overridable
 from tt.errors import ArgumentError, DimensionError
+from tt.library import overridable
 
 __all__ = [
     "PackedSequence",
