@@ -51,6 +51,8 @@ def pytree_register_structseq(cls: type) -> None:
 def __getattr__(name: str) -> Any:
     if name == "all_return_types":
         return list(dict.fromkeys(_classes().values()))
+    if name == "__all__":
+        return [name for name in __dir__() if not name.startswith("_")]
     try:
         return _classes()[name]
     except KeyError:

@@ -11,6 +11,7 @@ from tt.core.layers.pytree import (
     TreeSpec,
     children_of,
     register_pytree_node,
+    selects,
     tree_any,
     tree_flatten,
     tree_leaves,
@@ -34,6 +35,7 @@ __all__ = [
     "ToDumpableContextFn",
     "TreeSpec",
     "UnflattenFn",
+    "arg_tree_leaves",
     "is_namedtuple",
     "is_namedtuple_class",
     "is_namedtuple_instance",
@@ -89,6 +91,18 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
     return tree_flatten(tree, is_leaf)[1]
 
 
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """Return the leaves of all arguments.
+
+    Examples
+    --------
+    >>> from tt.utils._pytree import arg_tree_leaves
+    >>> arg_tree_leaves(1, [2, (3,)], last=4)
+    [1, 2, 3, 4]
+    """
+    return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_leaves(tree)]
+
+
 def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Iterator[Any]:
     """Return an iterator over the leaves of a tree."""
     return iter(tree_leaves(tree, is_leaf))
@@ -106,12 +120,14 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> 
 
 def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Return whether a predicate holds for all leaves of a class."""
-    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, kind))
+    chosen = selects(kind)
+    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if chosen(leaf))
 
 
 def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
     """Return whether a predicate holds for any leaf of a class."""
-    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, kind))
+    chosen = selects(kind)
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if chosen(leaf))
 
 
 def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
@@ -120,9 +136,9 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf 
     return tree
 
 
-def tree_map_only_(kind: Any, func: Callable[[Any], Any], tree: Any) -> Any:
+def tree_map_only_(kind: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None) -> Any:
     """Call a function for each leaf of a class, and return the tree itself."""
-    tree_map_only(kind, func, tree)
+    tree_map_only(kind, func, tree, is_leaf)
     return tree
 
 

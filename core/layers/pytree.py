@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, NamedTuple
 
 from tt.core.errors import ValueRangeError
@@ -15,6 +16,7 @@ __all__ = [
     "TreeSpec",
     "children_of",
     "register_pytree_node",
+    "selects",
     "tree_any",
     "tree_flatten",
     "tree_leaves",
@@ -34,18 +36,64 @@ class TreeSpec:
         list, tuple, a named tuple or dict; None for a leaf.
     context : object
         The keys of a dict.
-    children : tuple of TreeSpec
-        In order.
     """
 
     type: Any
     context: Any
-    children: tuple[TreeSpec, ...]
+    _children: tuple[TreeSpec, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_children", tuple(self._children))  # a caller's list may change
+
+    def __hash__(self) -> int:  # the keys of a dict are a list
+        return hash((self.type, self._children))
+
+    def __repr__(self) -> str:
+        return self._text(0)
+
+    def _text(self, indent: int) -> str:
+        """Return the structure as PyTorch writes it: each item after the first on a line of its own."""
+        if self.type is None:
+            return "*"
+        indent += 2
+        items = f",\n{' ' * indent}".join(child._text(indent) for child in self._children)
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{items}])"
+
+    @property
+    def children_specs(self) -> list[TreeSpec]:
+        """The structures of the items, in order."""
+        return list(self._children)
+
+    def children(self) -> list[TreeSpec]:
+        """Return the structures of the items, in order."""
+        return list(self._children)
+
+    def child(self, index: int) -> TreeSpec:
+        """Return the structure of one item."""
+        return self._children[index]
+
+    def is_leaf(self) -> bool:
+        """Return whether this is the structure of a leaf."""
+        return self.type is None
+
+    @property
+    def num_children(self) -> int:
+        """The number of items."""
+        return len(self._children)
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of containers and leaves, this one among them."""
+        return 1 + sum(child.num_nodes for child in self._children)
 
     @property
     def num_leaves(self) -> int:
         """The number of leaves."""
-        return 1 if self.type is None else sum(child.num_leaves for child in self.children)
+        return 1 if self.type is None else sum(child.num_leaves for child in self._children)
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """Return the tree of this structure with other leaves; see `tree_unflatten`."""
+        return tree_unflatten(list(leaves), self)
 
 
 _LEAF = TreeSpec(None, None, ())
@@ -125,7 +173,7 @@ def children_of(tree: Any) -> tuple[Any, list[Any]] | None:
         items, context = _REGISTERED[kind][0](tree)
         return context, list(items)
     if isinstance(tree, dict):
-        keys = tuple(tree)
+        keys = list(tree)
         return (keys, tree.default_factory) if isinstance(tree, defaultdict) else keys, list(tree.values())
     if kind in (list, tuple) or (isinstance(tree, tuple) and hasattr(kind, "_make")):
         return None, list(tree)
@@ -190,7 +238,7 @@ def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
     def build(spec: TreeSpec) -> Any:
         if spec.type is None:
             return next(rest)
-        return _make(spec.type, spec.context, [build(child) for child in spec.children])
+        return _make(spec.type, spec.context, [build(child) for child in spec._children])
 
     return build(treespec)
 
@@ -211,8 +259,18 @@ def tree_map(
     return tree_unflatten([func(*values) for values in zip(leaves, *others, strict=True)], spec)
 
 
-def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any) -> Any:
-    """Do as `tree_map` for the leaves of a class (or of several, in a tuple); the others stay.
+def selects(kind: Any) -> Callable[[Any], bool]:
+    """Return the predicate that a class, several in a tuple or a union, or a predicate stands for."""
+    if isinstance(kind, type | tuple | UnionType) or not callable(kind):
+        return lambda leaf: isinstance(leaf, kind)
+    chosen: Callable[[Any], bool] = kind
+    return chosen
+
+
+def tree_map_only(
+    kind: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
+    """Do as `tree_map` for the leaves of a class (or of several, in a tuple) or of a predicate; the others stay.
 
     Examples
     --------
@@ -220,7 +278,8 @@ def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any) -> Any:
     >>> tree_map_only(int, lambda x: -x, [1, "a"])
     [-1, 'a']
     """
-    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree)
+    chosen = selects(kind)
+    return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:

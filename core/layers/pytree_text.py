@@ -61,7 +61,7 @@ def _written(spec: TreeSpec) -> dict[str, Any]:
     if spec.type is None:
         return {"type": None, "context": None, "children_spec": []}
     name, context = _named(spec.type, spec.context)
-    return {"type": name, "context": context, "children_spec": [_written(child) for child in spec.children]}
+    return {"type": name, "context": context, "children_spec": [_written(child) for child in spec._children]}
 
 
 def _named(kind: type, context: Any) -> tuple[str, Any]:
@@ -89,7 +89,7 @@ def _named(kind: type, context: Any) -> tuple[str, Any]:
     return name, json.dumps(context)
 
 
-def _keys(keys: tuple[Any, ...]) -> list[Any]:
+def _keys(keys: list[Any]) -> list[Any]:
     for key in keys:
         if not isinstance(key, str | int | float | None):
             raise UnsupportedError(
@@ -139,9 +139,9 @@ def _read(written: dict[str, Any]) -> TreeSpec:
         raise ValueRangeError(f"no container {name!r} is registered for structures")
     kind = _KINDS[name]
     if kind is defaultdict:
-        return TreeSpec(kind, (tuple(context["dict_context"]), _factory(context)), children)
+        return TreeSpec(kind, (list(context["dict_context"]), _factory(context)), children)
     plain = json.loads(context)
-    return TreeSpec(kind, tuple(plain) if issubclass(kind, dict) else plain, children)
+    return TreeSpec(kind, plain, children)
 
 
 def _factory(context: dict[str, str]) -> Callable[[], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
@@ -47,6 +48,10 @@ def _has_inplace(module: str, operator: str) -> bool:
     return any(definition is not None and definition.has_inplace for definition in definitions)
 
 
+def _is_of(value: Any, home: Any) -> bool:
+    return isinstance(value, FunctionType) and value.__module__ == home.__name__
+
+
 def namespace(
     module: str, also: Iterable[str] = (), *, reason: Callable[[str], str] = lambda name: ""
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -64,6 +69,10 @@ def namespace(
     shared = dict.fromkeys(also)
 
     def find(name: str) -> Any:
+        if name == "__all__":  # what `from tt.fft import *` gives
+            home = sys.modules[f"tt.{module}"]
+            own = [n for n, v in vars(home).items() if isinstance(v, type) or _is_of(v, home)]
+            return [n for n in sorted({*dir(home), *own}) if not n.startswith("_")]
         known = public_names().get(f"{module}.{name}")
         names = {name: known} if known else {**{s: s for s in shared}, **_functions(module)}
         plain = names.get(name.removesuffix("_"))

@@ -16,8 +16,9 @@ from tt.utils.data.dataset import IterableDataset
 from tt.utils.data.fetch import MAP, STREAM
 from tt.utils.data.iteration import MultiProcessIterator, SingleProcessIterator
 from tt.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from tt.utils.data.worker_info import get_worker_info
 
-__all__ = ["DataLoader"]
+__all__ = ["DataLoader", "get_worker_info"]
 
 Element = TypeVar("Element", covariant=True)
 
