@@ -34,7 +34,8 @@ static inline double lse_next(lse_carry *c, double x)
             *c = (lse_carry){0, c->sum == c->sum ? INFINITY : NAN};
             return c->sum;
         }
-        c->sum = c->base == -INFINITY ? c->sum : c->sum * exp(c->base - x);
+        /* An infinite sum stays: the factor may be zero, and their product would be NaN. */
+        if (c->base != -INFINITY && c->sum != INFINITY) c->sum *= exp(c->base - x);
         c->base = x;
     }
     c->sum += c->base == -INFINITY ? (x == x ? 0 : x) : exp(x - c->base);

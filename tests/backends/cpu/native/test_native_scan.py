@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -102,6 +104,11 @@ def test_logarithms_at_their_ends():
     x = np.array([-inf, -inf, 0, 100, -1000, 100, 1e4, inf, -inf, 0])
     expected = np.logaddexp.accumulate(x)
     np.testing.assert_allclose(NATIVE.logcumsumexp(x, 0), expected)
+    ends = [inf, -inf, 1e30, -1e30, 800.0, 1.0, np.nan]
+    for row in itertools.product(ends, repeat=4):
+        with np.errstate(invalid="ignore"):
+            expected = np.logaddexp.accumulate(np.array(row))
+        np.testing.assert_allclose(NATIVE.logcumsumexp(np.array(row), 0), expected, err_msg=str(row))
     with_nan = NATIVE.logcumsumexp(np.array([-inf, np.nan, 1.0, inf]), 0)
     np.testing.assert_array_equal(np.isnan(with_nan), [False, True, True, True])
 
