@@ -330,7 +330,8 @@ class StateDict(Hooks):
         undo = None if self._fits(state_dict) else _Snapshot(self)
         ties = _Ties(self) if assign else None
 
-        def load(module: Any, local: Any, prefix: str = "") -> None:
+        # It gets itself: a function that finds itself in its closure is a cycle, which keeps the state dict.
+        def load(again: Any, module: Any, local: Any, prefix: str = "") -> None:
             local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
             if assign:
                 local_metadata["assign_to_params_buffers"] = assign
@@ -340,7 +341,7 @@ class StateDict(Hooks):
             for name, child in module._modules.items():
                 if child is not None:
                     path = f"{prefix}{name}."
-                    load(child, {k: v for k, v in local.items() if k.startswith(path)}, path)
+                    again(again, child, {k: v for k, v in local.items() if k.startswith(path)}, path)
             if module._may_have_hooks:
                 for hook in module._load_state_dict_post_hooks.values():
                     if hook(module, found) is not None:
@@ -350,7 +351,7 @@ class StateDict(Hooks):
                         )
 
         try:
-            load(self, working)
+            load(load, self, working)
             if ties is not None:
                 ties.restore()
             if strict:

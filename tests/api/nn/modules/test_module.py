@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from collections import OrderedDict
 from typing import NamedTuple
@@ -629,3 +630,13 @@ def test_a_buffer_does_not_take_the_place_of_another_attribute():
     module.other = nn.Buffer(tt.ones(1))
     module.other = nn.Buffer(tt.zeros(1))
     assert module.other.item() == 0
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_loading_a_state_dict_leaves_no_reference_cycle(assign):
+    module = tt.nn.Sequential(tt.nn.Linear(2, 2), tt.nn.BatchNorm1d(2))
+    state = module.state_dict()
+    module.load_state_dict(state, assign=assign)
+    gc.collect()
+    module.load_state_dict(state, assign=assign)
+    assert gc.collect() == 0
