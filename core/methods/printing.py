@@ -16,7 +16,7 @@ import numpy as np
 
 from tt.core.blocks import swapped
 from tt.core.dispatch.resolve.components import component_tensors
-from tt.core.errors import UnknownNameError, ValueRangeError
+from tt.core.errors import InplaceError, UnknownNameError, ValueRangeError
 from tt.core.methods.memory.host_access import host_array, layers_of, requires_gradient, values_are_hidden
 from tt.core.tensor.tensor import Tensor
 from tt.core.types import dtype as dt
@@ -379,7 +379,10 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
     """Return the autograd plugin's facts about the tensor; none without the plugin."""
     if not requires_gradient(tensor):
         return []
-    node = getattr(tensor, "grad_fn", None)
+    try:
+        node = getattr(tensor, "grad_fn", None)
+    except InplaceError:  # a view whose history is undefined is printed all the same
+        return ["grad_fn=<Invalid>"]
     if node is not None:
         name = getattr(node, "name", None)
         return [f"grad_fn=<{name() if callable(name) else type(node).__name__}>"]

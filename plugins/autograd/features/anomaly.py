@@ -51,7 +51,7 @@ def note_origin(node: Node) -> None:
 def report(node: Node) -> None:
     """Warn where the node that fails was made, and the nodes whose backward made it."""
     seen: Node | None = node
-    text = f"an error in {node.name()}; the call that recorded it:\n"
+    text = f"Error detected in {node.name()}; the call that recorded it:\n"
     while seen is not None:
         origin = seen.metadata.get(ORIGIN)
         text += (

@@ -183,6 +183,16 @@ def test_gradients_are_shown():
     assert repr(leaf + 1) == "tensor([2., 3.], grad_fn=<AddBackward0>)"
 
 
+def test_a_view_whose_history_is_undefined_is_printed():
+    leaf = tt.ones(1, requires_grad=True)
+    with tt.no_grad():
+        view = leaf[:]
+        view *= 2
+    assert repr(view) == str(view) == "tensor([2.], grad_fn=<Invalid>)"
+    with pytest.raises(RuntimeError, match="no_grad"):
+        view.grad_fn  # noqa: B018
+
+
 def test_a_subclass_shows_its_name():
     class Image(tt.Tensor):
         pass
