@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tests.fuzz.drafts import Program
+from tests.fuzz.verdicts import Verdict
 
-__all__ = ["FUZZERS", "TURNS", "Record", "prepare", "program_of"]
+__all__ = ["FUZZERS", "TURNS", "Record", "prepare", "program_of", "quick_of"]
 
 FUZZERS: Final[Mapping[str, str]] = {
     "operators": "calls of operators, in every form",
+    "calls": "calls of operators with other numbers, sizes and strides, many in a second",
     "sequences": "calls that change what others made",
     "transforms": "nested transforms of functions that change what they made",
     "quantized": "sequences of calls of quantized tensors",
@@ -28,10 +30,10 @@ FUZZERS: Final[Mapping[str, str]] = {
 
 
 TURNS: Final[Mapping[str, int]] = {
-    "operators": 10, "sequences": 3, "transforms": 4, "quantized": 2, "products": 2, "collectives": 1, "stores": 1,
-    "checkpoints": 1, "schemas": 2, "pickles": 1, "plugins": 1,
+    "operators": 10, "calls": 4, "sequences": 3, "transforms": 4, "quantized": 2, "products": 2, "collectives": 1,
+    "stores": 1, "checkpoints": 1, "schemas": 2, "pickles": 1, "plugins": 1,
 }  # fmt: skip
-"""How many of 28 programs are of each."""
+"""How many of 32 programs are of each."""
 
 
 @dataclass(frozen=True)
@@ -95,3 +97,12 @@ def program_of(record: Record) -> Program:
         record.seed, record.number, record.pattern, frozenset(record.dropped), frozenset(record.excluded.split(","))
     )  # fmt: skip
     return program
+
+
+def quick_of(record: Record) -> Verdict | None:
+    """Run the program of a record in a shorter way, if there is one; return None where there is not."""
+    module = importlib.import_module(f"tests.fuzz.{record.fuzzer}")
+    found: Verdict | None = (
+        module.quick(record.seed, record.number, record.pattern) if hasattr(module, "quick") else None
+    )
+    return found

@@ -23,6 +23,10 @@ __all__ = ["Failure", "Run", "replay"]
 
 JOURNALS: Final = ROOT / "build" / "fuzz"
 """Where the history of a process is kept that crashed, if its last program alone does not."""
+BLOCK: Final = 32
+"""Programs that a process is given at once."""
+EVERY: Final = 120.0
+"""Seconds between two lines about how far a run has come."""
 
 
 @dataclass
@@ -91,9 +95,10 @@ class Run:
     def draw(self, seconds: float, programs: int | None = None, first: int = 0) -> None:
         """Run programs for a time, or so many of them."""
         began = time.monotonic()
+        self._said = began
         self._lock = threading.Lock()
         self._errors: list[BaseException] = []
-        numbers = itertools.count(first)
+        blocks = itertools.count(first, BLOCK)
         turns = [name for name in self.fuzzers for _ in range(TURNS[name])]
         end = None if programs is not None else began + seconds
         last = None if programs is None else first + programs
@@ -103,11 +108,17 @@ class Run:
             try:
                 while end is None or time.monotonic() < end:
                     with self._lock:
-                        number = next(numbers)
-                    if self._errors or (last is not None and number >= last):
+                        start = next(blocks)
+                    if self._errors or (last is not None and start >= last):
                         break
-                    fuzzer = turns[number % len(turns)]
-                    self._one(worker, second, Record(fuzzer, self.seed, number, self.pattern, self.excluded))
+                    stop = start + BLOCK if last is None else min(start + BLOCK, last)
+                    numbers = range(start, stop)
+                    self._some(
+                        worker, second,
+                        [Record(turns[number % len(turns)], self.seed, number, self.pattern, self.excluded)
+                         for number in numbers],
+                    )  # fmt: skip
+                    self._say(began)
             except BaseException as error:
                 self._errors.append(error)
             finally:
@@ -133,17 +144,36 @@ class Run:
                     self.stale.append(known)
         worker.close()
 
-    def _one(self, worker: Worker, second: Worker, record: Record) -> None:
-        verdict = worker.run(record)
-        if not verdict.failed:
-            subject = second.program(record).subject if verdict.kind == "uncompared" else ""
+    def _some(self, worker: Worker, second: Worker, records: Sequence[Record]) -> None:
+        """Run programs, and what is left of them after one that failed."""
+        while records:
+            done, counts, verdict = worker.run_many(records)
+            if verdict is not None and not verdict.failed:
+                subject = second.program(records[done - 1]).subject if verdict.kind == "uncompared" else ""
+                counts[verdict.kind, verdict.where, subject] += 1
             with self._lock:
-                self.kinds[verdict.kind] += 1
-                if verdict.kind in ("good", "uncompared") and verdict.where:
-                    self.compared[verdict.where] += 1
-                if subject:
-                    self.ended[subject] += 1
-            return
+                for (kind, where, subject), count in counts.items():
+                    self.kinds[kind] += count
+                    if kind in ("good", "uncompared") and where:
+                        self.compared[where] += count
+                    if subject:
+                        self.ended[subject] += count
+            if verdict is not None and verdict.failed:
+                self._failed(worker, second, records[done - 1], verdict)
+            records = records[done:]
+
+    def _say(self, began: float) -> None:
+        """Print how many programs there were, each few minutes."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._said < EVERY:
+                return
+            self._said = now
+            counts = ", ".join(f"{n} {k}" for k, n in sorted((self.kinds + self.compared).items()))
+        print(f"after {now - began:.0f} s: {counts}", flush=True)
+
+    def _failed(self, worker: Worker, second: Worker, record: Record, verdict: Verdict) -> None:
+        """Confirm a failure, make it shorter and print it."""
         history = list(worker.history)
         program = second.program(record)
         if verdict.kind == "hang" and program.patient:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import time
 
 import numpy as np
 import pytest
 
 import tt
-from tests.fuzz import checkpoints, collectives, loops, stores
+from tests.fuzz import calls, checkpoints, collectives, loops, stores
 from tests.fuzz.comparison import rounded_alike
 from tests.fuzz.differing import undefined
 from tests.fuzz.drafts import Program
@@ -48,8 +50,8 @@ def test_a_part_is_left_out_and_the_others_stay_as_they_are():
 
 def test_random_programs_do_nothing_that_is_not_known():
     run = Run(tuple(FUZZERS), seed=23, jobs=1, known=KNOWN)
-    run.draw(seconds=60, programs=120)
-    assert run.kinds.total() == 120 and run.kinds["good"] > 40
+    run.draw(seconds=60, programs=128)
+    assert run.kinds.total() == 128 and run.kinds["good"] > 40
     assert not run.failed, run.report()
 
 
@@ -322,6 +324,105 @@ def test_loops_are_the_transforms_of_a_function():
         )
     value = [lib.grad_and_value(lambda x: (x**3).sum())(x) for lib in (here, there)]
     tt.testing.assert_close(list(value[0]), list(value[1]))
+
+
+@pytest.mark.torch
+def test_a_result_that_no_example_changes_is_stacked_where_torch_forgets_the_place():
+    pytest.importorskip("torch")
+    source = (
+        "def f(x):\n    with tt.no_grad(): return x * 2\nA = tt.arange(6, dtype=tt.float64).reshape(2, 3)\n"
+        "with step: results = [F.vmap(lambda y: f(A), out_dims=1)(A)]\n"
+    )
+    names = {}
+    head = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\nF = tt.func\n"
+    assert verdict_of(head + source, names).kind == "good"
+    assert compare(f"follow_transforms({source!r}, globals())", names).where == "agrees with loops"
+    names["results"] = [names["results"][0] + 1]
+    assert compare(f"follow_transforms({source!r}, globals())", names).where == "other values"
+
+
+@pytest.mark.torch
+def test_a_change_through_data_under_vmap_may_be_refused_as_one_through_detach():
+    pytest.importorskip("torch")
+    source = (
+        "def f(x):\n    y = x * 1\n    z = (y * y).sum()\n    y.data.mul_(2)\n    return z\n"
+        "A = tt.ones(2, 3, dtype=tt.float64)\nwith step: results = [F.vmap(F.grad(f))(A)]\n"
+    )
+    names = {}
+    head = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\nF = tt.func\n"
+    assert verdict_of(head + source, names).kind == "good"
+    assert names["step"].refused[0].startswith("SavedTensorError")
+    assert compare(f"follow_transforms({source!r}, globals())", names) == Verdict("good", "stricter")
+
+
+@pytest.mark.torch
+def test_calls_of_one_draw_differ_and_agree_with_torch():
+    pytest.importorskip("torch")
+    for pattern in ("add", "sum*", "matmul", "gather", "softmax"):
+        kinds = [calls.quick(5, number, pattern).kind for number in range(12)]
+        assert kinds.count("good") >= 10 and set(kinds) <= {"good", "refused"}
+        texts = {calls.program(5, number, pattern).text for number in range(12)}
+        assert len(texts) > 6
+        verdict = verdict_of(calls.program(5, 3, pattern).text)
+        assert verdict.kind == kinds[3]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (lambda out, x: out + 1e-3, "different"),
+        (lambda out, x: out.to(tt.float64), "different"),
+        (lambda out, x: x.zero_(), "wrong"),
+    ],
+)
+def test_calls_with_wrong_results_or_changed_arguments_are_seen(monkeypatch, change, verdict):
+    pytest.importorskip("torch")
+    for start in itertools.count(0, calls.BATCH):
+        drawn = calls.batch(2, start, "sin")
+        if drawn.args[0].dtype is tt.float32 and not drawn.backward:
+            break
+    assert calls.quick(2, start, "sin") == Verdict("good", "agrees")
+    packet = drawn.packet
+    monkeypatch.setattr(drawn, "packet", lambda x: change(packet(x), x))
+    assert calls.quick(2, start, "sin").kind == verdict
+
+
+@pytest.mark.torch
+def test_calls_with_wrong_gradients_are_seen(monkeypatch):
+    pytest.importorskip("torch")
+    start = next(k * calls.BATCH for k in range(40) if calls.batch(2, k * calls.BATCH, "sin").backward)
+    assert calls.quick(2, start, "sin") == Verdict("good", "agrees")
+    right = calls.gradients
+    monkeypatch.setattr(calls, "gradients", lambda *given: [x * 1.01 for x in right(*given)])
+    assert calls.quick(2, start, "sin").where == "gradients with other values"
+
+
+def test_of_many_programs_the_one_that_fails_is_told_from_the_others(worker, monkeypatch):
+    records = [Record("schemas", 1, number) for number in range(5)]
+    done, counts, verdict = worker.run_many(records)
+    assert done == 5 == counts.total() and verdict is None
+    assert list(worker.history)[-5:] == records
+    monkeypatch.setattr(worker, "_reply", lambda process, seconds: b"ended -11")
+    monkeypatch.setattr(worker.place, "read", lambda: (3, "running"))
+    done, counts, verdict = worker.run_many(records)
+    assert done == 4 and not counts and verdict.kind == "crash" and worker.history[-1] == records[3]
+    monkeypatch.setattr(worker, "_reply", lambda process, seconds: b"ended -11")
+    monkeypatch.setattr(worker.place, "read", lambda: (1, "comparing"))
+    done, counts, verdict = worker.run_many(records)
+    assert done == 2 and verdict == Verdict("uncompared", "PyTorch crashes")
+
+
+def test_a_process_that_computes_nothing_on_a_busy_machine_is_waited_for(worker, monkeypatch):
+    waits = []
+    monkeypatch.setattr(worker, "limit", 0.05)
+    monkeypatch.setattr(worker, "_reply", lambda process, seconds: waits.append(seconds) or time.sleep(0.03))
+    monkeypatch.setattr(worker, "_spent", lambda: 0.0)
+    assert worker.run_many([Record("schemas", 1, 0)])[2].kind == "hang" and len(waits) > 10
+    waits.clear()
+    spent = itertools.count()
+    monkeypatch.setattr(worker, "_spent", lambda: float(next(spent)))
+    assert worker.run_many([Record("schemas", 1, 0)])[2].kind == "hang" and len(waits) < 5
 
 
 def test_a_step_that_is_refused_ends_no_sequence():

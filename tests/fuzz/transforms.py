@@ -208,6 +208,11 @@ class Body(Sequence):
                     self.bases[name] == self.bases[x] for name in re.findall(r"\b[a-z]\b", line[1:])
                 ):
                     continue  # it would read memory that it writes
+                if (
+                    ".std(" in template
+                    and self.names[x].numel() <= eval(line.partition("= ")[2], {**self.names}).numel()
+                ):
+                    continue  # the deviation of one number is NaN, and so is whatever is made of it
                 self.add(template, line, x)
             except Exception:
                 continue

@@ -7,6 +7,9 @@ a crash was about.
 Imports stay in a process that runs nothing and forks one that does, and another where that one has ended:
 importing tt and PyTorch takes seconds, a fork some milliseconds.  The first line of a fork is `ready PID`; the line
 after its end is `ended STATUS`, with the negative number of the signal if there was one.
+
+A line may also ask for many programs: they run until one fails, and one line answers for all of them.  Which of them
+runs, and what it does, stands in memory that is shared with the process that asked (`Place`), and stays after a crash.
 """
 
 from __future__ import annotations
@@ -16,10 +19,14 @@ import ctypes
 import faulthandler
 import gc
 import json
+import mmap
 import os
 import resource
 import signal
+import struct
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -29,7 +36,10 @@ from tests.fuzz import comparison, records
 from tests.fuzz.comparison import installed
 from tests.fuzz.verdicts import Verdict, compare, verdict_of
 
+__all__ = ["COMPARING", "PATIENT", "RUNNING", "Place"]
+
 READY: Final = "ready"
+RUNNING: Final = "running"
 PATIENT: Final = "patient"
 """The line that comes before an answer which may rightly take long, so that it is not waited for as long as others."""
 COMPARING: Final = "comparing"
@@ -40,6 +50,32 @@ outside of its memory, for example in `torch.fft.fftn(torch.rand(2, 99, 3, dtype
 is damaged ends the process at some later program of tt."""
 COMPARISON: Final = 60
 """Seconds after which such a process ends itself."""
+
+
+class Place:
+    """Which of many programs runs, in memory that two processes share.
+
+    Parameters
+    ----------
+    file : int
+        A descriptor of a file, which is made large enough.
+    """
+
+    LAYOUT: Final = struct.Struct("<qq")
+    STATES: Final = (RUNNING, PATIENT, COMPARING)
+
+    def __init__(self, file: int) -> None:
+        os.ftruncate(file, mmap.PAGESIZE)
+        self.memory = mmap.mmap(file, mmap.PAGESIZE)
+
+    def write(self, turn: int, state: str) -> None:
+        """Note what begins."""
+        self.LAYOUT.pack_into(self.memory, 0, turn, self.STATES.index(state))
+
+    def read(self) -> tuple[int, str]:
+        """Return what began last."""
+        turn, state = self.LAYOUT.unpack_from(self.memory)
+        return turn, self.STATES[state]
 
 
 def main() -> None:
@@ -57,7 +93,7 @@ def main() -> None:
     while True:
         child = os.fork()
         if child == 0:
-            _serve(lines, answers, int(sys.argv[1]))
+            _serve(lines, answers, int(sys.argv[1]), Place(int(sys.argv[2])))
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os.write(answers, f"\nended {status}\n".encode())
@@ -65,7 +101,7 @@ def main() -> None:
             return
 
 
-def _serve(lines: int, answers: int, megabytes: int) -> None:
+def _serve(lines: int, answers: int, megabytes: int, place: Place) -> None:
     """Answer each line; return at the end of input."""
     if megabytes:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
@@ -75,7 +111,7 @@ def _serve(lines: int, answers: int, megabytes: int) -> None:
         for number, line in enumerate(asked, 1):
             question = json.loads(line)
             say = partial(print, question["turn"], file=answering, flush=True)
-            answer = _answer(question, say)
+            answer = _answer_many(question, place) if "records" in question else _answer(question, say)
             if check is not None and number % every == 0 and check():
                 faulthandler.dump_traceback()
                 os.abort()  # its findings are among the errors
@@ -112,6 +148,31 @@ def _answer(asked: dict[str, Any], say: Callable[[str], Any]) -> dict[str, Any]:
     if "record" in asked and asked["run"]:
         del answer["program"]["text"]  # of no use unless it failed, and then it is asked for
     return answer
+
+
+def _answer_many(asked: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Run programs until one fails; return how many ended in which way, and the one that failed with its place."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    verdict = None
+    done = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for done, (fuzzer, number) in enumerate(asked["records"]):
+            place.write(done, RUNNING)
+            record = records.Record(fuzzer, asked["seed"], number, asked["pattern"], asked["excluded"])
+            verdict, subject = records.quick_of(record), ""
+            if verdict is None:
+                found = _answer({"record": asdict(record), "run": True}, partial(place.write, done))
+                verdict = Verdict(**found["verdict"])
+                subject = found["program"]["subject"] if verdict.kind == "uncompared" else ""
+            if verdict.failed:
+                break
+            counts[verdict.kind, verdict.where, subject] += 1
+            verdict = None
+    return {
+        "done": done + 1, "counts": [[*key, count] for key, count in counts.items()],
+        "verdict": None if verdict is None else verdict.as_dict(),
+    }  # fmt: skip
 
 
 def _compare_apart(text: str, names: dict[str, Any]) -> Verdict:
