@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 import tt
-from tests.fuzz.comparison import check, comparable, installed, reference
+from tests.fuzz.comparison import ELSEWHERE, check, comparable, installed, reference
 from tests.fuzz.drafts import Draft, Leaf, Program
 from tests.fuzz.operators import samples_of, subjects
 from tests.fuzz.verdicts import Verdict, judged
@@ -122,6 +122,7 @@ def names(pattern: str) -> list[str]:
         name
         for name, found in subjects(pattern).items()
         if comparable(name)
+        and name.partition(".")[0] not in ELSEWHERE
         and not name.startswith(DAMAGING)
         and any(target.dtype in DIRECT for target in found)
         and (not installed() or reference().find(REGISTRY.operator(name).definition) is not None)

@@ -26,6 +26,7 @@ from tt.core.testing.opcheck.call import bind
 from tt.core.testing.references import as_array
 
 __all__ = [
+    "ELSEWHERE",
     "check",
     "comparable",
     "differences",
