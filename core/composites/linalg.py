@@ -12,7 +12,7 @@ from tt.core.composites.helpers import as_type, check_shapes, is_integral, widen
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
-from tt.core.errors import DtypeError, ShapeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.types.dtype import bool_, int32
 from tt.core.types.scalars import fitted_number
@@ -112,7 +112,7 @@ def check_factors(op: str, self: Any, beta: Any, alpha: Any) -> None:
 def outer(self: Any, vec2: Any) -> Any:
     for name, value in (("self", self), ("vec2", vec2)):
         if value.ndim != 1:
-            raise ShapeError(f"outer(): {name} is a vector, not a tensor of {value.ndim} dimensions")
+            raise DimensionCountError(f"outer(): {name} is a vector, not a tensor of {value.ndim} dimensions")
     return ops.mul(ops.unsqueeze(self, 1), vec2)
 
 
@@ -199,7 +199,9 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
 def chain_matmul(matrices: Sequence[Any]) -> Any:
     for matrix in matrices:
         if matrix.ndim != 2:
-            raise ShapeError(f"chain_matmul(): Tensor dimension is {matrix.ndim}, expected 2 instead")
+            raise DimensionCountError(
+                f"chain_matmul(): Tensor dimension is {matrix.ndim}, expected 2 instead"
+            )
     if len(matrices) == 1:
         return ops.clone(matrices[0])
     return chain("chain_matmul", matrices)
@@ -212,7 +214,7 @@ def chain(op: str, tensors: Sequence[Any]) -> Any:
     for place, tensor in enumerate(tensors):
         ends = place in (0, len(tensors) - 1)
         if tensor.ndim != 2 and not (ends and tensor.ndim == 1):
-            raise ShapeError(
+            raise DimensionCountError(
                 f"{op}(): tensor {place} must be {'1D or 2D' if ends else '2D'}, but it has {tensor.ndim} dimensions"
             )
         if tensor.dtype is not tensors[0].dtype:
@@ -272,7 +274,9 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
         raise ShapeError(
             f"bilinear(): the inputs differ before the last dimension: {list(input1.shape)} and {list(input2.shape)}"
         )
-    if weight.ndim != 3 or (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
+    if weight.ndim != 3:
+        raise DimensionCountError(f"bilinear(): weight has 3 dimensions, not {weight.ndim}")
+    if (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
         raise ShapeError(
             f"bilinear(): weight {list(weight.shape)} does not fit inputs of sizes {input1.shape[-1]} and "
             f"{input2.shape[-1]}"

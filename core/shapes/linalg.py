@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.registry import RuleTable
 from tt.core.types.dtype import int8, uint8
@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 def matmul(self: Described, other: Described, /, *, op: str) -> Shape:
     """Vectors, matrices and batches of matrices; the batches broadcast."""
     if not self.ndim or not other.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): both arguments to matmul need to be at least 1D, but they are {self.ndim}D and {other.ndim}D"
         )
     left = self.shape if self.ndim > 1 else (1, *self.shape)
@@ -52,7 +52,7 @@ def expect_ndim(op: str, ndim: int, **tensors: Described) -> None:
     what = {1: "a vector", 2: "a matrix", 3: "a batch of matrices"}[ndim]
     for name, tensor in tensors.items():
         if tensor.ndim != ndim:
-            raise ShapeError(
+            raise DimensionCountError(
                 f"{op}(): {name} must be {what} ({ndim}D), got {tensor.ndim}D: {list(tensor.shape)}"
             )
 
@@ -103,7 +103,9 @@ def mv(self: Described, vec: Described, /, *, op: str) -> Shape:
 def dot(self: Described, other: Described, /, *, op: str) -> Shape:
     """Two vectors."""
     if self.ndim != 1 or other.ndim != 1:
-        raise ShapeError(f"{op}(): 1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors")
+        raise DimensionCountError(
+            f"{op}(): 1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors"
+        )
     if self.shape != other.shape:
         raise mismatch(op, self, other)
     return ()
@@ -127,7 +129,7 @@ def outer(self: Described, vec2: Described, /, *, op: str) -> Shape:
 def cross(self: Described, other: Described, /, dim: int | None = -1, *, op: str) -> Shape:
     """The cross product of vectors of three along a dimension."""
     if self.ndim != other.ndim:
-        raise ShapeError(
+        raise DimensionCountError(
             f"{op}(): the tensors must have equally many dimensions, but have {self.ndim} and {other.ndim}"
         )
     shape = broadcast(op, self.shape, other.shape)
@@ -193,7 +195,7 @@ def addbmm(self: Described, batch1: Described, batch2: Described, /, *, op: str)
 def trace(self: Described, /, *, op: str) -> Shape:
     """The sum of the diagonal."""
     if self.ndim != 2:
-        raise ShapeError(f"{op}(): the tensor must be a matrix, but has {self.ndim} dimensions")
+        raise DimensionCountError(f"{op}(): the tensor must be a matrix, but has {self.ndim} dimensions")
     return ()
 
 
@@ -204,7 +206,9 @@ def diag(self: Described, diagonal: int = 0, *, op: str) -> Shape:
         size = self.shape[0] + abs(diagonal)
         return size, size
     if self.ndim != 2:
-        raise ShapeError(f"{op}(): the tensor must be a vector or a matrix, but has {self.ndim} dimensions")
+        raise DimensionCountError(
+            f"{op}(): the tensor must be a vector or a matrix, but has {self.ndim} dimensions"
+        )
     rows, columns = self.shape
     return (max(min(rows, columns - diagonal) if diagonal >= 0 else min(rows + diagonal, columns), 0),)
 
@@ -223,7 +227,9 @@ MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot
 def cdist(x1: Described, x2: Described, p: float = 2.0, compute_mode: str | None = None, *, op: str) -> Shape:
     """Distances between the rows of two matrices."""
     if x1.ndim < 2 or x2.ndim < 2:
-        raise ShapeError(f"{op}(): X1 and X2 need at least 2 dimensions, got {x1.ndim}D and {x2.ndim}D")
+        raise DimensionCountError(
+            f"{op}(): X1 and X2 need at least 2 dimensions, got {x1.ndim}D and {x2.ndim}D"
+        )
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(
             f"{op}(): X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"

@@ -47,10 +47,6 @@ APART: Final[dict[tuple[str, str], str]] = {
         "affine_grid_generator",
         "argument 0",
     ): "PyTorch looks for sizes that a tensor of too few dimensions lacks",
-    **{
-        (name, "*"): "PyTorch looks for sizes of vectors and numbers"
-        for name in ("mv", "addbmm", "baddbmm", "_int_mm", "bilinear")
-    },
 }
 """(operator, changed argument) -> why the exception is another one."""
 
