@@ -72,16 +72,8 @@ COMPOSITES = {
     "reduction", "tables",
 }  # fmt: skip
 FORMULAS = {
-    "activation",
-    "families",
-    "helpers",
-    "linalg",
-    "loss",
-    "pointwise",
-    "table",
-    "shaping",
-    "reduction",
-}
+    "activation", "families", "helpers", "linalg", "loss", "pointwise", "random", "reduction", "shaping", "table",
+}  # fmt: skip
 MODULES = {
     "attribute_slot", "calling", "container", "conversion", "failing_layer", "hooks", "lazy", "linear", "module",
     "rectifiers", "registration", "state_dict", "traversal",
