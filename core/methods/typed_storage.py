@@ -133,7 +133,7 @@ class TypedStorage:
             module = "tt" if self.device.type == "cpu" else f"tt.{self.device.type}"
             return f"{module}.{name}" if name else "tt.storage.TypedStorage"
         if isinstance(dtype, str):
-            found = NAMES.get(dtype.removeprefix("torch.").removeprefix("tt."))
+            found = NAMES.get(dtype.rpartition(".")[2])
             if found is None:
                 raise ArgumentError(
                     "type", f"{dtype!r} is not the name of a storage such as 'tt.FloatStorage'"
