@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -117,14 +118,15 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
         )
     strides = tuple(step * self.itemsize for step in stride)
     flat = row_major(owner)
-    if 0 in size:
-        start = min(start, nbytes)  # nothing is read there
     if not flat.flags.c_contiguous:
         # Memory of another library in which there are gaps.  Read as bytes, because stride_tricks does not take all of
         # ml_dtypes' dtypes.
         flat = np.lib.stride_tricks.as_strided(
             owner.view(f"V{owner.itemsize}"), (nbytes // owner.itemsize,), (owner.itemsize,)
         )
+    if start > nbytes:
+        # Nothing is read there.  NumPy begins no array behind its memory, but has rows that do.
+        return np.ndarray((2, *size), self.dtype, flat, 0, (start, *strides))[1]  # type: ignore[no-any-return]
     return np.ndarray(tuple(size), self.dtype, flat, start, strides)
 
 
@@ -165,6 +167,9 @@ def unsqueeze(self: Array, dim: int) -> Array:
 
 # --- parts -----------------------------------------------------------------------------------------------------
 
+_LONGEST_STEP: Final = sys.maxsize // 64
+"""The stride of a slice with a longer step is that of its array: at most one element is in it."""
+
 
 @cpu.kernel("select")
 def select(self: Array, dim: int, index: int) -> Array:
@@ -191,14 +196,15 @@ def slice_(self: Array, dim: int, start: int | None, end: int | None, step: int)
         found = self[:, start:end:step]
     else:
         found = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
-    begin = 0 if found.shape[dim] else slice(start, end, step).indices(self.shape[dim])[0]
-    if (
-        begin and self.size
-    ):  # NumPy lets a slice without elements begin with its array; what is resized begins here
-        owner = owner_of(self)
-        offset = min(distance(self, owner) + begin * self.strides[dim], extent(owner))
-        return np.ndarray(found.shape, self.dtype, row_major(owner), offset, found.strides)
-    return found
+    if found.size:
+        return found
+    # NumPy lets a slice without elements begin with its array and have its strides; what is resized begins here.
+    begin = slice(start, end, step).indices(self.shape[dim])[0]
+    strides = [stride // self.itemsize for stride in self.strides]
+    offset = distance(self, owner_of(self)) // self.itemsize + begin * strides[dim]
+    if step <= _LONGEST_STEP:
+        strides[dim] *= step
+    return as_strided(self, found.shape, strides, offset)
 
 
 @cpu.kernel("diagonal")

@@ -134,3 +134,32 @@ def test_a_tensor_without_elements_at_a_place_of_a_storage_grows_from_there(offs
         x.fill_(9.0)
         found.append((begin, x.storage_offset(), x.tolist(), base.tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.torch
+def test_a_view_without_elements_begins_where_that_of_torch_does() -> None:
+    torch = pytest.importorskip("torch")
+    assert list(_beginnings(tt)) == list(_beginnings(torch))
+
+
+def _beginnings(m: Any) -> Any:
+    for shape in [(0,), (4, 0), (0, 5), (2, 0, 3), (4, 6)]:
+        base = m.zeros(100).as_strided(shape, [2] * len(shape), 7)
+        for dim in range(len(shape)):
+            for part in [
+                slice(2, None),
+                slice(1, 1),
+                slice(3, 1, 2),
+                slice(None, 0),
+                slice(-1, None),
+                slice(5, None),
+            ]:
+                x = base[(*[slice(None)] * dim, part)]
+                yield tuple(x.shape), x.storage_offset(), x.stride()
+    for memory, size, stride in [(0, (0,), (1,)), (4, (2, 0), (1, 1)), (4, (0, 3), (5, 2))]:
+        base = m.arange(memory)
+        x = base.as_strided(size, stride, 9)
+        part = x[..., 2:]
+        yield x.storage_offset(), x.stride(), part.storage_offset(), tuple(part.shape), (x + 1).tolist()
+        x.resize_(1).fill_(3)
+        yield base.tolist(), x.storage_offset(), base.untyped_storage().nbytes()
