@@ -7,7 +7,10 @@ which PyTorch programs ask whether they are there: `tt.backends.cudnn.benchmark 
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["array_api", "cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
+__all__ = [
+    "array_api", "cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp",
+    "opt_einsum",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -121,6 +121,140 @@ LEFT_OUT: Final = (
         "names that leak from PyTorch's modules",
         "tt.__version__",
     ),
+    _row(
+        "autograd.profiler.profile autograd.profiler.record_function autograd.profiler.emit_itt "
+        "autograd.profiler.*_nvprof* autograd.profiler.EnforceUnique autograd.profiler.KinetoStepTracker "
+        "autograd.profiler.EventList autograd.profiler.FunctionEvent autograd.profiler.MemRecordsAcc "
+        "autograd.profiler_legacy autograd.profiler_util",
+        "a profiler is not built yet",
+        "tt.trace_calls, tt.utils.benchmark.Timer, tt.cuda.nvtx",
+    ),
+    _row(
+        "utils.bundled_inputs utils.mobile_optimizer utils.jit utils.model_dump utils.show_pickle utils.backcompat "
+        "utils.throughput_benchmark utils.ThroughputBenchmark jit.ScriptModule jit.ScriptFunction jit.CompilationUnit "
+        "jit.Attribute jit.Error jit.enable_onednn_fusion jit.onednn_fusion_enabled jit.export_opnames jit.freeze "
+        "jit.interface jit.load jit.save jit.optimize_for_inference jit.set_fusion_strategy jit.strict_fusion "
+        "jit.trace_module testing.FileCheck nn.cpp",
+        "what serves TorchScript and PyTorch's C++, which do not exist",
+        "the function or module itself; tt.save of a state dict",
+    ),
+    _row(
+        "utils.mkldnn backends.mkl.verbose backends.nnpack.flags backends.nnpack.set_flags "
+        "backends.cusparselt.version backends.cusparselt.get_max_alg_id backends.mps.get_* backends.mps.is_macos* "
+        "backends.xeon cuda.tunable cuda.gds",
+        "settings of libraries and machines that tt does not use",
+        "is_available of the library, which says so",
+    ),
+    _row(
+        "backends.cuda.preferred_*_library backends.cuda.*workspace_size backends.cuda.is_ck_sdpa_available "
+        "backends.cuda.SDPAParams backends.cuda.can_use_*_attention backends.cuda.cuBLASModule "
+        "backends.cuda.cuFFTPlanCache* backends.cuda.cufft_plan_cache",
+        "CuPy chooses the libraries of CUDA and keeps their plans and memory",
+        "tt.backends.cuda.matmul; `tt ops explain`, which says which kernel serves a call",
+    ),
+    _row(
+        "cuda.green_contexts cuda.GreenContext cuda.CudaError cuda.DeferredCudaCallError cuda.check_error "
+        "cuda.cudaStatus cuda.cudart cuda.current_*_handle cuda.get_arch_list cuda.get_gencode_flags cuda.has_half "
+        "cuda.has_magma cuda.StreamContext cpu.StreamContext cuda.sparse",
+        "PyTorch's own binding of CUDA, and what it was compiled with",
+        "CuPy: cupy.cuda.runtime; `with stream:`; tt.cuda.get_device_capability",
+    ),
+    _row(
+        "cuda.MemPool cuda.use_mem_pool cuda.caching_allocator_enable cuda.caching_allocator_disabled "
+        "cuda.*host_memory_stats* cuda.max_memory_cached cuda.memory_cached cuda.reset_max_memory_* "
+        "cuda.memory.MemPool cuda.memory.use_mem_pool cuda.memory.caching_allocator_enable "
+        "cuda.memory.caching_allocator_disabled cuda.memory.*host_memory_stats* cuda.memory.max_memory_cached "
+        "cuda.memory.memory_cached cuda.memory.reset_max_memory_* accelerator.*empty_host_cache "
+        "accelerator.memory.empty_host_cache",
+        "one pool keeps the memory of a device, that of the host has none; deprecated names",
+        "tt.cuda.memory_reserved, reset_peak_memory_stats, set_cache_limit; tt.cuda.change_current_allocator",
+    ),
+    _row(
+        "cuda.nccl",
+        "collectives of one process",
+        "tt.nn.parallel.comm, tt.distributed",
+    ),
+    _row(
+        "accelerator.Graph accelerator.get_device_capability cpu.get_capabilities "
+        "autograd.graph.set_override_stale_capture_stream "
+        "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch "
+        "autograd.graph.region_activation_memory_budget "
+        "autograd.enforce_grad_layout_policy autograd.grad_mode.enforce_grad_layout_policy func.rearrange "
+        "func.debug_unwrap nn.attention.varlen nn.attention.flex_attention.FlexKernelOptions "
+        "sparse.semi_structured numa",
+        "prototypes",
+        "tt.cuda.CUDAGraph, tt.einsum, nested tensors, `tt env`",
+    ),
+    _row(
+        "autograd.NestedIOFunction autograd.function.NestedIOFunction autograd.function.BackwardCFunction "
+        "autograd.function.FunctionMeta autograd.gradcheck.* utils.checkpoint.CheckpointFunction "
+        "utils.checkpoint.GraphExecGroup utils.checkpoint.DefaultDeviceType utils.checkpoint.SAC_IGNORED_OPS "
+        "nn.utils.spectral_norm.*Hook nn.attention.WARN_FOR_UNFUSED_KERNELS nn.parallel.parallel_apply.get_a_var "
+        "amp.autocast_mode.autocast_decorator amp.grad_scaler.OptState utils.hooks.warn_if_has_hooks",
+        "the inside of PyTorch's functions, which tt builds otherwise",
+        "the functions: tt.autograd.Function, gradcheck, checkpoint, tt.nn.utils.spectral_norm, ...",
+    ),
+    _row(
+        "cpu.amp.* cuda.amp.autocast_mode cuda.amp.common cuda.amp.grad_scaler "
+        "cuda.amp.amp_definitely_not_available masked.maskedtensor",
+        "modules inside of packages that have their names",
+        "tt.amp, tt.cuda.amp, tt.masked",
+    ),
+    _row(
+        "library.fallthrough_kernel library.get_ctx library.get_kernel library.triton_op library.wrap_triton "
+        "library.register_autocast library.register_torch_dispatch",
+        "the keys of PyTorch's dispatcher do not exist: layers and plugins take their place",
+        "tt.library.Layer; `__tt_dispatch__` of the class; tt.amp.custom_fwd; docs/plugins.md",
+    ),
+    _row(
+        "serialization.SourceChangeWarning serialization.StorageType serialization.check_module_version_* "
+        "serialization.mkdtemp serialization.normalize_storage_type serialization.storage_to_tensor_type "
+        "serialization.validate_*_device utils.model_zoo.tqdm utils.set_module utils.backend_registration "
+        "utils.rename_privateuse1_backend utils.generate_methods_for_privateuse1_backend utils.get_cpp_backtrace "
+        "utils.cpp_backtrace utils.debug_log utils.file_baton utils.hipify utils.collect_env.SystemEnv "
+        "utils.collect_env.run* utils.collect_env.get_[!ep]* utils.collect_env.get_pip_packages "
+        "utils.collect_env.get_platform utils.collect_env.get_python_platform utils.collect_env.check_release_file "
+        "utils.collect_env.is_xnnpack_available utils.collect_env.pretty_str",
+        "names that PyTorch's own modules use",
+        "tt.save and tt.load; `tt env`; docs/backends.md, which adds a device under its own name",
+    ),
+    _row(
+        "utils.data.datapipes utils.data.DFIterDataPipe utils.data.DataChunk utils.data.IterDataPipe "
+        "utils.data.MapDataPipe utils.data.argument_validation utils.data.functional_datapipe "
+        "utils.data.guaranteed_datapipes_determinism utils.data.non_deterministic utils.data.runtime_validation* "
+        "utils.data.backward_compatibility utils.data.graph utils.data.graph_settings",
+        "PyTorch has ended the development of data pipes",
+        "tt.utils.data.IterableDataset, generators",
+    ),
+    _row(
+        "utils.benchmark.ordered_unique utils.benchmark.set_torch_threads utils.benchmark.examples "
+        "utils.benchmark.op_fuzzers utils.benchmark.utils",
+        "the inside of PyTorch's benchmarks",
+        "tt.utils.benchmark.Timer, Measurement and Compare",
+    ),
+    _row(
+        "multiprocessing.pool.clean_worker multiprocessing.pool.SimpleQueue multiprocessing.queue "
+        "multiprocessing.reductions.rebuild_* multiprocessing.reductions.reduce_*tensor "
+        "multiprocessing.reductions.reduce_event multiprocessing.reductions.reduce_typed_* "
+        "multiprocessing.reductions.*hared*ache multiprocessing.reductions.StorageWeakRef "
+        "multiprocessing.reductions.fd_id multiprocessing.reductions.storage_from_cache",
+        "the inside of PyTorch's processes",
+        "tt.multiprocessing, whose queues and pools share tensors",
+    ),
+    _row(
+        "utils.cpp_extension.BuildExtension utils.cpp_extension.C*Extension utils.cpp_extension.SyclExtension "
+        "utils.cpp_extension.library_paths utils.cpp_extension.*ninja* utils.cpp_extension.*compiler* "
+        "utils.cpp_extension.get_default_build_root",
+        "extensions are C without PyTorch's headers: no build of setuptools, no libraries to link",
+        "tt.utils.cpp_extension.load and load_inline",
+    ),
+    _row(
+        "compiler.get_default_backend compiler.set_default_backend compiler.keep_* compiler.skip_* "
+        "compiler.*_cache_artifacts compiler.load_compiled_function compiler.nested_compile_region "
+        "compiler.set_enable_guard_collectives compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy",
+        "settings of a compiler, which is not built yet",
+        "nothing: programs run as Python",
+    ),
     _row("compile compiler.compile", "a compiler is not built yet", "the function or module itself"),
     _row(
         "distributed.rpc rpc distributed.autograd distributed.remote_device",

@@ -3,6 +3,7 @@
 from tt.core.devices.accelerator import __all__ as __all__
 from tt.core.devices.accelerator import (
     current_accelerator,
+    current_device_idx,
     current_device_index,
     current_stream,
     device_count,
@@ -17,6 +18,7 @@ from tt.core.devices.accelerator import (
     memory_stats,
     reset_accumulated_memory_stats,
     reset_peak_memory_stats,
+    set_device_idx,
     set_device_index,
     set_stream,
     synchronize,

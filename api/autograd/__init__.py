@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from tt.plugins.autograd.record.modes import is_grad_enabled as is_grad_enabled
     from tt.plugins.autograd.record.modes import no_grad as no_grad
     from tt.plugins.autograd.record.modes import set_grad_enabled as set_grad_enabled
+    from tt.plugins.autograd.record.saved import SavedTensor as SavedTensor
 
 _SOURCES = {
     "Formulas": "tt.plugins.autograd.formulas.table",
     "Function": "tt.plugins.autograd.custom.function",
     "Node": "tt.plugins.autograd.record.graph",
+    "SavedTensor": "tt.plugins.autograd.record.saved",
     "backward": "tt.plugins.autograd.backward.functional",
     "detect_anomaly": "tt.plugins.autograd.features.anomaly",
     "draw": "tt.plugins.autograd.features.drawing",

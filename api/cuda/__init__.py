@@ -55,7 +55,7 @@ _SOURCES = {
     ),
     "make_graphed_callables": "tt.backends.cuda.runtime.graphed_callables",
 }  # fmt: skip
-_MODULES = ("amp", "memory", "nvtx", "profiler")
+_MODULES = ("amp", "comm", "graphs", "memory", "nvtx", "profiler", "random", "streams")
 
 __all__ = sorted([*FUNCTIONS, *_SOURCES, *_MODULES, "default_generators"])
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, MutableMapping
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import tt
 from tt.library import warn_user
 
-__all__ = ["BackwardHook", "RemovableHandle"]
+__all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook"]
+
+Hook = TypeVar("Hook", bound=Callable[..., Any])
 
 
 class RemovableHandle:
@@ -71,6 +73,24 @@ class RemovableHandle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.remove()
+
+
+def unserializable_hook(f: Hook) -> Hook:
+    """Return a hook as it is: tensors are pickled without their hooks, and without a warning to switch off.
+
+    Parameters
+    ----------
+    f : callable
+        The hook.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.hooks import unserializable_hook
+    >>> x = tt.ones(1, requires_grad=True)
+    >>> handle = x.register_hook(unserializable_hook(lambda gradient: 2 * gradient))
+    """
+    return f
 
 
 def _with_nones(indices: Iterable[int], values: Iterable[Any], size: int) -> tuple[Any, ...]:

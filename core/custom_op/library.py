@@ -13,6 +13,7 @@ from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
 from tt.core.schema.model import Signature
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,6 +23,7 @@ __all__ = [
     "Library",
     "define",
     "impl",
+    "impl_abstract",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -413,6 +415,14 @@ def register_kernel(
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
     """Add what makes the results of tensors without data; without `func`, a decorator."""
     return _registration(op, lambda operator, f: [parts.add_fake(operator, f)], func, lib)
+
+
+def impl_abstract(
+    qualname: Any, func: Callable[..., Any] | None = None, *, lib: Library | None = None
+) -> Any:
+    """Do as `register_fake`, whose former name it is, and warn."""
+    warn_user("tt.library.impl_abstract is now tt.library.register_fake", FutureWarning)
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(

@@ -9,12 +9,14 @@ from tt.core.devices.streams import Stream, resolve_device
 from tt.core.dispatch.registry.accelerators import current_accelerator, usable_backend
 from tt.core.errors import DeviceError
 from tt.core.types.device import Device
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.tensor.device_interface import DeviceInterface
 
 __all__ = [
     "current_accelerator",
+    "current_device_idx",
     "current_device_index",
     "current_stream",
     "device_count",
@@ -29,6 +31,7 @@ __all__ = [
     "memory_stats",
     "reset_accumulated_memory_stats",
     "reset_peak_memory_stats",
+    "set_device_idx",
     "set_device_index",
     "set_stream",
     "synchronize",
@@ -88,10 +91,22 @@ def current_device_index() -> int:
     return _accelerator()[0].current_device()
 
 
+def current_device_idx() -> int:
+    """Return `current_device_index()`, whose former name it is."""
+    warn_user("tt.accelerator.current_device_idx is now tt.accelerator.current_device_index", FutureWarning)
+    return current_device_index()
+
+
 def set_device_index(device: Device | str | int) -> None:
     """Make a device of the accelerator the current one of this thread."""
     backend, place = _accelerator(device)
     backend.set_device(place.index or 0)
+
+
+def set_device_idx(device: Device | str | int) -> None:
+    """Do as `set_device_index`, whose former name it is."""
+    warn_user("tt.accelerator.set_device_idx is now tt.accelerator.set_device_index", FutureWarning)
+    set_device_index(device)
 
 
 class device_index(Block):  # noqa: N801 - PyTorch's name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import UnionType
@@ -95,8 +95,55 @@ class TreeSpec:
         """Return the tree of this structure with other leaves; see `tree_unflatten`."""
         return tree_unflatten(list(leaves), self)
 
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """Return the parts of a tree that stand where this structure has its leaves.
+
+        Dicts of any class serve for each other, by their keys; `maxlen` of a deque does not count.
+
+        Raises
+        ------
+        ValueRangeError
+            If the tree has another container, or other items, where this structure has a container.
+
+        Examples
+        --------
+        >>> from tt.core.layers.pytree import tree_flatten
+        >>> tree_flatten({"a": 1, "b": (2, 3)})[1].flatten_up_to({"b": ([4, 5], 6), "a": {"x": 7}})
+        [{'x': 7}, [4, 5], 6]
+        """
+        if self.type is None:
+            return [tree]
+        kind, found = type(tree), children_of(tree)
+        dicts = kind in _DICTS and self.type in _DICTS
+        if found is None or (kind is not self.type and not dicts):
+            raise ValueRangeError(
+                f"flatten_up_to(): Node type mismatch; expected {self.type!r}, but got {kind!r}."
+            )
+        context, items = found
+        if len(items) != self.num_children:
+            raise ValueRangeError(
+                f"flatten_up_to(): Node arity mismatch; expected {self.num_children}, but got {len(items)}."
+            )
+        if dicts:
+            keys = self.context[0] if self.type is defaultdict else self.context
+            if set(keys) != set(tree):
+                raise ValueRangeError(
+                    f"flatten_up_to(): Node keys mismatch; expected {list(keys)}, but got {list(tree)}."
+                )
+            items = [tree[key] for key in keys]
+        elif kind is not deque and context != self.context:
+            raise ValueRangeError(
+                f"flatten_up_to(): Node context mismatch; expected {self.context!r}, but got {context!r}."
+            )
+        return [
+            part
+            for item, spec in zip(items, self._children, strict=True)
+            for part in spec.flatten_up_to(item)
+        ]
+
 
 _LEAF = TreeSpec(None, None, ())
+_DICTS = (dict, OrderedDict, defaultdict)
 
 
 class SavedForm(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
 import pytest
@@ -64,6 +64,35 @@ def test_a_star_import_gives_pytorch_s_names(module: str) -> None:
     ]
     assert not missing and not any(name.startswith("_") for name in found.keys() - {"__builtins__"})
     assert len(found) > 15 and torch is not None
+
+
+TREES = [
+    ({"a": 1, "b": (2, 3)}, {"b": ([4, 5], 6), "a": {"x": 7}}),
+    ({"a": 1, "b": 2}, OrderedDict(b=[3], a=4)),
+    (defaultdict(list, a=1), {"a": (2, 3)}),
+    ({"a": 1}, defaultdict(int, a=[5])),
+    ([1, [2]], [[3], [4]]),
+    (deque([1, 2], 5), deque([[3], 4])),
+    (1, [2, 3]),
+    ([1, 2], (1, 2)),
+    ([1, 2], [1]),
+    ({"a": 1}, {"b": 1}),
+    ([1, [2]], [1, 2]),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("tree", "other"), TREES)
+def test_a_structure_flattens_other_trees_up_to_its_leaves(tree: Any, other: Any) -> None:
+    theirs = pytest.importorskip("torch.utils._pytree")
+    spec, expected = pytree.tree_structure(tree), theirs.tree_structure(tree)
+    try:
+        parts = expected.flatten_up_to(other)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"Node (type|arity|keys) mismatch"):
+            spec.flatten_up_to(other)
+    else:
+        assert spec.flatten_up_to(other) == parts
 
 
 def test_modules_are_found_where_programs_look_for_them() -> None:

@@ -1,8 +1,4 @@
-"""Windows, by which the samples of a signal are multiplied before it is transformed.
-
-A window is symmetric (``sym=True``, for filters) or periodic, which is the symmetric one with a sample more, without
-its last (for spectra).
-"""
+"""The windows of `tt.signal.windows`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,17 @@
+"""tt.backends.cusparselt: NVIDIA's cuSPARSELt, which tt does not use."""
+
+from __future__ import annotations
+
+__all__ = ["is_available"]
+
+
+def is_available() -> bool:
+    """Return False.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.backends.cusparselt.is_available()
+    False
+    """
+    return False
