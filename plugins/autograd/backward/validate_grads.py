@@ -121,7 +121,9 @@ def copy(gradient: Any, leaf: Any = None) -> Any:
         return ops.clone(gradient)
     if (leaf._keys | gradient._keys) & (OVERRIDDEN | TRANSFORM) or not leaf._spec.backend.has_views:
         return ops.clone(gradient)
-    if gradient.is_contiguous() and leaf.is_contiguous():  # the most frequent case is written down in one word
+    if (
+        gradient.is_contiguous() and leaf.is_contiguous()
+    ):  # the most frequent case is written down in one word
         return ops.clone(gradient)
     if leaf.is_contiguous() or not is_non_overlapping_and_dense(leaf.shape, leaf.stride()):
         return ops.clone(gradient, memory_format="contiguous_format")
