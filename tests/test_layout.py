@@ -33,7 +33,7 @@ TESTED_ELSEWHERE: Final = {
         "every optimizer and schedule: test_optimizers.py and lr_scheduler/test_schedules.py of tests/api/optim"
     ),
     "api/nn/{parameter,uninitialized}.py": "tests/api/nn/modules/test_lazy.py",
-    "backends/{cudnn,mha,mkl,mkldnn,mps,openmp,opt_einsum}.py": "tests/backends/test_flags.py",
+    "backends/{cudnn,cusparselt,kleidiai,mha,mkl*,mps,nnpack,openmp,opt_einsum}.py": "tests/backends/test_flags.py",
     "api/serialization/{allow_list,archive_writer,legacy,locations,options,pickling,rebuilding,storages,tar,"
     "unsafe_globals}.py": "tests/api/serialization, by what files hold",
     "api/masked/*": "tests/api/masked/test_masked.py",

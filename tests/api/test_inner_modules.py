@@ -29,11 +29,6 @@ def test_a_module_inside_of_a_package_has_the_objects_of_the_package(inner, pack
         module.nothing_of_this_name  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["cusparselt", "kleidiai", "nnpack"])
-def test_libraries_that_are_not_used_say_so(name):
-    assert getattr(tt.backends, name).is_available() is False
-
-
 @pytest.mark.parametrize(("level", "name"), [("avx512", "AVX512"), ("avx2", "AVX2"), ("baseline", "DEFAULT")])
 def test_the_capability_of_the_processor_is_that_of_the_kernels(monkeypatch, level, name):
     from tt.backends.cpu.native import loading

@@ -23,8 +23,8 @@ def test_a_switch_of_the_module_is_that_of_the_library():
 
 
 def test_libraries_that_tt_does_not_call_are_not_available():
-    for library in (tt.backends.mps, tt.backends.mkldnn, tt.backends.openmp, tt.backends.opt_einsum):
-        assert library.is_available() is False
+    for name in ("cusparselt", "kleidiai", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum"):
+        assert getattr(tt.backends, name).is_available() is False, name
     assert tt.backends.mps.is_built() is False
 
 

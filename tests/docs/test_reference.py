@@ -37,9 +37,15 @@ WITHOUT = {
     "__config__": "two functions that describe the installation, as PyTorch's",
     "__future__": "settings of PyTorch that change nothing here",
     "__main__": "the command",
+    "accelerator.memory": "its names are those of accelerator",
+    "cuda.comm": "its names are those of nn.parallel.comm",
+    "cuda.graphs": "its names are those of cuda",
+    "cuda.random": "its names are those of cuda",
+    "cuda.streams": "its names are those of cuda",
     "nn.common_types": "types for annotations, as PyTorch's",
     "return_types": "classes of the results of operators, which their pages describe",
     "signal": "holds signal.windows",
+    "signal.windows.windows": "its names are exported by signal.windows",
     "distributions.constraint_registry": "its names are exported by distributions",
 }
 # Modules that implement a namespace: what is for users in them, the namespace exports.
