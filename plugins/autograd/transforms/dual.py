@@ -106,7 +106,7 @@ LINEAR: Final = frozenset(
 OF_PLACES: Final = frozenset(["as_strided", "as_strided_scatter"])
 """Operators whose last arguments are places in memory."""
 
-OF_MEMORY: Final = frozenset(["view", "view.dtype"]) | OF_PLACES
+OF_MEMORY: Final = frozenset(["view", "view.dtype", "view_as_complex"]) | OF_PLACES
 """Operators that follow the order of the elements in memory, which must be that of the value for its tangent."""
 
 MULTILINEAR: Final = frozenset(

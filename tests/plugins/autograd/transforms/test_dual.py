@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tt
@@ -207,3 +208,11 @@ def test_products_of_factors_have_the_tangent_of_the_matrix(dtype: tt.dtype) -> 
         return (vectors * values.to(vectors.dtype)) @ vectors.mH
 
     tt.testing.assert_close(tangent_of(from_eigh, (square, turned)), turned)
+
+
+def test_the_tangent_of_pairs_may_begin_at_an_odd_place() -> None:
+    x = tt.arange(6.0, dtype=tt.float64).view(3, 2)
+    behind = tt.sin(tt.arange(7.0, dtype=tt.float64))[1:].view(3, 2)
+    result = tangent_of(lambda p: tt.view_as_complex(p) ** 2, (x, behind))
+    pairs = [z[..., 0].numpy() + 1j * z[..., 1].numpy() for z in (x, behind)]
+    np.testing.assert_allclose(result.numpy(), 2 * pairs[0] * pairs[1], rtol=1e-15)
