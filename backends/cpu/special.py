@@ -97,10 +97,11 @@ def erfc(self: Any) -> Any:
         from scipy import special
 
         return special.erfc(self)
-    packed = self.copy("K")
+    packed = np.array(self, order="K")  # an array where NumPy hands over a number
     flat = packed.ravel("K")
     for start in range(0, flat.size, BLOCK):
-        _erfc_of_single(flat[start : start + BLOCK], flat[start : start + BLOCK])
+        tail = flat[start : start + BLOCK]
+        _erfc_of_single(tail.copy(), tail)  # the signs are read at the end
     return packed
 
 

@@ -122,7 +122,9 @@ def test_every_function_that_is_no_operator_asks_where_pytorch_does() -> None:
                     compared += 1
                     if not ours.reaches(call_with(ours, path, parameters, place)):
                         silent.add(path.removesuffix(".__get__"))
-    assert silent == LEFT and compared > 200
+    # A test before this one may have named a device so, and then its method asks.
+    named = {f"Tensor.{name}" for name in ("mtia", "xpu", "ipu")}
+    assert silent <= LEFT <= silent | named and compared > 200
 
 
 @pytest.mark.torch

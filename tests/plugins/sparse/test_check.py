@@ -140,7 +140,8 @@ def test_what_is_wrong_here_is_wrong_in_pytorch(starts, places, columns):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert made(tt) == made(torch)
+        # PyTorch reads memory at starts that are none before it refuses them, and some of it is not the process's.
+        assert made(tt) == (all(0 <= start <= len(places) for start in starts) and made(torch))
 
 
 # --- the switch ----------------------------------------------------------------------------------------------------

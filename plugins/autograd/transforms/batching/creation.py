@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import Operator
+from tt.core.library import Operator, ops
 from tt.plugins.autograd.transforms.batching.base import BatchingTable, NoRuleError
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first
 
@@ -18,9 +18,15 @@ rule = table.rule
 def like(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Return a tensor like all examples; a memory format is one of the dims that the function sees."""
     inside, _ = hidden_dim_first(args[0], level)
-    if str(args[operator.positions["memory_format"]]).rpartition(".")[2].startswith("channels_last"):
-        raise NoRuleError
-    return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
+    place = operator.positions["memory_format"]
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(str(args[place]).rpartition(".")[2])
+    if rank is None:
+        return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
+    if inside.ndim != rank + 1:
+        raise NoRuleError  # refused, in the words of the operator
+    rows = [*args[1:place], "contiguous_format", *args[place + 1 :]]
+    result = operator.overload().dispatch((ops.movedim.int(inside, 2, -1), *rows))
+    return batched(ops.movedim.int(result, -1, 2), 0, level)
 
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full")
