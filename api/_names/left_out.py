@@ -182,7 +182,7 @@ LEFT_OUT: Final = (
         "autograd.enforce_grad_layout_policy autograd.grad_mode.enforce_grad_layout_policy func.rearrange "
         "func.debug_unwrap nn.attention.varlen nn.attention.flex_attention.FlexKernelOptions "
         "sparse.semi_structured numa",
-        "prototypes",
+        "prototypes, and inquiries that are not built yet",
         "tt.cuda.CUDAGraph, tt.einsum, nested tensors, `tt env`",
     ),
     _row(

@@ -1,6 +1,6 @@
 """tt.cuda.graphs: recorded kernels of CUDA, whose names are those of `tt.cuda`."""
 
-from typing import Any
+from tt.core.host.lazy_names import lazy_names
 
 _SHARED = (
     "CUDAGraph",
@@ -12,14 +12,4 @@ _SHARED = (
 
 __all__ = [*_SHARED]
 
-
-def __getattr__(name: str) -> Any:
-    import tt.cuda
-
-    if name not in __all__:
-        raise AttributeError(f"module 'tt.cuda.graphs' has no attribute {name!r}")
-    return getattr(tt.cuda, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names("tt.cuda.graphs", dict.fromkeys(_SHARED, "tt.cuda"))

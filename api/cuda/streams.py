@@ -1,6 +1,6 @@
 """tt.cuda.streams: streams and events, which are those of `tt.cuda`."""
 
-from typing import Any
+from tt.core.host.lazy_names import lazy_names
 
 _SHARED = (
     "Event",
@@ -10,14 +10,4 @@ _SHARED = (
 
 __all__ = [*_SHARED]
 
-
-def __getattr__(name: str) -> Any:
-    import tt.cuda
-
-    if name not in __all__:
-        raise AttributeError(f"module 'tt.cuda.streams' has no attribute {name!r}")
-    return getattr(tt.cuda, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names("tt.cuda.streams", dict.fromkeys(_SHARED, "tt.cuda"))

@@ -227,9 +227,8 @@ def dirac_(tensor: tt.Tensor, groups: int = 1) -> tt.Tensor:
         tensor.zero_()
         for group in range(groups):
             for channel in range(min(each, sizes[1])):
-                tensor[(group * each + channel, channel, *middle)] = (
-                    1  # a divided tensor takes the whole's indices
-                )
+                # Also of a tensor that is divided among ranks these are indices into the whole.
+                tensor[(group * each + channel, channel, *middle)] = 1
     return tensor
 
 

@@ -13,7 +13,7 @@ __all__ = ["INDEXED", "GeneralKernels"]
 
 
 def _ops(module: Any) -> Iterable[str]:
-    return {kernel.op for kernel in CpuBackend().kernels_of(module.__name__)}
+    return dict.fromkeys(kernel.op for kernel in CpuBackend().kernels_of(module.__name__))
 
 
 INDEXED: Final = ("tt.backends.array_api", FAMILIES, _ops)

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, SUBCLASSES, call_overrides, flat, intercept
+from tt.core.dispatch.intercept.tt_function import (
+    NOT_HANDLED,
+    SUBCLASSES,
+    call_overrides,
+    flat,
+    intercept,
+    overrides,
+)
 from tt.core.dispatch.mutate.overlap import is_overwritten
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
@@ -267,7 +274,7 @@ def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
 
 def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
     """Return `self[index]` for any index; `function` is the called function, for modes that watch calls."""
-    if STATE.modes or SUBCLASSES:
+    if STATE.modes or _overridden(self, index):
         found: Tensor = intercept(function, (self, index), None)
         if found is not NOT_HANDLED:
             return found
@@ -281,6 +288,11 @@ def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
     if advanced:
         return ops.index(view, advanced)
     return ops.alias(self) if view is self else view
+
+
+def _overridden(*args: Any) -> bool:
+    """Return whether the class of an argument, or of a part of an index, has `__tt_function__`."""
+    return bool(SUBCLASSES) and any(overrides(type(value)) for value in flat(args))
 
 
 def _asked(function: Any, *args: Any) -> Any:
@@ -376,7 +388,8 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     tensor([[0., 1., 0.],
             [0., 2., 0.]])
     """
-    if (STATE.modes or SUBCLASSES) and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
+    watched = STATE.modes or _overridden(self, index, value)
+    if watched and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
         return
     if self.layout.name != "strided" and not self._spec.backend.strided_memory:
         raise TypeError(

@@ -31,7 +31,7 @@ from tt.core.tensor.backend import contiguous_strides
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, slots_of
-from tt.core.types.memory_format import ORDERS, is_preserve
+from tt.core.types.memory_format import is_preserve, order_of_strides
 from tt.core.types.size import Size
 from tt.core.types.user_warnings import warn_user
 
@@ -153,21 +153,9 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
             "resize_as_", f"argument 'the_template' is a tensor, not {describe(the_template)}"
         )
     if memory_format is not None and is_preserve(memory_format):
-        memory_format = _format_of(the_template)
+        memory_format = order_of_strides(the_template.shape, the_template.stride()) or "contiguous_format"
     resized: Tensor = self.resize_(tuple(the_template.shape), memory_format=memory_format)
     return resized
-
-
-def _format_of(tensor: Tensor) -> str:
-    """Return the memory format of a tensor: channels last in the order of its elements, else contiguous."""
-    for name, order in ORDERS.items():
-        if (
-            len(order) == tensor.ndim
-            and not tensor.is_contiguous()
-            and tensor.is_contiguous(memory_format=name)
-        ):
-            return name
-    return "contiguous_format"
 
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
