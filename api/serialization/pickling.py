@@ -228,7 +228,7 @@ def _reduce_tensor(tensor: Any, table: StorageTable) -> tuple[Any, ...]:
         )  # fmt: skip
     if tensor.layout != tt.strided:
         return foreign("torch._utils", "_rebuild_sparse_tensor"), (tensor.layout, _sparse_parts(tensor))
-    if kind is not tt.Tensor and hasattr(kind, "__tt_dispatch__") and _is_wrapper(tensor):
+    if kind.__tt_dispatch__ is not tt.Tensor.__tt_dispatch__ and _is_wrapper(tensor):
         return foreign("torch._utils", "_rebuild_wrapper_subclass"), (
             kind, foreign("torch", tensor.dtype.name), tuple(tensor.shape), tuple(tensor.stride()),
             tensor.storage_offset(), tensor.layout, tensor.device, gradient,

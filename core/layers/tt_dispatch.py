@@ -28,12 +28,12 @@ from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.composite import composite_call
 from tt.core.dispatch.resolve.resolution import CallKey, ResolveContext
-from tt.core.errors import NoOverrideError, describe
+from tt.core.errors import HiddenValuesError, NoOverrideError, describe
 from tt.core.meta import MetaHandle, fresh, run_rule
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase, TensorSpec
 from tt.core.tensor.storage import Storage
-from tt.core.tensor.tensor import Tensor, wrap
+from tt.core.tensor.tensor import Tensor, answers_operators, wrap
 from tt.core.types.device import get_default_device, to_device
 from tt.core.types.dtype import to_dtype
 from tt.core.types.keys import KEYS, PYTHON
@@ -226,6 +226,27 @@ def _transparent() -> int:
     return bits
 
 
+def call_kernel(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an operator with this layer switched off; see `disabled_tt_dispatch_impl`."""
+    for value in flat((*args, *kwargs.values())):
+        # A spec with the bit is a wrapper's; other instances have it from their class.
+        if isinstance(value, TensorBase) and value._spec.keys & PYTHON:
+            name = type(value).__name__
+            raise HiddenValuesError(
+                f"Tensor.__tt_dispatch__(): a {name} has no data, so no kernel can work on it\n"
+                f"  try: pass the tensors that the {name} holds: func(*args) with these"
+            )
+    masked, modes = THREAD.masked, THREAD.modes
+    THREAD.masked = masked | PYTHON
+    THREAD.modes = [mode for mode in modes if mode.sees != "dispatch"]
+    STATE.mode_entered()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        THREAD.masked, THREAD.modes = masked, modes
+        STATE.mode_left()
+
+
 def _finished(cached: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
     """Return the result of a handler: for in-place calls the target; a view gets its base."""
     if cached.form == "inplace":
@@ -363,7 +384,7 @@ def make_wrapper_subclass(
     kind: Any = cls
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise TypeError(f"_make_wrapper_subclass() takes a subclass of Tensor, not {describe(cls)}")
-    if getattr(cls, "__tt_dispatch__", None) is None:
+    if not answers_operators(kind):
         raise TypeError(
             f"_make_wrapper_subclass(): {cls.__name__} must define __tt_dispatch__, which answers all operators on it\n"
             "  try: x.as_subclass(cls), for a class that adds no more than attributes and methods"

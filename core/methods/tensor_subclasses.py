@@ -22,7 +22,7 @@ from tt.core.methods.methods import DUNDERS
 from tt.core.schema.snapshot import methods, properties
 from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.tensor import Tensor
+from tt.core.tensor.tensor import Tensor, answers_operators
 from tt.core.types.keys import FUNCTION, PYTHON
 
 __all__ = ["UNSEEN", "SeenMember", "call_preserving", "member_names", "prepare_subclass"]
@@ -30,7 +30,7 @@ __all__ = ["UNSEEN", "SeenMember", "call_preserving", "member_names", "prepare_s
 
 def prepare_subclass(kind: type[Tensor]) -> None:
     """Note which protocols a new subclass of `Tensor` takes part in, and let it see its members being used."""
-    keys = PYTHON if getattr(kind, "__tt_dispatch__", None) is not None else 0
+    keys = PYTHON if answers_operators(kind) else 0
     if overrides(kind):
         keys |= FUNCTION
         SUBCLASSES.add(weakref.ref(kind, SUBCLASSES.discard))

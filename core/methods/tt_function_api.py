@@ -19,7 +19,7 @@ from tt.core.dispatch.intercept.tt_function import (
 )
 from tt.core.errors import NoOverrideError
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
+from tt.core.tensor.tensor import Tensor, disabled_tt_dispatch_impl, disabled_tt_function_impl
 from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
 
@@ -28,6 +28,7 @@ __all__ = [
     "DisableTTFunction",
     "DisableTTFunctionSubclass",
     "TTFunctionMode",
+    "disabled_tt_dispatch_impl",
     "disabled_tt_function_impl",
     "handle_tt_function",
     "has_tt_function",

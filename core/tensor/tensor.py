@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 else:
     TensorMethods = TensorBase
 
-__all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of", "wrap"]
+__all__ = [
+    "Tensor",
+    "alias",
+    "answers_operators",
+    "disabled_tt_dispatch_impl",
+    "disabled_tt_function_impl",
+    "sibling",
+    "slots_of",
+    "wrap",
+]
 
 
 def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -40,6 +49,47 @@ def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any
     'Tensor'
     """
     return NotImplemented
+
+
+def disabled_tt_dispatch_impl(
+    func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """Call an operator with the kernels: neither `__tt_dispatch__` of the arguments nor a dispatch mode sees it.
+
+    It is `Tensor.__tt_dispatch__`, so a subclass continues with `super().__tt_dispatch__(func, types, args, kwargs)`;
+    the results are plain tensors.  A class that has the function itself takes no part in the protocol.
+
+    Parameters
+    ----------
+    func : callable
+        The operator, as `__tt_dispatch__` gets it.
+    types : tuple of type
+        The classes of the arguments that have `__tt_dispatch__`.
+    args, kwargs
+        The arguments.
+
+    Raises
+    ------
+    HiddenValuesError
+        For wrapper tensors, which have no data: their class passes the tensors that it holds.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Counted(tt.Tensor):
+    ...     calls = 0
+    ...     @classmethod
+    ...     def __tt_dispatch__(cls, func, types, args=(), kwargs=None):
+    ...         cls.calls += 1
+    ...         return super().__tt_dispatch__(func, types, args, kwargs)
+    >>> tt.ones(2).as_subclass(Counted) + 1
+    tensor([2., 2.])
+    >>> Counted.calls
+    1
+    """
+    from tt.core.layers.tt_dispatch import call_kernel  # see Note [Members above the dispatcher]
+
+    return call_kernel(func, args, kwargs or {})
 
 
 class Tensor(TensorMethods):
@@ -110,6 +160,14 @@ class Tensor(TensorMethods):
         from tt.core.methods.tensor_subclasses import call_preserving  # see the same note
 
         return call_preserving(cls, func, types, args, kwargs)
+
+    __tt_dispatch__ = staticmethod(disabled_tt_dispatch_impl)
+
+
+def answers_operators(kind: type) -> bool:
+    """Return whether a class has a `__tt_dispatch__` of its own."""
+    method = getattr(kind, "__tt_dispatch__", None)
+    return method is not None and getattr(method, "__func__", method) is not disabled_tt_dispatch_impl
 
 
 def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:

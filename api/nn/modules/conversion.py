@@ -78,7 +78,8 @@ class Conversion(Traversal):
             with tt.no_grad():
                 new = fn(param)
                 new_grad: Any = None if grad is None else fn(grad)
-            if _swaps() or (type(new) is not type(param) and hasattr(type(new), "__tt_dispatch__")):
+            of_another_class = type(new) is not type(param)
+            if _swaps() or (of_another_class and type(new).__tt_dispatch__ is not tt.Tensor.__tt_dispatch__):
                 _swap(param, new, new_grad)  # data alone do not make a parameter of another class
                 continue
             if _takes_data(param, new):

@@ -255,3 +255,93 @@ def test_a_saved_wrapper_that_was_changed_is_refused():
     view.add_(1)
     with pytest.raises(tt.errors.SavedTensorError):
         z.sum().backward()
+
+
+# --- the default ---------------------------------------------------------------------------------------------------
+
+
+def defaulting(lib, log):
+    """Return a class of tensors with data that notes a call and leaves it to the default of the protocol."""
+
+    def asked(cls, func, types, args=(), kwargs=None):
+        log.append(lib.name(func))
+        return getattr(super(kind, cls), lib.protocol)(func, types, args, kwargs)
+
+    body = {lib.protocol: classmethod(asked), lib.function: lib.disabled}
+    kind = type("Defaulting", (lib.Tensor,), body)
+    return kind
+
+
+@pytest.mark.torch
+def test_the_default_calls_the_kernel_and_returns_plain_tensors():
+    def scenario(lib):
+        log = []
+        x = lib.module.arange(3.0).as_subclass(defaulting(lib, log))
+        results = [x + 1, x.clone(), x.mul(x), x.detach()]
+        return log, [(type(r) is lib.Tensor, r.tolist()) for r in results]
+
+    log, results = agree(scenario)
+    assert log == ["add", "clone", "mul", "detach"] and all(plain for plain, _ in results)
+
+
+@pytest.mark.torch
+def test_the_default_changes_in_place_and_keeps_the_target():
+    def scenario(lib):
+        log = []
+        plain = lib.module.zeros(3)
+        x = plain.as_subclass(defaulting(lib, log))
+        y = x.add_(2)
+        return log, y is x, plain.tolist()
+
+    assert agree(scenario) == (["add_"], True, [2.0] * 3)
+
+
+@pytest.mark.torch
+def test_the_default_is_below_autograd():
+    def scenario(lib):
+        log = []
+        leaf = lib.module.ones(3, requires_grad=True)
+        (leaf.as_subclass(defaulting(lib, log)) * 2).sum().backward()
+        return log[0], leaf.grad.tolist()
+
+    assert agree(scenario) == ("mul", [2.0] * 3)
+
+
+@pytest.mark.torch
+def test_the_default_passes_the_modes_by():
+    def scenario(lib):
+        log, modes = [], []
+        x = lib.module.ones(2).as_subclass(defaulting(lib, log))
+        default = getattr(lib.Tensor, lib.protocol)
+        ops = lib.module.ops
+        func = ops.mul if lib.module is tt else ops.aten.mul.Tensor
+        with lib.mode("mode", modes):
+            found = default(func, (), (x, x), {})
+        return ["nothing", *log, *modes], type(found) is lib.Tensor
+
+    assert agree(scenario) == (["nothing"], True)
+
+
+@pytest.mark.torch
+def test_a_class_with_the_default_takes_no_part():
+    def scenario(lib):
+        default = getattr(lib.Tensor, lib.protocol)
+        kind = type("Out", (lib.Tensor,), {lib.protocol: default, lib.function: lib.disabled})
+        modes = []
+        with lib.mode("mode", modes):
+            lib.module.ones(2).as_subclass(kind) + 1
+        return modes[-1]
+
+    assert agree(scenario) == ("mode", "add", [], 2, [])
+    assert tt.Tensor.__tt_dispatch__ is tt.overrides.disabled_tt_dispatch_impl
+
+
+def test_the_default_refuses_wrappers_without_data():
+    log = []
+    kind = defaulting(Library("tt"), log)
+    wrapper = tt.Tensor._make_wrapper_subclass(kind, (3,))
+    with pytest.raises(RuntimeError, match="a Defaulting has no data"):
+        wrapper + 1
+    assert log == ["add"]
+    with pytest.raises(TypeError, match="must define __tt_dispatch__"):
+        tt.Tensor._make_wrapper_subclass(tt.Tensor, (3,))
