@@ -33,10 +33,13 @@ __all__ = [
     "CpuBackend",
     "cast",
     "duplicate",
+    "element_strides",
+    "empty_view",
     "extent",
     "in_rows",
     "new_array",
     "new_ones",
+    "owner_of",
     "python_number",
 ]
 
@@ -95,6 +98,38 @@ def extent(owner: Array) -> int:
         return owner.nbytes
     steps = zip(owner.shape, owner.strides, strict=True)
     return int(owner.itemsize + sum((size - 1) * stride for size, stride in steps))
+
+
+def owner_of(array: Array) -> Array:
+    """Return the array that allocated the memory, or the first one made over memory of another library."""
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return array
+
+
+def element_strides(array: Array) -> tuple[int, ...]:
+    """Return the strides of a tensor in elements.
+
+    NumPy's strides of an array that it makes without elements are zeros, and so are those of its own views of it; a
+    tensor's are those of its shape.
+    """
+    if not array.size and not any(array.strides) and not owner_of(array).size:
+        return contiguous_strides(array.shape)
+    size = array.itemsize
+    return tuple(stride // size for stride in array.strides)
+
+
+def empty_view(
+    array: Array, shape: Sequence[int], strides: Sequence[int], start: int = 0, dtype: Any = None
+) -> Array:
+    """Return a view without elements; its strides, and its beginning behind that of the array, are in bytes.
+
+    NumPy begins no array behind the end of its memory, but has rows that do.
+    """
+    if not array.flags.c_contiguous:
+        array = array[:0]  # NumPy takes no memory with gaps
+    rows = np.ndarray((2, *shape), array.dtype if dtype is None else dtype, array, 0, (start, *strides))
+    return rows[1]  # type: ignore[no-any-return]
 
 
 def python_number(array: Array) -> bool | int | float | complex:
@@ -238,10 +273,7 @@ class CpuBackend(ArrayApiBackend):
 
     def strides(self, handle: Array) -> tuple[int, ...]:
         """Return the strides in elements."""
-        if not handle.size and not any(handle.strides) and not self.storage_owner(handle).size:
-            return contiguous_strides(handle.shape)  # NumPy's are zeros, also for views of such an array
-        size = handle.itemsize
-        return tuple(stride // size for stride in handle.strides)
+        return element_strides(handle)
 
     def is_row_major(self, handle: Array) -> bool:
         """Return whether the elements are in row-major order, with nothing between them."""
@@ -272,16 +304,15 @@ class CpuBackend(ArrayApiBackend):
 
     def storage_owner(self, handle: Array) -> Array:
         """Return the array that allocated the memory, or the first one made over memory of another library."""
-        while type(handle.base) is np.ndarray:
-            handle = handle.base
-        return handle
+        return owner_of(handle)
 
     def moved(self, handle: Array, origin: Array, owner: Array) -> Array:
         """Return an array at the same place of other memory."""
         offset = self.data_ptr(handle) - self.data_ptr(origin)
-        if not handle.size and not 0 <= offset <= owner.nbytes:
-            offset = 0  # it reads nothing
-        new = np.ndarray(handle.shape, handle.dtype, owner, offset, handle.strides)
+        if handle.size:
+            new = np.ndarray(handle.shape, handle.dtype, owner, offset, handle.strides)
+        else:
+            new = empty_view(owner, handle.shape, handle.strides, max(offset, 0), handle.dtype)
         if not handle.flags.writeable:
             new.flags.writeable = False
         return new

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.cpu.backend import Array, element_strides, empty_view, owner_of
 from tt.backends.cpu.pointwise import refuse_zero, wrapped
 from tt.core.library import KernelTable, decode_complex32, errors
 
@@ -120,22 +121,42 @@ cpu.kernel("conj_physical", np.conjugate, dtypes="complex")
 cpu.kernel("conj_physical", np.copy, dtypes="real", half="native", takes=("self",))
 
 
+@cpu.kernel("real", half="native")
+def real(self: Array) -> Array:
+    if self.dtype.kind != "c":
+        return self
+    return self.real if self.size else _part_of_nothing(self, 0)
+
+
+@cpu.kernel("imag", dtypes="complex")
+def imag(self: Array) -> Array:
+    return self.imag if self.size else _part_of_nothing(self, self.itemsize // 2)
+
+
 @cpu.kernel("view_as_real", dtypes="complex")
-def view_as_real(self: Any) -> Any:
-    return self[..., np.newaxis].view(self.real.dtype)
+def view_as_real(self: Array) -> Array:
+    if not self.size:
+        return _part_of_nothing(self, 0, 2)
+    pairs: Array = self[..., np.newaxis].view(self.real.dtype)
+    return pairs
+
+
+def _part_of_nothing(self: Array, start: int, *parts: int) -> Array:
+    """Return a view of complex numbers without elements as real ones, which NumPy's would not lay out."""
+    steps = [step * self.itemsize for step in element_strides(self)]
+    return empty_view(
+        self, (*self.shape, *parts), [*steps, *(self.itemsize // 2 for _ in parts)], start, self.real.dtype
+    )
 
 
 @cpu.kernel("view_as_complex", dtypes=["float32", "float64"])
-def view_as_complex(self: Any) -> Any:
-    size, pair = self.itemsize, np.dtype(np.complex128 if self.itemsize == 8 else np.complex64)
-    if self.ndim and self.shape[-1] == 2 and not self.size:
-        return np.empty(self.shape[:-1], pair)
-    if not self.ndim or self.shape[-1] != 2 or self.strides[-1] != size:
+def view_as_complex(self: Array) -> Array:
+    pair, steps = np.dtype(np.complex128 if self.itemsize == 8 else np.complex64), element_strides(self)
+    if not self.ndim or self.shape[-1] != 2 or steps[-1] != 1:
         raise ValueError("the last dimension has no pairs")
-    owner = self
-    while type(owner.base) is np.ndarray:
-        owner = owner.base
-    start = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-    if start % (2 * size) or any(step % (2 * size) for step in self.strides[:-1]):
+    start = self.__array_interface__["data"][0] - owner_of(self).__array_interface__["data"][0]
+    if start % pair.itemsize or any(step % 2 for step in steps[:-1]):
         raise ValueError("the pairs do not lie where complex numbers could")
+    if not self.size:
+        return empty_view(self, self.shape[:-1], [step * self.itemsize for step in steps[:-1]], 0, pair)
     return self.view(pair)[..., 0]

@@ -10,8 +10,17 @@ import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
 from tt.backends.array_api.kernel_builder import ORDERS
-from tt.backends.cpu.backend import Array, cast, duplicate, extent, new_array, new_ones, python_number
-from tt.backends.cpu.shaping import as_strided, distance, owner_of, row_major
+from tt.backends.cpu.backend import (
+    Array,
+    cast,
+    duplicate,
+    extent,
+    new_array,
+    new_ones,
+    owner_of,
+    python_number,
+)
+from tt.backends.cpu.shaping import as_strided, distance, row_major
 from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
-from tt.backends.cpu.backend import Array, extent, new_array
+from tt.backends.cpu.backend import Array, element_strides, empty_view, extent, new_array, owner_of
 from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu", by="NumPy")
+
+
+def _view_of_nothing(self: Array, shape: Sequence[int], strides: Sequence[int], first: int = 0) -> Array:
+    """Return a view without elements, whose geometry NumPy would not keep: strides and first in elements."""
+    return empty_view(self, shape, [step * self.itemsize for step in strides], first * self.itemsize)
+
 
 # --- the same elements in another shape ------------------------------------------------------------------------
 
@@ -24,6 +31,10 @@ def view(self: Array, size: Sequence[int]) -> Array:
     for n in size:
         if n < -1:
             raise ValueError("negative size")  # NumPy takes any; the shape rule explains it
+    if not self.size:
+        shape = self.reshape(size).shape
+        steps: Sequence[int] = element_strides(self) if shape == self.shape else contiguous_strides(shape)
+        return _view_of_nothing(self, shape, steps)
     if self.flags.c_contiguous:
         return self.reshape(size)  # half of the time of what follows
     return self.reshape(size, copy=False)  # raises where a copy would be needed
@@ -37,11 +48,12 @@ def view_dtype(self: Array, dtype: Any) -> Array:
         )
     result: Array = self.view(dtype)
     if not self.size and dtype.itemsize != self.itemsize:
-        # NumPy's strides of arrays without elements are zeros; tensors have those of their shape.
-        steps = self.strides
-        if not any(steps):
-            steps = tuple(stride * self.itemsize for stride in contiguous_strides(self.shape))
-        result = np.ndarray(result.shape, dtype, self, 0, (*steps[:-1], dtype.itemsize))
+        *before, last = element_strides(self)
+        if last != 1:
+            raise ValueError("elements that do not follow one another")
+        result = empty_view(
+            self, result.shape, [*(step * self.itemsize for step in before), dtype.itemsize], 0, dtype
+        )
     if dtype.itemsize > self.itemsize:
         # NumPy's flag is not enough: complex numbers are aligned where their parts are.
         steps = (distance(self, owner_of(self)), *result.strides)
@@ -55,6 +67,10 @@ def view_dtype(self: Array, dtype: Any) -> Array:
 
 @cpu.kernel("transpose")
 def transpose(self: Array, dim0: int, dim1: int) -> Array:
+    if not self.size:
+        dims = list(range(self.ndim))
+        dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
+        return permute(self, dims)
     return self.swapaxes(dim0, dim1) if self.ndim else _number(self, dim0, dim1)
 
 
@@ -67,20 +83,24 @@ def _number(self: Array, *dims: int) -> Array:
 
 @cpu.kernel("permute")
 def permute(self: Array, dims: Sequence[int]) -> Array:
-    return self.transpose(tuple(dims))
+    permuted = self.transpose(tuple(dims))
+    if self.size:
+        return permuted
+    steps = element_strides(self)
+    return _view_of_nothing(self, permuted.shape, [steps[dim] for dim in dims])
 
 
 @cpu.kernel("t")
 def t(self: Array) -> Array:
     if self.ndim > 2:
         raise ValueError("t() takes at most two dimensions")
-    return self.T
+    return self.T if self.size else permute(self, range(self.ndim)[::-1])
 
 
 @cpu.kernel("expand")
 def expand(self: Array, size: Sequence[int]) -> Array:
     shape = expanded_shape(self.shape, size)
-    if 1 in shape:
+    if 1 in shape or 0 in shape:
         # NumPy would give a stride of zero to dimensions that do not repeat.
         return as_strided(self, shape, _expanded_strides(self, shape), None)
     expanded = np.broadcast_to(self, shape)
@@ -93,10 +113,10 @@ def expand(self: Array, size: Sequence[int]) -> Array:
 def _expanded_strides(self: Array, shape: Sequence[int]) -> list[int]:
     new = len(shape) - self.ndim
     strides = []
-    for size, wanted, step in zip(self.shape, shape[new:], self.strides, strict=True):
-        if size not in (1, wanted):
+    for size, wanted, step in zip(self.shape, shape[new:], element_strides(self), strict=True):
+        if size not in (1, wanted) or wanted < 0:
             raise ValueError("expand() of a dimension that does not repeat")
-        strides.append(step // self.itemsize if size == wanted else 0)
+        strides.append(step if size == wanted else 0)
     for size in reversed(shape[:new]):
         behind = shape[len(shape) - len(strides)] * strides[0] if strides else 0
         strides.insert(0, behind if size == 1 else 0)
@@ -125,8 +145,7 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
             owner.view(f"V{owner.itemsize}"), (nbytes // owner.itemsize,), (owner.itemsize,)
         )
     if start > nbytes:
-        # Nothing is read there.  NumPy begins no array behind its memory, but has rows that do.
-        return np.ndarray((2, *size), self.dtype, flat, 0, (start, *strides))[1]  # type: ignore[no-any-return]
+        return empty_view(flat, size, strides, start, self.dtype)
     return np.ndarray(tuple(size), self.dtype, flat, start, strides)
 
 
@@ -135,13 +154,6 @@ def row_major(owner: Array) -> Array:
     if owner.flags.c_contiguous:
         return owner
     return owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
-
-
-def owner_of(array: Array) -> Array:
-    """Return the array that owns the memory."""
-    while type(array.base) is np.ndarray:
-        array = array.base
-    return array
 
 
 def distance(array: Array, owner: Array) -> int:
@@ -157,10 +169,10 @@ def unsqueeze(self: Array, dim: int) -> Array:
         raise IndexError("unsqueeze() at a dimension that is not there")
     axis = dim % (self.ndim + 1)
     shape = (*self.shape[:axis], 1, *self.shape[axis:])
-    if self.flags.c_contiguous and 1 not in self.shape:  # the stride of a size of 1 may be any
+    if self.size and self.flags.c_contiguous and 1 not in self.shape:  # the stride of a size of 1 may be any
         return self.reshape(shape)
     # NumPy would give the new dimension a stride of zero.
-    strides = [stride // self.itemsize for stride in self.strides]
+    strides = element_strides(self)
     step = self.shape[axis] * strides[axis] if axis < self.ndim else 1
     return as_strided(self, shape, (*strides[:axis], step, *strides[axis:]), None)
 
@@ -175,6 +187,8 @@ _LONGEST_STEP: Final = sys.maxsize // 64
 def select(self: Array, dim: int, index: int) -> Array:
     ndim = self.ndim
     found: Array
+    if not self.size:
+        return _part_of_nothing(self, dim, index)
     if dim == 0 and ndim:
         found = self[index, ...]  # nearly all
         return found
@@ -182,6 +196,14 @@ def select(self: Array, dim: int, index: int) -> Array:
         raise IndexError("select() along a dimension that is not there")
     found = self[(slice(None),) * (dim % ndim) + (index, ...)]
     return found
+
+
+def _part_of_nothing(self: Array, dim: int, index: int) -> Array:
+    shape, steps = list(self.shape), list(element_strides(self))
+    size, step = shape.pop(dim), steps.pop(dim)
+    if not -size <= index < size:
+        raise IndexError("an index out of range")
+    return _view_of_nothing(self, shape, steps, index % size * step)
 
 
 @cpu.kernel("slice")
@@ -200,11 +222,11 @@ def slice_(self: Array, dim: int, start: int | None, end: int | None, step: int)
         return found
     # NumPy lets a slice without elements begin with its array and have its strides; what is resized begins here.
     begin = slice(start, end, step).indices(self.shape[dim])[0]
-    strides = [stride // self.itemsize for stride in self.strides]
-    offset = distance(self, owner_of(self)) // self.itemsize + begin * strides[dim]
+    strides = list(element_strides(self))
+    first = begin * strides[dim]
     if step <= _LONGEST_STEP:
         strides[dim] *= step
-    return as_strided(self, found.shape, strides, offset)
+    return _view_of_nothing(self, found.shape, strides, first)
 
 
 @cpu.kernel("diagonal")
@@ -212,6 +234,14 @@ def diagonal(self: Array, offset: int, dim1: int, dim2: int) -> Array:
     if not (-self.ndim <= dim1 < self.ndim and -self.ndim <= dim2 < self.ndim):
         raise IndexError("diagonal() of dimensions that are not there")
     found = self.diagonal(offset, dim1, dim2)
+    if not found.size:
+        steps = element_strides(self)
+        first, second = dim1 % self.ndim, dim2 % self.ndim
+        start = offset * steps[second] if offset >= 0 else -offset * steps[first]
+        rest = [steps[i] for i in range(self.ndim) if i not in (first, second)]
+        return _view_of_nothing(
+            self, found.shape, (*rest, steps[first] + steps[second]), start if found.shape[-1] else 0
+        )
     if self.flags.writeable:
         found.flags.writeable = True  # NumPy protects it for programs that expect a copy
     return found
@@ -227,13 +257,34 @@ def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
     have = self.shape[at]
     if at < 0 or not 0 <= size <= have or step <= 0:
         raise ValueError("unfold() beyond a dimension")
-    strides = [stride // self.itemsize for stride in self.strides]
+    strides = element_strides(self)
     return as_strided(
         self,
         (*self.shape[:at], (have - size) // step + 1, *self.shape[at + 1 :], size),
         (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at]),
         None,
     )
+
+
+@cpu.kernel("split")
+def split(self: Array, split_size: int, dim: int) -> list[Array]:
+    size = self.shape[dim]
+    if split_size < 0 or (split_size == 0 and size):
+        raise ValueError("split() into such pieces")
+    return [slice_(self, dim, at, at + split_size, 1) for at in range(0, max(size, 1), max(split_size, 1))]
+
+
+@cpu.kernel("split.sizes")
+def split_sizes(self: Array, split_size: Sequence[int], dim: int) -> list[Array]:
+    if any(size < 0 for size in split_size) or sum(split_size) != self.shape[dim]:
+        raise ValueError("split() into other sizes")
+    starts = accumulate(split_size, initial=0)
+    return [slice_(self, dim, at, at + size, 1) for at, size in zip(starts, split_size, strict=False)]
+
+
+@cpu.kernel("unbind")
+def unbind(self: Array, dim: int) -> list[Array]:
+    return [select(self, dim, index) for index in range(self.shape[dim])]
 
 
 # --- joining and rearranged copies -----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tt.backends.cpu import copies, shaping
-from tt.backends.cpu.backend import Array, extent
+from tt.backends.cpu.backend import Array, extent, owner_of
 from tt.core.library import (
     REGISTRY,
     STORED,
@@ -64,8 +64,8 @@ def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Ar
 
 
 def _resize(self: Array, size: Sequence[int]) -> Array:
-    before, new = shaping.owner_of(self), copies.resize(self, size)
-    memory = shaping.owner_of(new)
+    before, new = owner_of(self), copies.resize(self, size)
+    memory = owner_of(new)
     if memory is not before:
         _fill(memory[extent(before) // memory.itemsize :])
     return new

@@ -26,6 +26,10 @@ VIEWS: Final = {
     "select": ("self", "dim", "index"),
     "slice": ("self", "dim", "start", "end", "step"),
     "diagonal": ("self", "offset", "dim1", "dim2"),
+    "unfold": ("self", "dimension", "size", "step"),
+    "split": ("self", "split_size", "dim"),
+    "split.sizes": ("self", "split_size", "dim"),
+    "unbind": ("self", "dim"),
 }
 
 if NATIVE is not None:

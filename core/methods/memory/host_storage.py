@@ -81,12 +81,13 @@ def place_in(
     """Return a tensor at a place (strides and offset in bytes) of a storage made by `new_storage`."""
     memory = storage.owner
     try:
-        if memory.nbytes == 0:
-            handle = np.empty(shape, dtype.numpy)
+        if 0 in shape:
+            # It may begin behind the memory, where NumPy begins no array, but has rows that do.
+            handle = np.ndarray((2, *shape), dtype.numpy, memory, 0, (offset, *strides))[1]
+        elif not memory.nbytes:
+            raise ValueError("it has no elements")  # NumPy takes a buffer of no bytes for one of any length
         else:
-            if 0 in shape:
-                offset = min(offset, memory.nbytes)  # nothing is read there, but `resize_` may begin there
-            handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
+            handle = np.ndarray(shape, dtype.numpy, memory, offset, strides)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueRangeError(
             f"a tensor of shape {list(shape)}, with strides of {list(strides)} bytes from byte {offset} on, is not "

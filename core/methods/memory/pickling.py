@@ -74,7 +74,7 @@ def pack(self: Tensor) -> tuple[Any, ...]:
         return "meta", self.dtype, tuple(self.shape), self.stride(), str(self.device)
     if shares_host_memory(self):
         handle, storage = self._handle, self._storage
-        offset = byte_offset(handle, storage.owner) if handle.size else 0
+        offset = byte_offset(handle, storage.owner)
         return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
     # The order of the dimensions in memory is part of the tensor, but the memory between its elements is not.
     shape, strides = tuple(self.shape), self.stride()

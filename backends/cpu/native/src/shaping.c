@@ -12,12 +12,32 @@ typedef struct {
     char *data;
 } geometry;
 
+/* NumPy's strides of an array that it makes without elements are zeros, and so are those of its own views of it.  A
+ * tensor's are those of its shape, which its views begin with. */
+static void fill_empty_strides(PyArrayObject *array, geometry *g)
+{
+    for (int i = 0; i < g->ndim; i++) {
+        if (g->strides[i]) return;
+    }
+    PyArrayObject *owner = array;
+    while (PyArray_BASE(owner) != NULL && PyArray_CheckExact(PyArray_BASE(owner))) {
+        owner = (PyArrayObject *)PyArray_BASE(owner);
+    }
+    if (PyArray_SIZE(array) || PyArray_SIZE(owner)) return;
+    npy_intp step = PyArray_ITEMSIZE(array);
+    for (int i = g->ndim - 1; i >= 0; i--) {
+        g->strides[i] = step;
+        step *= g->shape[i] > 1 ? g->shape[i] : 1;
+    }
+}
+
 TT_INLINE void read_geometry(PyArrayObject *array, geometry *g)
 {
     g->ndim = PyArray_NDIM(array);
     g->data = PyArray_BYTES(array);
     tt_copy_sizes(g->shape, PyArray_DIMS(array), g->ndim);
     memcpy(g->strides, PyArray_STRIDES(array), (size_t)g->ndim * sizeof(npy_intp));
+    if (g->ndim && g->strides[g->ndim - 1] == 0) fill_empty_strides(array, g);
 }
 
 /* A view of the array with another geometry. */
@@ -421,6 +441,132 @@ static PyObject *diagonal(PyObject *module, PyObject *const *args, Py_ssize_t co
     return make_view(self, &g);
 }
 
+/* unfold(self, dimension, size, step): the windows of a dimension, whose places come last. */
+static PyObject *unfold(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    geometry g;
+    PyArrayObject *self = begin("unfold", args, count, 4, &g);
+    if (self == NULL) return NULL;
+    Py_ssize_t size = PyLong_AsSsize_t(args[2]);
+    if (size == -1 && PyErr_Occurred()) return NULL;
+    Py_ssize_t step = PyLong_AsSsize_t(args[3]);
+    if (step == -1 && PyErr_Occurred()) return NULL;
+    int dim = read_dim(args[1], g.ndim);
+    if (dim < 0) return NULL;
+    npy_intp have = g.ndim ? g.shape[dim] : 1, stride = g.ndim ? g.strides[dim] : PyArray_ITEMSIZE(self);
+    if (size < 0 || size > have || step <= 0 || g.ndim == NPY_MAXDIMS) {
+        PyErr_SetString(PyExc_ValueError, "unfold() beyond a dimension");
+        return NULL;
+    }
+    if (g.ndim) {
+        g.shape[dim] = (have - size) / step + 1;
+        /* A step beyond the dimension leaves one window, whose stride is never used. */
+        if (step <= NPY_MAX_INTP / 64) g.strides[dim] *= step;
+    }
+    g.shape[g.ndim] = size;
+    g.strides[g.ndim++] = stride;
+    return make_view(self, &g);
+}
+
+/* Puts the part of a dimension from `start` on at the end of the list; the list is released where that fails. */
+static PyObject *put_part(PyObject *parts, Py_ssize_t at, PyArrayObject *self, const geometry *g, int dim, npy_intp start,
+                          npy_intp size)
+{
+    geometry part = *g;
+    part.data += start * g->strides[dim];
+    part.shape[dim] = size;
+    PyObject *made = make_view(self, &part);
+    if (made == NULL) {
+        Py_DECREF(parts);
+        return NULL;
+    }
+    PyList_SET_ITEM(parts, at, made);
+    return parts;
+}
+
+/* split(self, split_size, dim) */
+static PyObject *split(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    geometry g;
+    PyArrayObject *self = begin("split", args, count, 3, &g);
+    if (self == NULL) return NULL;
+    Py_ssize_t size = PyLong_AsSsize_t(args[1]);
+    if (size == -1 && PyErr_Occurred()) return NULL;
+    int dim = read_dim(args[2], g.ndim);
+    if (dim < 0) return NULL;
+    npy_intp have = g.ndim ? g.shape[dim] : 0;
+    if (g.ndim == 0 || size < 0 || (size == 0 && have)) {
+        PyErr_SetString(PyExc_ValueError, "split() into such pieces");
+        return NULL;
+    }
+    Py_ssize_t pieces = have ? have / size + (have % size != 0) : 1;
+    PyObject *parts = PyList_New(pieces);
+    for (Py_ssize_t i = 0; parts != NULL && i < pieces; i++) {
+        npy_intp start = i * size;
+        parts = put_part(parts, i, self, &g, dim, start, have - start < size ? have - start : size);
+    }
+    return parts;
+}
+
+/* split_sizes(self, split_size, dim) */
+static PyObject *split_sizes(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    geometry g;
+    PyArrayObject *self = begin("split", args, count, 3, &g);
+    if (self == NULL) return NULL;
+    if (!PyTuple_Check(args[1]) && !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "sizes are a tuple or a list");
+        return NULL;
+    }
+    int dim = read_dim(args[2], g.ndim);
+    if (dim < 0) return NULL;
+    Py_ssize_t pieces = PySequence_Fast_GET_SIZE(args[1]);
+    npy_intp start = 0, have = g.ndim ? g.shape[dim] : -1;
+    PyObject *parts = PyList_New(pieces);
+    for (Py_ssize_t i = 0; parts != NULL && i < pieces; i++) {
+        Py_ssize_t size = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(args[1], i));
+        if (size < 0 || size > have - start) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "split() into other sizes");
+            Py_DECREF(parts);
+            return NULL;
+        }
+        parts = put_part(parts, i, self, &g, dim, start, size);
+        start += size;
+    }
+    if (parts != NULL && start != have) {
+        PyErr_SetString(PyExc_ValueError, "split() into other sizes");
+        Py_CLEAR(parts);
+    }
+    return parts;
+}
+
+static PyObject *unbind(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    geometry g;
+    PyArrayObject *self = begin("unbind", args, count, 2, &g);
+    if (self == NULL) return NULL;
+    if (g.ndim == 0) {
+        PyErr_SetString(PyExc_IndexError, "unbind() of a number");
+        return NULL;
+    }
+    int dim = read_dim(args[1], g.ndim);
+    if (dim < 0) return NULL;
+    npy_intp size = g.shape[dim], stride = g.strides[dim];
+    g.ndim--;
+    memmove(g.shape + dim, g.shape + dim + 1, (size_t)(g.ndim - dim) * sizeof(npy_intp));
+    memmove(g.strides + dim, g.strides + dim + 1, (size_t)(g.ndim - dim) * sizeof(npy_intp));
+    PyObject *parts = PyList_New(size);
+    for (npy_intp i = 0; parts != NULL && i < size; i++, g.data += stride) {
+        PyObject *part = make_view(self, &g);
+        if (part == NULL) {
+            Py_CLEAR(parts);
+        } else {
+            PyList_SET_ITEM(parts, i, part);
+        }
+    }
+    return parts;
+}
+
 static PyMethodDef methods[] = {
     TT_METHOD(alias, "alias(self)"),
     TT_METHOD(view, "view(self, size)"),
@@ -434,6 +580,10 @@ static PyMethodDef methods[] = {
     TT_METHOD_AS("select", select_, "select(self, dim, index)"),
     TT_METHOD(slice, "slice(self, dim, start, end, step)"),
     TT_METHOD(diagonal, "diagonal(self, offset, dim1, dim2)"),
+    TT_METHOD(unfold, "unfold(self, dimension, size, step)"),
+    TT_METHOD(split, "split(self, split_size, dim)"),
+    TT_METHOD(split_sizes, "split_sizes(self, split_size, dim)"),
+    TT_METHOD(unbind, "unbind(self, dim)"),
     {NULL, NULL, 0, NULL},
 };
 
