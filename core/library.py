@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from tt.core.custom_op.custom_op import CustomOp
     from tt.core.custom_op.define import custom_op
     from tt.core.custom_op.infer_schema import infer_schema
+    from tt.core.custom_op.kernel_snapshot import get_kernel
     from tt.core.custom_op.library import (
         Library,
         define,
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
         register_autograd,
         register_fake,
         register_kernel,
+        register_tt_dispatch,
         register_vmap,
     )
     from tt.core.custom_op.scope import scoped
@@ -169,6 +171,7 @@ __all__ = [
     "get_all_sharing_strategies",
     "get_default_device",
     "get_default_dtype",
+    "get_kernel",
     "get_sharing_strategy",
     "handle_of",
     "hookimpl",
@@ -192,6 +195,7 @@ __all__ = [
     "register_fake",
     "register_kernel",
     "register_layout",
+    "register_tt_dispatch",
     "register_vmap",
     "reserve",
     "result_type",
@@ -221,6 +225,7 @@ _LATE: Final = {
     "custom_op": "custom_op.define",
     "define": "custom_op.library",
     "get_all_sharing_strategies": "tensor.shared_memory",
+    "get_kernel": "custom_op.kernel_snapshot",
     "get_sharing_strategy": "tensor.shared_memory",
     "impl": "custom_op.library",
     "impl_abstract": "custom_op.library",
@@ -231,6 +236,7 @@ _LATE: Final = {
     "register_autograd": "custom_op.library",
     "register_fake": "custom_op.library",
     "register_kernel": "custom_op.library",
+    "register_tt_dispatch": "custom_op.library",
     "register_vmap": "custom_op.library",
     "scoped": "custom_op.scope",
     "set_sharing_strategy": "tensor.shared_memory",

@@ -99,9 +99,11 @@ LEFT_OUT: Final = (
     ),
     _row(
         "DisableTorchFunction DisableTorchFunctionSubclass overrides.*torch_function* "
-        "nn.functional.*torch_function* overrides.enable_reentrant_dispatch overrides.redispatch_function",
+        "nn.functional.*torch_function* library.register_torch_dispatch "
+        "overrides.enable_reentrant_dispatch overrides.redispatch_function",
         "the protocol has tt's name",
-        "tt.DisableTTFunctionSubclass and tt.overrides.has_tt_function, handle_tt_function, ...: docs/tensor-likes.md",
+        "tt.DisableTTFunctionSubclass, tt.overrides.has_tt_function, tt.library.register_tt_dispatch, ...: "
+        "docs/tensor-likes.md",
     ),
     _row(
         "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "
@@ -179,7 +181,7 @@ LEFT_OUT: Final = (
         "autograd.graph.set_override_stale_capture_stream "
         "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch "
         "autograd.graph.region_activation_memory_budget "
-        "autograd.enforce_grad_layout_policy autograd.grad_mode.enforce_grad_layout_policy func.rearrange "
+        "autograd.enforce_grad_layout_policy autograd.grad_mode.enforce_grad_layout_policy "
         "func.debug_unwrap nn.attention.varlen nn.attention.flex_attention.FlexKernelOptions "
         "sparse.semi_structured numa",
         "prototypes, and inquiries that are not built yet",
@@ -201,10 +203,14 @@ LEFT_OUT: Final = (
         "tt.amp, tt.cuda.amp, tt.masked",
     ),
     _row(
-        "library.fallthrough_kernel library.get_ctx library.get_kernel library.triton_op library.wrap_triton "
-        "library.register_autocast library.register_torch_dispatch",
+        "library.fallthrough_kernel library.get_ctx library.triton_op library.wrap_triton",
         "the keys of PyTorch's dispatcher do not exist: layers and plugins take their place",
-        "tt.library.Layer; `__tt_dispatch__` of the class; tt.amp.custom_fwd; docs/plugins.md",
+        "tt.library.Layer; docs/plugins.md",
+    ),
+    _row(
+        "library.register_autocast",
+        "autocast has no rules for single operators yet",
+        "tt.amp.custom_fwd",
     ),
     _row(
         "serialization.SourceChangeWarning serialization.StorageType serialization.check_module_version_* "

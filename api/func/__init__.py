@@ -9,6 +9,7 @@ from tt.core.host.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tt.func.batch_norm import replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_
     from tt.func.functionalization import functionalize as functionalize
+    from tt.func.rearrangement import rearrange as rearrange
     from tt.func.stateless import functional_call as functional_call
     from tt.func.stateless import stack_module_state as stack_module_state
     from tt.plugins.autograd.transforms.functional import grad as grad
@@ -31,6 +32,7 @@ _SOURCES = {
     "jacrev": "tt.plugins.autograd.transforms.jacobians",
     "jvp": "tt.plugins.autograd.transforms.jacobians",
     "linearize": "tt.plugins.autograd.transforms.jacobians",
+    "rearrange": "tt.func.rearrangement",
     "replace_all_batch_norm_modules_": "tt.func.batch_norm",
     "stack_module_state": "tt.func.stateless",
     "vjp": "tt.plugins.autograd.transforms.jacobians",

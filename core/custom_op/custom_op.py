@@ -350,6 +350,16 @@ class CustomOp(DescribedOverload, Additions):
         """Add a batching rule: PyTorch's name of `vmap`."""
         return self.vmap(func)
 
+    @overload
+    def register_tt_dispatch(
+        self, tt_dispatch_class: Any, fn: None = None, /
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def register_tt_dispatch(self, tt_dispatch_class: Any, fn: Function, /) -> Function: ...
+    def register_tt_dispatch(self, tt_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Add what answers the operator for a class or mode, as `tt.library.register_tt_dispatch`."""
+        return self._adder(lambda f: parts.add_tt_dispatch(self.operator, tt_dispatch_class, f), fn)
+
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
     ) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_tt_dispatch",
     "register_vmap",
 ]
 
@@ -440,3 +441,50 @@ def register_autograd(
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
     """Add a batching rule: `func(info, in_dims, *args)` returns the result and the dim of the examples in it."""
     return _registration(op, lambda operator, f: [parts.add_vmap(operator, f)], func, lib)
+
+
+def register_tt_dispatch(
+    op: Any,
+    tt_dispatch_class: Any,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Add what answers one operator for a class with `__tt_dispatch__`, or for a mode; without `func`, a decorator.
+
+    Neither the class nor the operator is changed.  The function gets all forms of the operator, a composite as a
+    whole, and may return NotImplemented.
+
+    Parameters
+    ----------
+    op : str, CustomOp or operator
+        For instance "acme::twice".
+    tt_dispatch_class : type
+        A subclass of `Tensor` or a `TTDispatchMode`; for its own instances, not for those of subclasses.
+    func : callable, optional
+        `func(cls, func, types, args, kwargs)`; of a mode, the first argument is the mode.
+    lib : Library, optional
+        What undoes the registration.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> class Plain(library.TTDispatchMode):
+    ...     def __tt_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         return func(*args, **(kwargs or {}))
+    >>> with library.scoped():
+    ...     @library.custom_op("doc::twice")
+    ...     def twice(x: tt.Tensor) -> tt.Tensor:
+    ...         return x + x
+    ...     @library.register_tt_dispatch("doc::twice", Plain)
+    ...     def answer(mode, func, types, args, kwargs):
+    ...         return args[0] + 10
+    ...     with Plain():
+    ...         twice(tt.ones(1))
+    tensor([11.])
+    """
+    return _registration(
+        op, lambda operator, f: [parts.add_tt_dispatch(operator, tt_dispatch_class, f)], func, lib
+    )

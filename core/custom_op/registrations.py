@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 from tt.core.custom_op.results import checked_composite, checked_kernel
@@ -18,11 +18,17 @@ from tt.core.dispatch.call.overloads import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.dispatch.resolve.kernels import wrong_parameters
-from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
+from tt.core.errors import (
+    ArgumentError,
+    DuplicateRegistrationError,
+    KernelContractError,
+    describe,
+    did_you_mean,
+)
 from tt.core.schema.model import Signature
 from tt.core.shapes import ShapeRule, find_rule
 from tt.core.startup import plugins
-from tt.core.tensor.tensor import Tensor, wrap
+from tt.core.tensor.tensor import Tensor, answers_operators, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import DTYPES
 from tt.core.types.user_warnings import warn_user
@@ -36,6 +42,7 @@ __all__ = [
     "add_joint",
     "add_kernel",
     "add_shape",
+    "add_tt_dispatch",
     "add_vmap",
     "check_parameters",
     "operator_of",
@@ -404,3 +411,26 @@ def _add_checked(operator: Operator, formula: Any) -> RegistrationHandle:
 def add_vmap(operator: Operator, function: Function) -> RegistrationHandle:
     """Add a batching rule: `function(info, in_dims, *args)` returns (result, its dim)."""
     return named(REGISTRY.add(_Batching(operator.name, function)), f"vmap of {operator.name}")
+
+
+def add_tt_dispatch(operator: Operator, kind: Any, function: Function) -> RegistrationHandle:
+    """Add what answers the operator in the place of the `__tt_dispatch__` of a class or mode.
+
+    Raises
+    ------
+    ArgumentError
+        If the first is no class with the protocol.
+    DuplicateRegistrationError
+        If it has such a function for the operator.
+    """
+    if not (isinstance(kind, type) and answers_operators(kind)):
+        raise ArgumentError(
+            "register_tt_dispatch",
+            f"takes a subclass of Tensor or a mode that has __tt_dispatch__, not {describe(kind)}",
+        )
+    what = f"__tt_dispatch__ of {kind.__name__} for {operator.name}"
+    rules = operator.dispatch_rules
+    if kind in rules:
+        raise DuplicateRegistrationError(what, "this program", "this program", hint="remove the first one")
+    rules[kind] = function
+    return REGISTRY.note(RegistrationHandle(partial(rules.pop, kind, None), what))

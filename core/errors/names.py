@@ -58,7 +58,7 @@ class UnknownNameError(TTError, RuntimeError, ValueError):
         super().__init__(text + (f"\n  {note}" if note else ""))
 
 
-class UnknownOpError(TTError, AttributeError):
+class UnknownOpError(TTError, AttributeError, RuntimeError):
     """An operator that no schema defines, or a name that `tt` lacks."""
 
     def __init__(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tt.core.errors.base import TTError
 
 
-class DuplicateRegistrationError(TTError, ValueError):
+class DuplicateRegistrationError(TTError, RuntimeError, ValueError):
     """Two registrations for the same operator, key and dtype."""
 
     def __init__(

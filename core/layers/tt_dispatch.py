@@ -146,14 +146,15 @@ class PythonLayer(Layer):
         return join_suffixes(f"{name}(...", parts, len(name) + 1)
 
 
-def _wants_whole(asked: Any) -> bool:
-    return bool(getattr(asked, "__tt_dispatch_whole__", False))
+def _wants_whole(kind: type, operator: Operator) -> bool:
+    """Return whether a class or mode takes a composite as it is."""
+    return kind in operator.dispatch_rules or bool(getattr(kind, "__tt_dispatch_whole__", False))
 
 
 def _whole_or_in_parts(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     """Call the handlers that want whole composites; if there are none, or all decline, decompose the operator."""
-    modes = _get_current_dispatch_mode_stack()
-    if (modes and _wants_whole(modes[-1])) or any(_wants_whole(type(value)) for value in overloaded(args)):
+    modes = _get_current_dispatch_mode_stack()[-1:]
+    if any(_wants_whole(type(value), cached.operator) for value in (*modes, *overloaded(args))):
         result = _asked(cached, args, whole=True)
         if result is not NotImplemented:
             return _finished(cached, args, result)
@@ -189,7 +190,9 @@ def overloaded(args: Sequence[Any]) -> list[Any]:
 
 def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> Any:
     """Return the result of the innermost mode, or else of the arguments' classes."""
-    function = cached.operator.overload(cached.form)
+    operator = cached.operator
+    function = operator.overload(cached.form)
+    rules = operator.dispatch_rules
     found = overloaded(args)
     types = tuple(map(type, found))
     shown, kwargs = as_written(function, args)
@@ -198,17 +201,26 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> An
     STATE.mode_entered()
     try:
         mode = _get_current_dispatch_mode()
-        if mode is not None and (not whole or _wants_whole(mode)):
+        if mode is not None and (not whole or _wants_whole(type(mode), operator)):
+            rule = rules.get(type(mode))
             THREAD.modes = without(modes, mode)
             try:
-                result = mode.__tt_dispatch__(function, types, shown, kwargs)
+                if rule is None:
+                    result = mode.__tt_dispatch__(function, types, shown, kwargs)
+                else:
+                    result = rule(mode, function, types, shown, kwargs)
             finally:
                 THREAD.modes = modes
             if result is not NotImplemented:
                 return result
         for value in found:
-            if not whole or _wants_whole(type(value)):
-                result = type(value).__tt_dispatch__(function, types, shown, kwargs)
+            kind: Any = type(value)
+            if not whole or _wants_whole(kind, operator):
+                rule = rules.get(kind)
+                if rule is None:
+                    result = kind.__tt_dispatch__(function, types, shown, kwargs)
+                else:
+                    result = rule(kind, function, types, shown, kwargs)
                 if result is not NotImplemented:
                     return result
     finally:

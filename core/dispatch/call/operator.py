@@ -73,6 +73,8 @@ class Operator:
         For each result, the position of the argument that is returned, or -1 for a new value.
     leading : int
         How many tensors a short call has, if they do not promote; see Note [Short bits].
+    dispatch_rules : dict
+        Classes with `__tt_dispatch__`, and modes -> what answers this operator instead; see `register_tt_dispatch`.
     removed : bool
         Whether the definition was unregistered: every call then raises.
     """
@@ -95,6 +97,7 @@ class Operator:
         self.mutates = tuple(i for i, a in enumerate(self.arguments) if a.alias and a.alias.write)
         self.returned = tuple(map(self._returned, definition.signature.returns))
         self.returns_targets = any(position >= 0 for position in self.returned)
+        self.dispatch_rules: dict[type, Callable[..., Any]] = {}
         self.removed = False
         self.indexed = self.is_factory
         self.writes_out = definition.has_out and (not self.is_factory or self.tensor_at >= 0)

@@ -345,3 +345,83 @@ def test_the_default_refuses_wrappers_without_data():
     assert log == ["add"]
     with pytest.raises(TypeError, match="must define __tt_dispatch__"):
         tt.Tensor._make_wrapper_subclass(tt.Tensor, (3,))
+
+
+# --- functions for single operators --------------------------------------------------------------------------------
+
+
+def answering(lib, op, kind, scope):
+    """Let the class or mode answer an operator with its first argument plus ten."""
+    register = lib.module.library.register_tt_dispatch if lib.module is tt else None
+    register = register or lib.module.library.register_torch_dispatch
+
+    def answer(this, func, types, args, kwargs):
+        return args[0] if this is None else lib.module.full((2,), 10.0)
+
+    return register(op, kind, answer, lib=scope)
+
+
+def doubled(lib, name):
+    """Return a custom operator and the library that holds what is added to it."""
+
+    def body(x):
+        return x * 2
+
+    body.__annotations__ = {"x": lib.Tensor, "return": lib.Tensor}
+    op = lib.module.library.custom_op(f"dispatching::{name}", mutates_args=())(body)
+    return op, lib.module.library.Library("dispatching", "FRAGMENT")
+
+
+@pytest.mark.torch
+def test_a_function_answers_an_operator_for_a_mode():
+    def scenario(lib):
+        log = []
+        op, scope = doubled(lib, "for_a_mode")
+        mode = lib.mode("mode", log)
+        answering(lib, "dispatching::for_a_mode", type(mode), scope)
+        x = lib.module.ones(2)
+        with mode:
+            inside = op(x).tolist()
+            names = [entry[1] for entry in log if entry[1] not in ("full", "detach")]
+            lib.module.exp(x)
+        with type("Other", (type(mode),), {})():
+            other = op(x).tolist()
+        return inside, names, [entry[1] for entry in log].count("exp"), op(x).tolist(), other
+
+    assert agree(scenario) == ([10.0] * 2, [], 1, [2.0] * 2, [2.0] * 2)
+
+
+@pytest.mark.torch
+def test_a_function_answers_an_operator_for_a_class():
+    def scenario(lib):
+        log = []
+        W = lib.wrapper("W", log)
+        op, scope = doubled(lib, "for_a_class")
+        answering(lib, "dispatching::for_a_class", W, scope)
+        found = op(W(lib.module.ones(2)))
+        return type(found) is lib.Tensor, found.tolist(), log
+
+    assert agree(scenario) == (True, [10.0] * 2, [])
+
+
+def test_functions_for_single_operators_are_checked_and_undone():
+    mode = Library("tt").mode("mode", [])
+    with tt.library.scoped():
+        op, _ = doubled(Library("tt"), "undone")
+        op.register_tt_dispatch(type(mode), lambda mode, func, types, args, kwargs: args[0])
+        with pytest.raises(RuntimeError, match="__tt_dispatch__ of mode for dispatching::undone"):
+            op.register_tt_dispatch(type(mode), lambda mode, func, types, args, kwargs: args[0])
+        with pytest.raises(TypeError, match="a subclass of Tensor or a mode"):
+            op.register_tt_dispatch(tt.Tensor, lambda *args: args[0])
+        handle = op.handles[-1]
+        with mode:
+            assert op(tt.ones(1)).item() == 1
+            handle.remove()
+            assert op(tt.ones(1)).item() == 2
+    add = lambda mode, func, types, args, kwargs: func(*args) + 1  # noqa: E731
+    with tt.library.scoped():
+        tt.library.register_tt_dispatch("exp", type(mode), add)
+        with mode:
+            assert tt.exp(tt.zeros(1)).item() == 2
+    with mode:
+        assert tt.exp(tt.zeros(1)).item() == 1
