@@ -477,3 +477,59 @@ def test_jacrev_by_sparse_and_jagged_tensors_has_rows_of_their_layout():
         tt.errors.UnsupportedError, match=r"jacfwd\(\): .* tangents of tensors of layout tt.jagged"
     ):
         jacfwd(lambda v: (v * v).values().sum())(jagged)
+
+
+def swirl(m: Any) -> Any:
+    """Return a function whose custom gradient, (y^2, 3xy), is that of no function."""
+
+    def field(x: Any) -> Any:
+        return m.stack([x[1] ** 2, 3 * x[0] * x[1]])
+
+    class Swirl(m.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return (x * x).sum()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * field(*ctx.saved_tensors)
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return (field(*ctx.saved_tensors) * tangent).sum()
+
+    return Swirl.apply
+
+
+def rough_inverse(m: Any) -> Any:
+    """Return a function of a matrix that drops a singular value, of which the gradient takes no notice."""
+    weights = m.arange(1.0, 7.0, dtype=m.float64).reshape(2, 3)
+    return lambda x: (m.linalg.pinv(x.reshape(3, 2), rtol=0.6) ** 2 * weights).sum()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("function", "point"), [(swirl, [1.0, 2.0]), (rough_inverse, [2.0, 1.0, 1.0, 3.0, 0.0, 1.0])]
+)
+def test_forward_over_reverse_of_what_is_no_gradient_is_transposed(
+    torch: Any, function: Callable[[Any], Any], point: list[float]
+) -> None:
+    x, x_torch = tt.tensor(point, dtype=tt.float64), torch.tensor(point, dtype=torch.float64)
+    right = torch.func.jacrev(torch.func.jacrev(function(torch)))(x_torch).numpy()
+    close(torch.func.jacfwd(torch.func.jacrev(function(torch)))(x_torch), right)
+    close(jacrev(jacrev(function(tt)))(x), right)
+    close(jacrev(jacfwd(function(tt)))(x), right)
+    assert abs(right - right.T).max() > 0.01
+    for transposed in (
+        hessian(function(tt))(x),
+        jacfwd(jacrev(function(tt)))(x),
+        jacfwd(grad(function(tt)))(x),
+    ):
+        close(transposed, right.T)
