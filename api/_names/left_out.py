@@ -177,19 +177,18 @@ LEFT_OUT: Final = (
         "tt.nn.parallel.comm, tt.distributed",
     ),
     _row(
-        "accelerator.Graph accelerator.get_device_capability cpu.get_capabilities "
-        "autograd.graph.set_override_stale_capture_stream "
+        "accelerator.Graph autograd.graph.set_override_stale_capture_stream "
         "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch "
         "autograd.graph.region_activation_memory_budget "
         "autograd.enforce_grad_layout_policy autograd.grad_mode.enforce_grad_layout_policy "
         "func.debug_unwrap nn.attention.varlen nn.attention.flex_attention.FlexKernelOptions "
         "sparse.semi_structured numa",
-        "prototypes, and inquiries that are not built yet",
-        "tt.cuda.CUDAGraph, tt.einsum, nested tensors, `tt env`",
+        "prototypes",
+        "tt.cuda.CUDAGraph, nested tensors, `tt env`",
     ),
     _row(
         "autograd.NestedIOFunction autograd.function.NestedIOFunction autograd.function.BackwardCFunction "
-        "autograd.function.FunctionMeta autograd.gradcheck.* utils.checkpoint.CheckpointFunction "
+        "autograd.function.FunctionMeta autograd.gradcheck.* "
         "utils.checkpoint.GraphExecGroup utils.checkpoint.DefaultDeviceType utils.checkpoint.SAC_IGNORED_OPS "
         "nn.utils.spectral_norm.*Hook nn.attention.WARN_FOR_UNFUSED_KERNELS nn.parallel.parallel_apply.get_a_var "
         "amp.autocast_mode.autocast_decorator amp.grad_scaler.OptState utils.hooks.warn_if_has_hooks",

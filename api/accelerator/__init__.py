@@ -9,6 +9,7 @@ from tt.core.devices.accelerator import (
     device_count,
     device_index,
     empty_cache,
+    get_device_capability,
     get_memory_info,
     is_available,
     max_memory_allocated,

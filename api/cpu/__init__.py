@@ -3,8 +3,9 @@
 from typing import Any
 
 from tt.core.devices.device_module import FUNCTIONS, DeviceModule
+from tt.cpu._capabilities import get_capabilities as get_capabilities
 
-__all__ = list(FUNCTIONS)
+__all__ = [*FUNCTIONS, "get_capabilities"]
 
 _module = DeviceModule("cpu")
 

@@ -8,6 +8,7 @@ from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tt.core.errors import CheckpointError as CheckpointError
+    from tt.plugins.autograd.features.checkpoint import CheckpointFunction as CheckpointFunction
     from tt.plugins.autograd.features.checkpoint import checkpoint as checkpoint
     from tt.plugins.autograd.features.checkpoint import checkpoint_sequential as checkpoint_sequential
     from tt.plugins.autograd.features.checkpoint import noop_context_fn as noop_context_fn
@@ -32,6 +33,7 @@ _SELECTIVE: Final = "tt.plugins.autograd.features.selective_checkpoint"
 _STATES: Final = "tt.utils.checkpoint_states"
 _SOURCES: Final = {
     "CheckpointError": "tt.core.errors",
+    "CheckpointFunction": _CHECKPOINT,
     "CheckpointPolicy": _SELECTIVE,
     "SelectiveCheckpointContext": _SELECTIVE,
     "check_backward_validity": _STATES,

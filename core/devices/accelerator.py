@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tt.core.blocks import Block
 from tt.core.devices.streams import Stream, resolve_device
 from tt.core.dispatch.registry.accelerators import current_accelerator, usable_backend
-from tt.core.errors import DeviceError
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import DeviceError, DtypeError
 from tt.core.types.device import Device
+from tt.core.types.dtype import DTYPES
 from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
+    from tt.core.tensor.backend import Backend
     from tt.core.tensor.device_interface import DeviceInterface
+    from tt.core.types.dtype import dtype as Dtype
 
 __all__ = [
     "current_accelerator",
@@ -22,6 +26,7 @@ __all__ = [
     "device_count",
     "device_index",
     "empty_cache",
+    "get_device_capability",
     "get_memory_info",
     "is_available",
     "max_memory_allocated",
@@ -89,6 +94,20 @@ def current_device_index() -> int:
         Here and in the functions below: when no accelerator is installed, or the device does not exist.
     """
     return _accelerator()[0].current_device()
+
+
+def get_device_capability(device: Device | str | int | None = None, /) -> dict[str, Any]:
+    """Return what a device of the accelerator can do: under "supported_dtypes" the dtypes of the tensors there."""
+    backend = REGISTRY.backend(_accelerator(device)[1].type)
+    return {"supported_dtypes": {dtype for dtype in DTYPES if _serves(backend, dtype)}}
+
+
+def _serves(backend: Backend, dtype: Dtype) -> bool:
+    try:
+        backend.native_dtype(dtype)
+    except (DtypeError, KeyError, TypeError, ValueError, NotImplementedError):
+        return False  # backends say it with an error of any kind
+    return True
 
 
 def current_device_idx() -> int:

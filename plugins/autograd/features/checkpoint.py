@@ -35,6 +35,7 @@ from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
 
 __all__ = [
+    "CheckpointFunction",
     "checkpoint",
     "checkpoint_sequential",
     "noop_context_fn",
@@ -403,6 +404,32 @@ def checkpoint(
     raise errors.CheckpointError(
         "the first context of a checkpoint's context_fn suppressed an exception of the function, so it returned nothing"
     )
+
+
+class CheckpointFunction(Function):
+    """`checkpoint` with `use_reentrant=True` in the form of a function with a gradient, as programs call it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.checkpoint import CheckpointFunction
+    >>> x = tt.tensor([3.0], requires_grad=True)
+    >>> CheckpointFunction.apply(lambda t: t * t, True, x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Call a function, whose tensors are computed again when the backward pass needs them.
+
+        Parameters
+        ----------
+        *args
+            The function, whether the second run draws the same random numbers, and the arguments of the function.
+        """
+        run_function, preserve_rng_state, *rest = args
+        return checkpoint(run_function, *rest, use_reentrant=True, preserve_rng_state=preserve_rng_state)
 
 
 def checkpoint_sequential(

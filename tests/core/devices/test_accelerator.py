@@ -27,6 +27,10 @@ def test_the_accelerator_is_what_a_plugin_declares(gadget, monkeypatch) -> None:
         assert (tt.accelerator.memory_allocated(), tt.accelerator.max_memory_allocated(2)) == (11, 20)
         assert (tt.accelerator.memory_reserved(), tt.accelerator.max_memory_reserved()) == (30, 40)
         assert tt.accelerator.get_memory_info() == (1, 100)
+        capability = tt.accelerator.get_device_capability(2)
+        assert {tt.float32, tt.int64} <= capability["supported_dtypes"] and tt.quint8 not in capability[
+            "supported_dtypes"
+        ]
         stream = tt.Stream()
         tt.accelerator.set_stream(stream)
         assert tt.accelerator.current_stream() == stream and stream.device == tt.device("gadget:1")

@@ -358,3 +358,29 @@ def test_checkpoints_work_inside_of_transforms(nesting: str) -> None:
     }[nesting]
     x = tt.tensor([1.0, 2.0, 3.0])
     tt.testing.assert_close(run(kept, x), run(plain, x))
+
+
+@pytest.mark.torch
+def test_the_function_behind_it_is_called_as_in_pytorch():
+    import torch
+    from torch.utils.checkpoint import CheckpointFunction as Theirs
+
+    from tt.utils.checkpoint import CheckpointFunction as Ours
+
+    found = []
+    for module, function in ((tt, Ours), (torch, Theirs)):
+        x = module.tensor([1.0, 2.0], requires_grad=True)
+        runs = []
+
+        def twice(t, factor, runs=runs):
+            runs.append(factor)
+            return t.sin() * factor
+
+        y = function.apply(twice, True, x, 3.0)
+        before = len(runs)
+        y.sum().backward()
+        found.append(
+            ([round(v, 5) for v in y.tolist()], before, len(runs), [round(g, 5) for g in x.grad.tolist()])
+        )
+    assert found[0] == found[1]
+    assert found[0][1:3] == (1, 2)
