@@ -147,8 +147,11 @@ def lgamma(self: Any) -> Any:
     from scipy import special
 
     result = np.asarray(special.gammaln(self))
-    if self.dtype == np.float64 and (near := np.abs(self - 1.5) < 0.75).any():
-        result[near] = _near_zeros(self[near])
+    if self.dtype == np.float64:
+        if (near := np.abs(self - 1.5) < 0.75).any():
+            result[near] = _near_zeros(self[near])
+        if (tiny := (np.abs(self) < 1e-300) & (self != 0)).any():  # of which SciPy takes the reciprocal
+            result[tiny] = -np.log(np.abs(self[tiny]))
     return np.abs(result, out=result, where=np.isneginf(self))
 
 

@@ -92,11 +92,7 @@ d.of("erf", self=lambda g, self: g * (2 / math.sqrt(math.pi)) * ops.exp(-(self *
 
 def abs_self(g: Any, self: Any) -> Any:
     """The sign of self, for complex numbers self / |self|; 0 at 0.  The result may be changed: it is not saved."""
-    if not is_complex(self):
-        return g * ops.sign(self)
-    zero = self == 0
-    other = ops.where(zero, 1, self)  # or derivatives of the quotient at 0 are NaN
-    return g * ops.where(zero, 0, other / ops.abs(other))
+    return g * (ops.sgn(self) if is_complex(self) else ops.sign(self))
 
 
 d.of("abs", self=abs_self)

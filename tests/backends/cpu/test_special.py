@@ -62,6 +62,17 @@ def test_the_logarithm_of_gamma_keeps_its_digits_near_its_zeros():
     assert tt.lgamma(tt.tensor(-math.inf)).item() == math.inf
 
 
+def test_the_logarithm_of_gamma_of_numbers_whose_reciprocal_overflows():
+    x = np.array([5e-324, 1e-310, -1e-310, 5.5e-309, 1e-300, 2e-300])
+    np.testing.assert_allclose(
+        tt.lgamma(tt.tensor(x)).numpy(), [-math.log(abs(one)) for one in x], rtol=1e-14
+    )
+    assert tt.lgamma(tt.tensor(1e-310, dtype=tt.float64)).item() == pytest.approx(
+        310 * math.log(10), rel=1e-14
+    )
+    assert tt.lgamma(tt.tensor([0.0, -0.0], dtype=tt.float64)).tolist() == [math.inf, math.inf]
+
+
 def test_the_inverse_error_function_near_one():
     y = 1 - 2.0 ** -np.arange(1, 53)
     x = tt.erfinv(tt.tensor(y)).numpy()

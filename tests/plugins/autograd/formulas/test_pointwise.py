@@ -1,4 +1,4 @@
-"""Gradients of powers whose base is negative and whose exponent is complex."""
+"""Gradients of absolute values of complex numbers, and of powers with complex exponents."""
 
 from __future__ import annotations
 
@@ -26,3 +26,17 @@ def test_zero_to_a_complex_power_has_no_gradient_by_the_exponent():
     exponent = tt.tensor([1 + 2j, 2 - 1j], requires_grad=True)
     result = tt.pow(tt.zeros(2), exponent)
     assert tt.autograd.grad(result.real.sum(), exponent)[0].tolist() == [0, 0]
+
+
+def test_the_gradient_of_abs_of_complex_numbers_whose_reciprocal_overflows():
+    numbers = tt.tensor([1e-310 + 0j, -1e-310j, 0j], requires_grad=True, dtype=tt.complex128)
+    assert tt.autograd.grad(numbers.abs().sum(), numbers)[0].tolist() == [1, -1j, 0]
+
+
+def test_second_gradients_of_abs_of_complex_numbers():
+    numbers = tt.tensor([3 + 4j, -0.5j, 0j], requires_grad=True, dtype=tt.complex128)
+    (first,) = tt.autograd.grad(numbers.abs().sum(), numbers, create_graph=True)
+    (second,) = tt.autograd.grad(first.real.sum(), numbers)
+    # The part of 1 across the direction of z, over |z|; 0 at 0.
+    across = (1 - 0.6 * (0.6 + 0.8j)) / 5
+    np.testing.assert_allclose(second.numpy(), [across, 2, 0], rtol=1e-14)
