@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
+from tt.library import warn_user
 
 __all__ = ["Variable", "VariableMeta"]
 
@@ -19,6 +20,8 @@ class VariableMeta(type):
         """Return a tensor over the same memory."""
         if data is None:
             data = tt.empty(0)
+        if volatile:
+            warn_user("Variable(): volatile has no effect\n  try: with tt.no_grad():")
         if not tt.is_tensor(data):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         found = data.detach()

@@ -76,7 +76,7 @@ class RemovableHandle:
 
 
 def unserializable_hook(f: Hook) -> Hook:
-    """Return a hook as it is: tensors are pickled without their hooks, and without a warning to switch off.
+    """Return a hook, of which no warning says that its tensor is pickled without it.
 
     Parameters
     ----------
@@ -90,6 +90,7 @@ def unserializable_hook(f: Hook) -> Hook:
     >>> x = tt.ones(1, requires_grad=True)
     >>> handle = x.register_hook(unserializable_hook(lambda gradient: 2 * gradient))
     """
+    f.__tt_unserializable__ = True  # type: ignore[attr-defined]
     return f
 
 

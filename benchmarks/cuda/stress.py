@@ -139,7 +139,7 @@ def graphs(random: Random, seconds: float) -> int:
         found = []
         for _ in range(10):
             graph.replay()
-            found.append(float(loss))
+            found.append(loss.item())
         expect(found, losses, "the losses of ten replayed steps")
         for i, (one, other) in enumerate(zip(step.state(), wanted, strict=True)):
             if not tt.equal(one, other):

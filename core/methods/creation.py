@@ -445,6 +445,11 @@ def _adopt(
     if copy is False and dtype != found.dtype:
         raise ValueRangeError(f"asarray(copy=False): memory of {found.dtype} cannot be shared as {dtype}")
     had = requires_gradient(found)
+    if had and requires_grad is None:
+        warn_user(
+            "asarray(): the result requires a gradient as the tensor does, which NumPy's habits do not suggest\n"
+            "  try: requires_grad=False, or tt.as_tensor, which keeps gradients"
+        )
     new = found.to(device, dtype, copy=bool(copy))
     if requires_grad is False and had:
         return detached(new)

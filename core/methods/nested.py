@@ -13,12 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.errors import DataTypeError, ValueRangeError
+from tt.core.methods.memory.host_access import warn_of_lost_gradient
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import from_numpy_dtype
 from tt.core.types.promotion import promote_types
 from tt.core.types.scalars import cast_array, number_array, numbers_dtype
+from tt.core.types.user_warnings import warn_user
 
 __all__ = ["array_from_nested"]
 
@@ -63,6 +65,8 @@ def array_from_nested(data: Any, dtype: Dtype | None = None) -> np.ndarray[Any, 
         return number_array(leaves, dtype or numbers_dtype(kinds)).reshape(shape)
     values = [_plain(leaf) for leaf in leaves]
     inferred = dtype or _promote(leaves)
+    if inferred.is_floating_point or inferred.is_complex:
+        warn_of_lost_gradient(*(leaf for leaf in leaves if isinstance(leaf, Tensor)))
     if {type(value) for value in values} <= _NUMBERS:
         return number_array(values, inferred).reshape(shape)
     return cast_array(np.array(values), inferred).reshape(shape)
@@ -106,6 +110,11 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
                 raise ValueRangeError(
                     f"the sequences of dimension {len(shape)} differ in length: {length} and {len(item)}"
                 )
+        if any(issubclass(kind, np.ndarray) for kind in set(map(type, level))):
+            warn_user(
+                "a tensor is made of a list of NumPy arrays, one number at a time, which is slow\n"
+                "  try: tt.tensor(numpy.array(arrays))"
+            )
         shape.append(length)
         level = list(chain.from_iterable(level))
     if not level:

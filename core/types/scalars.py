@@ -18,6 +18,7 @@ from tt.core.types.complex32 import is_complex32, narrowed, widened
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.float8 import decode, encode, is_float8
 from tt.core.types.promotion import get_default_dtype
+from tt.core.types.user_warnings import warn_user
 
 __all__ = ["cast_array", "fitted_number", "number_array", "numbers_dtype"]
 
@@ -184,7 +185,11 @@ def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any
         return array
     array = widened(array)
     if array.dtype.kind == "c" and not dtype.is_complex:
-        array = array.real if dtype is not dt.bool_ else array != 0
+        if dtype is dt.bool_:
+            array = array != 0
+        else:
+            warn_user("complex numbers become real ones, and their imaginary parts are lost")
+            array = array.real
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype in dt.STORED:
             return encode(array, dtype.numpy)

@@ -293,6 +293,18 @@ def backward(
 # --- hooks -----------------------------------------------------------------------------------------------------
 
 
+def _hooks_of(self: Any) -> dict[int, Callable[..., Any]] | None:
+    """The hooks of `register_hook`, by the ids of their handles; None if there are none."""
+    record = self._record
+    if record is None or not self._keys & STATE.bit:
+        return None
+    extras = record.node.extras
+    return extras.tensor_hooks.get(record.number) or None if extras is not None else None
+
+
+_gradient_hooks = property(_hooks_of)
+
+
 def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
     """Call `hook(gradient)` whenever the gradient of the tensor is computed; its result replaces the gradient.
 

@@ -18,7 +18,7 @@ def tt_manifest() -> Manifest:
     members = [
         "requires_grad", "requires_grad_", "grad", "_grad", "grad_fn", "is_leaf", "backward",
         "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
-        "is_inference",
+        "_gradient_hooks", "is_inference",
     ]  # fmt: skip
     return Manifest(
         "autograd",

@@ -30,6 +30,7 @@ from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types import dtype as dt
 from tt.core.types.keys import KEYS, PYTHON
 from tt.core.types.state import STATE
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.intercept.layers import Layer
@@ -47,6 +48,7 @@ __all__ = [
     "loses_gradient",
     "requires_gradient",
     "values_are_hidden",
+    "warn_of_lost_gradient",
 ]
 
 
@@ -258,13 +260,24 @@ def to_int(self: Tensor) -> int:
     return int(_real_item(self))
 
 
+def warn_of_lost_gradient(*tensors: Tensor) -> None:
+    """Warn where Python numbers take the place of tensors one of which requires a gradient."""
+    if any(map(loses_gradient, tensors)):
+        warn_user(
+            "a tensor that requires a gradient becomes a Python number, which has none\n"
+            "  try: tensor.item() or tensor.detach() if that is meant"
+        )
+
+
 def to_float(self: Tensor) -> float:
     """Return the only element as a float."""
+    warn_of_lost_gradient(self)
     return float(_real_item(self))
 
 
 def to_complex(self: Tensor) -> complex:
     """Return the only element as a complex number."""
+    warn_of_lost_gradient(self)
     return complex(item(self))
 
 

@@ -34,6 +34,7 @@ from tt.core.tensor.backend import is_non_overlapping_and_dense
 from tt.core.tensor.tensor import Tensor, slots_of, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import to_dtype
+from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.tensor.storage import Storage
@@ -46,6 +47,7 @@ __all__ = [
     "rebuild_tensor",
     "reduce_storage",
     "set_state",
+    "warn_of_hooks",
 ]
 
 Kind = TypeVar("Kind", bound=Tensor)
@@ -126,9 +128,22 @@ def bare_tensor(self: Tensor) -> Tensor:
     return detached(self) if requires_gradient(self) else self
 
 
+def warn_of_hooks(tensor: Tensor) -> None:
+    """Warn of the hooks on a tensor's gradient, which are not pickled."""
+    for hook in (getattr(tensor, "_gradient_hooks", None) or {}).values():
+        if not getattr(hook, "__tt_unserializable__", False):
+            warn_user(
+                f"the hook {hook!r} of a tensor of shape {list(tensor.shape)} is not pickled with it\n"
+                "  try: decorate the hook with tt.utils.hooks.unserializable_hook if that is meant"
+            )
+
+
 def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """Return how a tensor is pickled: its class, values, attributes, and whether it requires gradients."""
     gradient = requires_gradient(self)
+    # Wrappers of models put hooks on parameters.
+    if gradient and not getattr(self, "_is_param", False):
+        warn_of_hooks(self)
     bare = bare_tensor(self)
     return rebuild_tensor, (type(self), pack(bare), gradient), {**slots_of(self), **self.__dict__} or None
 

@@ -20,11 +20,11 @@ from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import GradientError
 from tt.core.methods.as_subclass import as_kind, is_wrapper
 from tt.core.methods.memory.host_access import detached, keep_requires_grad, requires_gradient
+from tt.core.methods.memory.pickling import warn_of_hooks
 from tt.core.tensor.sharing import is_shared_memory, share_storage
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device, to_device
 from tt.core.types.dtype import to_dtype
-from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
@@ -131,10 +131,6 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
             "a non-leaf tensor which requires_grad cannot be sent to another process: autograd does not cross the "
             "border of a process\n  try: tensor.detach()"
         )
-    if getattr(tensor, "_backward_hooks", None):
-        warn_user(
-            f"the backward hooks of a tensor of shape {list(tensor.shape)} do not travel to another process"
-        )
     if (
         not is_wrapper(tensor)
         and tensor.device.type not in ("cpu", "meta")
@@ -142,9 +138,13 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
     ):
         handed_over = tensor._spec.backend.share(detached(tensor)._handle if gradient else tensor._handle)
         if handed_over is not None:
+            if gradient:
+                warn_of_hooks(tensor)
             facts = (handed_over, tensor.dtype, str(tensor.device), gradient)
             return rebuild_shared, (type(tensor), *facts), tensor.__dict__ or None
     share_memory_(tensor)
+    if gradient and getattr(tensor, "_is_param", False):
+        warn_of_hooks(tensor)  # as a pickle of a parameter does not
     found: tuple[Any, ...] = tensor.__reduce_ex__(5)
     return found
 

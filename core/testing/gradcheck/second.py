@@ -99,15 +99,11 @@ def gradgradcheck(
         replaced = dict(zip(places, leaves, strict=True))
         results = [y for y in tensors(func(*[replaced.get(i, a) for i, a in enumerate(args)])) if floating(y)]
         results = [y for y in results if y.requires_grad]
-        for leaf in leaves:
-            leaf.grad = None
-        for y, v in zip(results, vectors, strict=True):
-            y.backward(v, create_graph=True, inputs=leaves)
-        found = [leaf.grad if leaf.grad is not None else leaf.detach() * 0 for leaf in leaves]
-        found = [g.to_dense(masked_grad=masked) if g.layout.name.startswith("sparse") else g for g in found]
-        for leaf in leaves:
-            leaf.grad = None
-        return tuple(found)
+        given = tt.autograd.grad(results, leaves, vectors, create_graph=True, allow_unused=True)
+        found = [g if g is not None else leaf.detach() * 0 for g, leaf in zip(given, leaves, strict=True)]
+        return tuple(
+            g.to_dense(masked_grad=masked) if g.layout.name.startswith("sparse") else g for g in found
+        )
 
     return gradcheck(
         products if check_fwd_over_rev else gradients,

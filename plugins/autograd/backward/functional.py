@@ -17,6 +17,7 @@ from tt.core.library import (
     mark_overridable,
     ops,
     unseen,
+    warn_user,
 )
 from tt.plugins.autograd.backward import engine
 from tt.plugins.autograd.record.edges import GradientEdge
@@ -157,7 +158,12 @@ def backward(
     tensor([2., 4.])
     """
     if grad_variables is not None:
-        raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
+        warn_user("backward(): grad_variables is deprecated: use grad_tensors", FutureWarning)
+        if grad_tensors is not None:
+            raise errors.GradientError(
+                "backward(): grad_variables and grad_tensors are one argument; give one"
+            )
+        grad_tensors = grad_variables
     if not isinstance(tensors, TensorBase) or listening():
         options = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
         args = (tensors, grad_tensors)
@@ -169,6 +175,12 @@ def backward(
 
 def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
     """Do as `backward`, whose arguments these are, with calls that classes and function modes see."""
+    if create_graph:
+        warn_user(
+            "backward(create_graph=True): each leaf and the history of its .grad hold one another, so their memory "
+            "is only freed by the garbage collector\n"
+            "  try: tt.autograd.grad(..., create_graph=True), or .grad = None once it was used"
+        )
     if (
         grad_tensors is None
         and inputs is None
@@ -273,7 +285,7 @@ def grad(
     create_graph : bool
         Record the pass itself, so that its results can be differentiated.
     only_inputs : bool
-        Must be True.
+        Deprecated, without effect.
     allow_unused : bool, optional
         Return None for inputs that do not reach the outputs instead of raising; by default as `materialize_grads`.
     is_grads_batched : bool
@@ -301,7 +313,12 @@ def grad(
     (27.0, 18.0)
     """
     if not only_inputs:
-        raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+        warn_user(
+            "grad(): only_inputs is deprecated and has no effect: only inputs get gradients\n"
+            "  try: tt.autograd.backward, for those of all leaves",
+            FutureWarning,
+        )
+        only_inputs = True
     if isinstance(inputs, Mapping):
         if type(inputs) is not dict:
             raise errors.ArgumentError(

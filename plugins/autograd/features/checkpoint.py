@@ -26,6 +26,7 @@ from tt.core.library import (
     get_default_device,
     ops,
     set_default_states,
+    warn_user,
 )
 from tt.plugins.autograd.custom.function import Function
 from tt.plugins.autograd.features.checkpoint_log import OperatorLog, both_runs
@@ -308,6 +309,10 @@ def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManag
     return nullcontext(), nullcontext()
 
 
+def _warn_of_default(function: str) -> None:
+    warn_user(f"{function}(): use_reentrant has to be given\n  try: use_reentrant=False")
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -329,9 +334,10 @@ def checkpoint(
         Takes and returns anything.
     *args, **kwargs
         Its arguments.
-    use_reentrant : bool, optional
+    use_reentrant : bool
         Whether keyword arguments of the function, `context_fn` and `debug` are refused, as by PyTorch's older way, a
-        backward pass inside another. Gradients are always computed by the newer one, which gives the same.
+        backward pass inside another. Gradients are always computed by the newer one, which gives the same. Leaving it
+        out is deprecated.
     context_fn : callable
         Returns two context managers: for the first run, and for the second.  Those of
         `create_selective_checkpoint_contexts` keep the results of some operators.
@@ -362,6 +368,8 @@ def checkpoint(
     >>> x.grad
     tensor([-0.4029, -0.4029])
     """
+    if use_reentrant is None:
+        _warn_of_default("checkpoint")
     if use_reentrant and (kwargs or debug or context_fn is not noop_context_fn):
         refused = next(iter(kwargs), "debug" if debug else "context_fn")
         raise errors.ValueRangeError(f"checkpoint(): {refused} needs use_reentrant=False")
@@ -449,7 +457,7 @@ def checkpoint_sequential(
         How many segments to make.
     input : Tensor
         The arguments of the first function.
-    use_reentrant : bool, optional
+    use_reentrant : bool
         As of `checkpoint`.
     **kwargs
         preserve_rng_state.
@@ -463,6 +471,9 @@ def checkpoint_sequential(
     >>> x.grad
     tensor([-0.7844, -0.7844])
     """
+    if use_reentrant is None:
+        _warn_of_default("checkpoint_sequential")
+        use_reentrant = False
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise errors.ArgumentError(

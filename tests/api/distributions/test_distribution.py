@@ -202,7 +202,7 @@ def test_reinforce_learns_the_better_arm():
         loss.backward()
         optimizer.step()
     assert int(D.Categorical(logits=logits).mode) == 1
-    assert float(D.Categorical(logits=logits).probs[1]) > 0.8
+    assert D.Categorical(logits=logits).probs[1].item() > 0.8
 
 
 def test_a_variational_autoencoder_learns():
@@ -231,7 +231,7 @@ def test_a_variational_autoencoder_learns():
         optimizer.zero_grad()
         (-bound).backward()
         optimizer.step()
-        bounds.append(float(bound))
+        bounds.append(bound.item())
     assert np.mean(bounds[-10:]) > np.mean(bounds[:3]) + 1.0
 
 

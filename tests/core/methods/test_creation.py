@@ -303,7 +303,9 @@ def test_asarray_takes_tensors_numbers_sequences_and_buffers():
 
 def test_asarray_and_gradients():
     leaf = tt.ones(2, requires_grad=True)
-    assert tt.asarray(leaf) is leaf
+    assert tt.asarray(leaf, requires_grad=True) is leaf
+    with pytest.warns(UserWarning, match="requires a gradient as the tensor does"):
+        assert tt.asarray(leaf) is leaf
     assert not tt.asarray(leaf, requires_grad=False).requires_grad
     plain = tt.ones(2)
     assert tt.asarray(plain, requires_grad=True).requires_grad

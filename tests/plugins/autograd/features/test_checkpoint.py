@@ -44,13 +44,15 @@ def test_gradients_are_the_same(args: Any) -> None:
 
 def test_nested_checkpoints_and_keywords(args: Any) -> None:
     def outer(x: Any, *, w: Any) -> Any:
-        inner = checkpoint(block, x.tanh(), w)
-        return checkpoint(lambda y: checkpoint(block, y, w).cos(), inner)
+        inner = checkpoint(block, x.tanh(), w, use_reentrant=False)
+        return checkpoint(
+            lambda y: checkpoint(block, y, w, use_reentrant=False).cos(), inner, use_reentrant=False
+        )
 
     def plain(x: Any, w: Any) -> Any:
         return block(block(x.tanh(), w), w).cos()
 
-    found = gradients(lambda x, w: checkpoint(outer, x, w=w), *args)
+    found = gradients(lambda x, w: checkpoint(outer, x, w=w, use_reentrant=False), *args)
     for one, other in zip(found, gradients(plain, *args), strict=True):
         tt.testing.assert_close(one, other)
 
@@ -62,7 +64,8 @@ def test_second_derivatives_go_through_checkpoints(args: Any) -> None:
         return tt.autograd.grad(first.pow(2).sum(), x)[0]
 
     tt.testing.assert_close(
-        second(lambda x: checkpoint(block, x, args[1])), second(lambda x: block(x, args[1]))
+        second(lambda x: checkpoint(block, x, args[1], use_reentrant=False)),
+        second(lambda x: block(x, args[1])),
     )
 
 
@@ -74,7 +77,7 @@ def test_a_graph_that_is_kept_runs_again_each_time(args: Any) -> None:
         return x.sin().exp()
 
     x = args[0].clone().requires_grad_()
-    y = checkpoint(counted, x).sum()
+    y = checkpoint(counted, x, use_reentrant=False).sum()
     y.backward(retain_graph=True)
     first = x.grad.clone()
     y.backward()
@@ -91,7 +94,7 @@ def test_saved_tensors_are_not_kept(args: Any) -> None:
         return middle.sin()
 
     x = args[0].clone().requires_grad_()
-    y = checkpoint(run, x)
+    y = checkpoint(run, x, use_reentrant=False)
     gc.collect()
     assert alive[0]() is None
     y.sum().backward()
@@ -100,7 +103,7 @@ def test_saved_tensors_are_not_kept(args: Any) -> None:
 def test_random_numbers_are_drawn_again() -> None:
     x = tt.ones(1000, requires_grad=True)
     tt.manual_seed(1)
-    y = checkpoint(lambda t: tt.nn.functional.dropout(t * 2, 0.5), x)
+    y = checkpoint(lambda t: tt.nn.functional.dropout(t * 2, 0.5), x, use_reentrant=False)
     after = tt.rand(1)
     y.sum().backward()
     assert x.grad.tolist() == y.tolist()
@@ -120,11 +123,11 @@ def test_the_second_run_stops_early(args: Any) -> None:
         return result
 
     x = args[0].clone().requires_grad_()
-    checkpoint(run, x).sum().backward()
+    checkpoint(run, x, use_reentrant=False).sum().backward()
     assert seen == ["saved", "end"] or seen == ["saved", "end", "saved"]
     first = len(seen)
     with set_checkpoint_early_stop(False):
-        y = checkpoint(run, x)
+        y = checkpoint(run, x, use_reentrant=False)
     y.sum().backward()
     assert seen[first:] == ["saved", "end", "saved", "end"]
 
@@ -137,7 +140,7 @@ def test_a_function_that_does_something_else_is_refused(args: Any) -> None:
         return y.exp().cos() if state["power"] == 2 else y
 
     x = args[0].clone().requires_grad_()
-    y = checkpoint(changing, x)
+    y = checkpoint(changing, x, use_reentrant=False)
     state["power"] = 3
     with pytest.raises(tt.errors.CheckpointError, match="depend on something that has changed"):
         y.sum().backward()
@@ -146,14 +149,14 @@ def test_a_function_that_does_something_else_is_refused(args: Any) -> None:
         state["power"] += 1
         return (x[: state["power"] - 3] * 2).sin()
 
-    y = checkpoint(growing, x)
+    y = checkpoint(growing, x, use_reentrant=False)
     with pytest.raises(tt.errors.CheckpointError, match="tensor 0 was"):
         y.sum().backward()
 
 
 def test_without_recording_it_is_a_plain_call(args: Any) -> None:
     with tt.no_grad():
-        assert not checkpoint(block, *args).requires_grad
+        assert not checkpoint(block, *args, use_reentrant=False).requires_grad
 
 
 def test_contexts_surround_the_two_runs(args: Any) -> None:
@@ -166,7 +169,9 @@ def test_contexts_surround_the_two_runs(args: Any) -> None:
         yield
 
     x = args[0].clone().requires_grad_()
-    y = checkpoint(lambda t: t.sin(), x, context_fn=lambda: (note("first"), note("second")))
+    y = checkpoint(
+        lambda t: t.sin(), x, context_fn=lambda: (note("first"), note("second")), use_reentrant=False
+    )
     y.sum().backward()
     assert seen == ["first", "second"]
 
@@ -201,9 +206,9 @@ def test_wrong_arguments_are_refused(args: Any) -> None:
         with pytest.raises(ValueError, match=f"{name} needs use_reentrant=False"):
             checkpoint(block, *args, use_reentrant=True, **options)
     with pytest.raises(ValueError, match="determinism_check"):
-        checkpoint(block, *args, determinism_check="all")
+        checkpoint(block, *args, determinism_check="all", use_reentrant=False)
     with pytest.raises(ValueError, match="1 to 2 segments"):
-        checkpoint_sequential([tt.sin, tt.cos], 3, args[0])
+        checkpoint_sequential([tt.sin, tt.cos], 3, args[0], use_reentrant=False)
 
 
 def test_sequences_are_split_into_segments(args: Any) -> None:
@@ -226,7 +231,7 @@ def test_generators_among_the_arguments_draw_the_same_numbers_again() -> None:
         return (x * tt.rand(4, generator=source)).sin()
 
     found, expected = [], []
-    for run, grads in ((lambda *a: checkpoint(noisy, *a), found), (noisy, expected)):
+    for run, grads in ((lambda *a: checkpoint(noisy, *a, use_reentrant=False), found), (noisy, expected)):
         generator.manual_seed(3)
         x = tt.ones(4, requires_grad=True)
         y = run(x, generator)
@@ -241,11 +246,11 @@ def test_checkpoints_deep_inside_of_each_other() -> None:
 
     def deep(x: Any, levels: int) -> Any:
         runs.append(levels)
-        inner = checkpoint(deep, x, levels - 1) if levels else x
+        inner = checkpoint(deep, x, levels - 1, use_reentrant=False) if levels else x
         return (inner * 1.1).sin()
 
     x, plain = (tt.tensor([0.3, 0.7], dtype=tt.float64, requires_grad=True) for _ in range(2))
-    checkpoint(deep, x, 6).sum().backward()
+    checkpoint(deep, x, 6, use_reentrant=False).sum().backward()
     y = plain
     for _ in range(7):
         y = (y * 1.1).sin()
@@ -263,7 +268,7 @@ def test_a_checkpoint_that_fails_can_be_run_again() -> None:
         return x.exp().sin()
 
     x = tt.ones(3, requires_grad=True)
-    y = checkpoint(sometimes, x)
+    y = checkpoint(sometimes, x, use_reentrant=False)
     state["broken"] = True
     with pytest.raises(ValueError, match="not now"):
         y.sum().backward(retain_graph=True)
@@ -278,13 +283,15 @@ def test_a_first_context_that_suppresses_an_exception_is_refused() -> None:
         raise ValueError("not now")
 
     with pytest.raises(tt.errors.CheckpointError, match="suppressed an exception"):
-        checkpoint(failing, tt.ones(2), context_fn=lambda: (suppress(ValueError), nullcontext()))
+        checkpoint(
+            failing, tt.ones(2), context_fn=lambda: (suppress(ValueError), nullcontext()), use_reentrant=False
+        )
 
 
 def test_the_second_run_has_the_default_device_of_the_first() -> None:
     x = tt.ones(3, device="meta", requires_grad=True)
     with tt.device("meta"):
-        y = checkpoint(lambda t: (t * tt.ones(3)).sin(), x)
+        y = checkpoint(lambda t: (t * tt.ones(3)).sin(), x, use_reentrant=False)
     y.sum().backward()
     assert x.grad.device.type == "meta"
 
@@ -297,13 +304,19 @@ def test_contexts_are_not_entered_while_nothing_is_recorded(args: Any) -> None:
         return checkpointing.noop_context_fn()
 
     with tt.no_grad():
-        checkpoint(block, *args, context_fn=contexts)
+        checkpoint(block, *args, context_fn=contexts, use_reentrant=False)
     assert not entered
 
 
 def test_a_checkpoint_needs_no_contexts_with_its_own_log() -> None:
     with pytest.raises(ValueError, match="debug=True does not go together with context_fn"):
-        checkpoint(tt.sin, tt.ones(2), debug=True, context_fn=lambda: checkpointing.noop_context_fn())
+        checkpoint(
+            tt.sin,
+            tt.ones(2),
+            debug=True,
+            context_fn=lambda: checkpointing.noop_context_fn(),
+            use_reentrant=False,
+        )
 
 
 def test_the_setting_of_the_log_overrides_the_argument() -> None:
@@ -315,7 +328,7 @@ def test_the_setting_of_the_log_overrides_the_argument() -> None:
                 x = step(x)
             return x
 
-        y = checkpoint(run, tt.ones(2, requires_grad=True), **options)
+        y = checkpoint(run, tt.ones(2, requires_grad=True), use_reentrant=False, **options)
         steps.pop()
         with pytest.raises(tt.errors.CheckpointError) as caught:
             y.sum().backward()

@@ -152,7 +152,9 @@ def test_only_saved_results_are_kept() -> None:
         return x.tanh()
 
     x = inputs()[0]
-    y = checkpoint(run, x, context_fn=partial(create_selective_checkpoint_contexts, [tt.ops.sin]))
+    y = checkpoint(
+        run, x, context_fn=partial(create_selective_checkpoint_contexts, [tt.ops.sin]), use_reentrant=False
+    )
     gc.collect()
     assert [alive[name]() is not None for name in ("exp", "sin", "cos")] == [False, True, False]
     y.sum().backward()
@@ -219,6 +221,7 @@ def test_saved_random_numbers_stay_without_the_state_of_the_generators() -> None
         x,
         preserve_rng_state=False,
         context_fn=partial(create_selective_checkpoint_contexts, save("rand")),
+        use_reentrant=False,
     )
     tt.testing.assert_close(tt.autograd.grad(y.sum(), x)[0], y.detach())
 
@@ -245,9 +248,13 @@ def test_policies_inside_checkpoints_and_the_reverse() -> None:
         return block(selective(block, x.tanh(), w).expand(3, 3).clone(), w)
 
     def outer(x: Any, w: Any) -> Any:
-        return block(checkpoint(block, x.tanh(), w).expand(3, 3).clone(), w)
+        return block(checkpoint(block, x.tanh(), w, use_reentrant=False).expand(3, 3).clone(), w)
 
-    for run in (partial(checkpoint, inner), partial(selective, outer), partial(selective, inner)):
+    for run in (
+        partial(checkpoint, inner, use_reentrant=False),
+        partial(selective, outer),
+        partial(selective, inner),
+    ):
         for one, other in zip(plain(run, x, w), expected, strict=True):
             tt.testing.assert_close(one, other, rtol=0, atol=0)
 
@@ -262,14 +269,20 @@ def test_a_kept_result_that_was_changed_is_refused_unless_that_is_allowed() -> N
     with pytest.raises(CheckpointError, match="changed in place"):
         again(run, [tt.ops.mm], x, w)
     allowed = partial(create_selective_checkpoint_contexts, [tt.ops.mm], allow_cache_entry_mutation=True)
-    found = plain(partial(checkpoint, run, context_fn=allowed), x, w)
+    found = plain(partial(checkpoint, run, use_reentrant=False, context_fn=allowed), x, w)
     for one, other in zip(found, plain(run, x, w), strict=True):
         tt.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_a_second_backward_pass_is_refused() -> None:
     x, w = inputs()
-    y = checkpoint(block, x, w, context_fn=partial(create_selective_checkpoint_contexts, [tt.ops.mm])).sum()
+    y = checkpoint(
+        block,
+        x,
+        w,
+        context_fn=partial(create_selective_checkpoint_contexts, [tt.ops.mm]),
+        use_reentrant=False,
+    ).sum()
     y.backward(retain_graph=True)
     with pytest.raises(CheckpointError, match="second backward pass"):
         y.backward()
@@ -283,7 +296,12 @@ def test_a_function_that_does_more_is_refused() -> None:
             x = x.tan()
         return x.sin().exp()
 
-    y = checkpoint(run, inputs()[0], context_fn=partial(create_selective_checkpoint_contexts, [tt.ops.sin]))
+    y = checkpoint(
+        run,
+        inputs()[0],
+        context_fn=partial(create_selective_checkpoint_contexts, [tt.ops.sin]),
+        use_reentrant=False,
+    )
     more.append(1)
     with pytest.raises(CheckpointError, match="called tan 0 times in the forward pass"):
         y.sum().backward()
@@ -300,7 +318,10 @@ def test_wrong_policies_are_refused() -> None:
         create_selective_checkpoint_contexts(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="the policy returned 'yes' for sin"):
         checkpoint(
-            tt.sin, inputs()[0], context_fn=lambda: create_selective_checkpoint_contexts(lambda *args: "yes")
+            tt.sin,
+            inputs()[0],
+            context_fn=lambda: create_selective_checkpoint_contexts(lambda *args: "yes"),
+            use_reentrant=False,
         )
 
 
