@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import tt
 from tt.core.methods.typed_storage import NAMES
 from tt.errors import ArgumentError, ValueRangeError
-from tt.library import from_numpy_dtype, warn_user
+from tt.library import from_numpy_dtype
 
 __all__ = [
     "BFloat16Storage",
@@ -44,27 +42,9 @@ class StorageType(type):
         return same and instance.dtype == cls.dtype and instance.device.type == "cpu"
 
     def __call__(cls, *args: Any, wrap_storage: Any = None) -> Any:
-        warn_user("TypedStorage is deprecated: use tt.UntypedStorage, which has no dtype, or a tensor")
-        if wrap_storage is not None:
-            if args:
-                raise ArgumentError(cls.__name__, "takes no further arguments with wrap_storage")
-            return _over(cls, wrap_storage)
-        if len(args) > 1:
-            raise ArgumentError(
-                cls.__name__, f"takes a size or a sequence of numbers, not {len(args)} arguments"
-            )
-        content: Any = args[0] if args else 0
-        if isinstance(content, Sequence) and not isinstance(content, str | bytes):
-            return tt.TypedStorage(tt.tensor(list(content), dtype=_held(cls.dtype), device="cpu"), cls.dtype)
-        try:
-            size = operator.index(content)
-        except TypeError:
-            raise ArgumentError(
-                cls.__name__, f"takes a size or a sequence of numbers, not {type(content).__name__}"
-            ) from None
-        if size < 0:
-            raise ArgumentError(cls.__name__, f"takes a size that is not negative, not {size}")
-        return tt.TypedStorage(tt.empty(size, dtype=_held(cls.dtype), device="cpu"), cls.dtype)
+        if wrap_storage is not None and args:
+            raise ArgumentError(cls.__name__, "takes no further arguments with wrap_storage")
+        return tt.TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> Any:
         """Return a storage with a copy of the elements in an object with bytes.
@@ -80,13 +60,13 @@ class StorageType(type):
         offset : int
             How many bytes are skipped.
         """
-        return tt.TypedStorage(
+        return tt.TypedStorage._of(
             elements_of(cls.__name__, cls.dtype, buffer, byte_order, count, offset), cls.dtype
         )
 
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> Any:
         """Return a storage over a file that is mapped into memory, of `size` elements; see `tt.from_file`."""
-        return tt.TypedStorage(tt.from_file(filename, shared, size, dtype=_held(cls.dtype)), cls.dtype)
+        return tt.TypedStorage._of(tt.from_file(filename, shared, size, dtype=_held(cls.dtype)), cls.dtype)
 
     def __repr__(cls) -> str:
         return f"<class 'tt.{cls.__name__}'>"
@@ -129,15 +109,6 @@ def elements_of(name: str, dtype: Any, buffer: Any, byte_order: str | None, coun
 def _held(dtype: Any) -> Any:
     """Return the dtype of what lies in the memory: of quantized numbers, integers."""
     return from_numpy_dtype(dtype.numpy) if dtype.kind == "quantized" else dtype
-
-
-def _over(cls: StorageType, storage: Any) -> Any:
-    """Return the elements of a dtype in a memory that exists."""
-    if not isinstance(storage, tt.UntypedStorage):
-        raise ArgumentError(
-            cls.__name__, f"argument 'wrap_storage' must be UntypedStorage, not {type(storage).__name__}"
-        )
-    return tt.TypedStorage(tt.empty(0, dtype=_held(cls.dtype), device="cpu").set_(storage), cls.dtype)
 
 
 def _make(name: str) -> StorageType:

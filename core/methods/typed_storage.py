@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.by_name import module_named
+from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.resolve.components import component_tensors
-from tt.core.errors import ArgumentError, UnsupportedError
-from tt.core.types.dtype import to_dtype
+from tt.core.errors import ArgumentError, UnsupportedError, ValueRangeError, describe
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.storage import Storage
+from tt.core.types.device import to_device
+from tt.core.types.dtype import from_numpy_dtype, to_dtype
+from tt.core.types.promotion import get_default_dtype
 from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
-    from tt.core.tensor.storage import Storage
     from tt.core.tensor.tensor import Tensor
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
@@ -49,6 +54,38 @@ CASTS: Final = {
 _NAMES_OF: Final = {dtype: name for name, dtype in NAMES.items()}
 
 
+def _elements(args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
+    """Return a new tensor of a size, or with numbers."""
+    from tt.core.methods.creation import tensor  # a program that makes no such storage does without
+
+    if len(args) > 1:
+        raise ValueRangeError(
+            f"TypedStorage(): takes a size or numbers in a sequence, not {len(args)} arguments"
+        )
+    content: Any = args[0] if args else 0
+    place = to_device("cpu" if device is None else device)
+    if isinstance(content, Sequence) and not isinstance(content, str | bytes):
+        return tensor(list(content), dtype=dtype, device=place)
+    if isinstance(content, TensorBase) or not hasattr(content, "__index__"):
+        raise ArgumentError("TypedStorage", f"takes a size or a sequence of numbers, not {describe(content)}")
+    size = operator.index(content)
+    if size < 0:
+        raise ValueRangeError(f"TypedStorage(): takes a size that is not negative, not {size}")
+    found: Tensor = ops.empty((size,), dtype=dtype, device=place)
+    return found
+
+
+def _elements_in(storage: Any, dtype: Dtype) -> Tensor:
+    """Return a tensor over the whole elements in a storage."""
+    from tt.core.methods.memory.host_storage import storage_tensor  # which imports this module
+
+    if not isinstance(storage, Storage):
+        raise ArgumentError(
+            "TypedStorage", f"argument 'wrap_storage' must be UntypedStorage, not {describe(storage)}"
+        )
+    return storage_tensor(storage, dtype, (storage.nbytes() // dtype.itemsize,), (1,), 0)
+
+
 class TypedStorage:
     """All elements in the memory that a tensor shares with its views, in their order there.
 
@@ -63,7 +100,39 @@ class TypedStorage:
     (4, 1, [1, 2, 3, 4])
     """
 
-    def __init__(self, tensor: Tensor, dtype: Dtype | None = None) -> None:
+    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None) -> None:
+        """Make a storage of a size or with numbers, or of memory that exists; deprecated, as in PyTorch.
+
+        Parameters
+        ----------
+        *args
+            The number of elements, or a sequence of numbers.
+        wrap_storage : UntypedStorage, optional
+            The memory, of which the elements have the dtype; no other argument goes with it.
+        dtype : dtype, optional
+            By default the default dtype.
+        device : device, optional
+            By default the CPU.
+        """
+        warn_user("TypedStorage is deprecated: use tt.UntypedStorage, which has no dtype, or a tensor")
+        wanted = get_default_dtype() if dtype is None else to_dtype(dtype)
+        # Of quantized numbers, the integers lie in the memory.
+        stored = from_numpy_dtype(wanted.numpy) if wanted.kind == "quantized" else wanted
+        if wrap_storage is None:
+            self._hold(_elements(args, stored, device), wanted)
+        elif args or device is not None or dtype is None:
+            raise ValueRangeError("TypedStorage(): takes dtype= and no other argument with wrap_storage=")
+        else:
+            self._hold(_elements_in(wrap_storage, stored), wanted)
+
+    @classmethod
+    def _of(cls, tensor: Tensor, dtype: Dtype | None = None) -> TypedStorage:
+        """Return the elements in the memory of a tensor."""
+        new = cls.__new__(cls)
+        new._hold(tensor, dtype)
+        return new
+
+    def _hold(self, tensor: Tensor, dtype: Dtype | None) -> None:
         self._untyped: Storage = tensor.untyped_storage()
         self._dtype = tensor.dtype if dtype is None else dtype
         count = self._untyped.nbytes() // tensor.element_size()
@@ -110,7 +179,7 @@ class TypedStorage:
 
     def share_memory_(self) -> TypedStorage:
         """Move the memory, with all tensors in it, to where processes share it."""
-        self._elements.share_memory_()
+        self._untyped.share_memory_()
         return self
 
     def tolist(self) -> list[Any]:
@@ -145,11 +214,11 @@ class TypedStorage:
 
     def _cast(self, dtype: Dtype) -> TypedStorage:
         """Return a copy of the elements as another dtype."""
-        return TypedStorage(self._elements.to(dtype, copy=True))
+        return TypedStorage._of(self._elements.to(dtype, copy=True))
 
     def clone(self) -> TypedStorage:
         """Return a copy."""
-        return TypedStorage(self._elements.clone(), self._dtype)
+        return TypedStorage._of(self._elements.clone(), self._dtype)
 
     def __copy__(self) -> TypedStorage:
         return self.clone()
@@ -171,7 +240,7 @@ class TypedStorage:
     def to(self, device: Any, non_blocking: bool = False) -> TypedStorage:
         """Return the storage itself, or a copy on another device."""
         elements = self._elements.to(device=device, non_blocking=non_blocking)
-        return self if elements is self._elements else TypedStorage(elements, self._dtype)
+        return self if elements is self._elements else TypedStorage._of(elements, self._dtype)
 
     def cpu(self) -> TypedStorage:
         """Return the storage itself, or a copy on the CPU."""
@@ -189,7 +258,7 @@ class TypedStorage:
     def pin_memory(self, device: Any = None) -> TypedStorage:
         """Return the storage itself, or a copy in pinned memory."""
         elements = self._elements.pin_memory()
-        return self if elements is self._elements else TypedStorage(elements, self._dtype)
+        return self if elements is self._elements else TypedStorage._of(elements, self._dtype)
 
     @property
     def is_cuda(self) -> bool:
@@ -276,7 +345,7 @@ def storage(self: Tensor) -> TypedStorage:
     warn_user(
         "TypedStorage is deprecated: use tensor.untyped_storage(), which has no dtype, or the tensor itself"
     )
-    return TypedStorage(self)
+    return TypedStorage._of(self)
 
 
 def storage_type(self: Tensor) -> Any:

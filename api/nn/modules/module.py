@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Self
 
 import tt
+from tt.nn.modules import hooks
+from tt.nn.modules.calling import GLOBAL_HOOKS
 from tt.nn.modules.hooks import (
     register_module_backward_hook,
     register_module_forward_hook,
@@ -180,3 +184,22 @@ class Module(StateDict):
             replica.__dict__[table] = {} if table == "_parameters" else dict(self.__dict__[table])
         replica.__dict__["_is_replica"] = True
         return replica
+
+
+class _TablesOfHooks(ModuleType):
+    """The class of this module: programs find the tables of global hooks here, and replace them."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_global_"):
+            return getattr(hooks, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_global_"):
+            GLOBAL_HOOKS[:] = [True]  # the next call of a module sees whether there are any
+            setattr(hooks, name, value)
+        else:
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _TablesOfHooks

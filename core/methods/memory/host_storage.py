@@ -12,6 +12,7 @@ from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
 from tt.core.dispatch.mutate.overlap import note_overlap
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DtypeError, LayoutError, ValueRangeError
+from tt.core.meta import MetaHandle
 from tt.core.methods.as_subclass import as_kind
 from tt.core.methods.interop import check_array
 from tt.core.methods.typed_storage import TypedStorage
@@ -171,6 +172,8 @@ def storage_tensor(
     ValueRangeError
         When an element would be outside of the memory.
     """
+    if isinstance(storage.owner, MetaHandle):
+        return _without_data(storage, dtype, tuple(size), tuple(stride), storage_offset)
     if not isinstance(storage.owner, np.ndarray):
         raise LayoutError(
             f"a tensor cannot be made from a storage on {storage.backend.device_type}\n"
@@ -179,6 +182,19 @@ def storage_tensor(
     width = dtype.itemsize
     steps = tuple(step * width for step in stride)
     return place_in(storage, dtype, tuple(size), steps, storage_offset * width, Tensor)
+
+
+def _without_data(
+    storage: Storage, dtype: Dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> Tensor:
+    """Return a tensor at a place of a storage on the device "meta"."""
+    room = storage.nbytes() // dtype.itemsize
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if 0 not in size and not 0 <= last < room:
+        raise ValueRangeError(f"element {last} is not part of memory of {room} elements")
+    new = wrap(MetaHandle(size, dtype, stride, offset, room), storage.backend.spec(dtype, to_device("meta")))
+    new._storage = storage
+    return new
 
 
 def whole_tensor(op: str, storage: Storage | TypedStorage, dtype: Dtype | None) -> Tensor:

@@ -116,7 +116,7 @@ def _resize_(storage: Storage) -> Any:
 
 def _cast(dtype: str) -> Callable[[Storage], Any]:
     """Return the member that makes a typed storage of the bytes, each as a number."""
-    return lambda storage: lambda: TypedStorage(_as_tensor(storage).to(to_dtype(dtype), copy=True))
+    return lambda storage: lambda: TypedStorage._of(_as_tensor(storage).to(to_dtype(dtype), copy=True))
 
 
 def _type(storage: Storage) -> Any:
@@ -124,7 +124,7 @@ def _type(storage: Storage) -> Any:
         """Return the name of the class, or the bytes as numbers of another one; see `TypedStorage.type`."""
         if dtype is None:
             return "tt.storage.UntypedStorage"
-        return TypedStorage(_as_tensor(storage)).type(dtype, non_blocking)
+        return TypedStorage._of(_as_tensor(storage)).type(dtype, non_blocking)
 
     return type
 

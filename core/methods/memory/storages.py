@@ -22,6 +22,8 @@ __all__ = [
 
 def share_memory(storage: Storage) -> None:
     """Move the memory of a storage, with all tensors in it, to where processes share it."""
+    if storage.backend.device_type == "meta":
+        raise DeviceError("share_memory_(): a storage on meta has no memory; it is only available on the CPU")
     if is_host_memory(storage):
         share_storage(storage)
 

@@ -133,3 +133,78 @@ def test_buffers_are_copied_and_checked():
         tt.ShortStorage.from_buffer(BYTES, byte_order="little", offset=1)
     with pytest.raises(TypeError, match="'byte_order' is 'native', 'little' or 'big'"):
         tt.IntStorage.from_buffer(BYTES)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        ((), {}),
+        ((3,), {"dtype": "int8"}),
+        (([1, 2],), {"dtype": "complex64"}),
+        ((3,), {"device": "meta"}),
+        (([1, 2, 3],), {"device": "meta", "dtype": "bool"}),
+        ((), {"wrap_storage": 9, "dtype": "int32"}),
+        ((2, 3), {}),
+        (("ab",), {}),
+        ((2.5,), {}),
+        ((-1,), {}),
+        ((), {"wrap_storage": 8}),
+        ((1,), {"wrap_storage": 8, "dtype": "int32"}),
+        ((), {"wrap_storage": 8, "dtype": "int32", "device": "cpu"}),
+    ],
+)
+def test_the_class_makes_storages_and_refuses_what_pytorch_refuses(args, options):
+    import torch
+
+    found = []
+    for library in (torch, tt):
+        given = dict(options)
+        if "dtype" in given:
+            given["dtype"] = getattr(library, given["dtype"])
+        if "wrap_storage" in given:
+            given["wrap_storage"] = library.UntypedStorage(given["wrap_storage"])
+        try:
+            made = library.TypedStorage(*args, **given)
+            found.append((str(made.dtype).partition(".")[2], made.device.type, len(made), made.nbytes()))
+        except Exception as error:  # ours is held to be of its class
+            found.append(error)
+    theirs, ours = found
+    assert isinstance(ours, type(theirs)) if isinstance(theirs, Exception) else ours == theirs
+
+
+@pytest.mark.torch
+def test_storages_without_data_have_a_size_and_refuse_what_needs_values():
+    import torch
+
+    calls = (
+        lambda t, s: s[0],
+        lambda t, s: s.untyped()[0],
+        lambda t, s: s.tolist(),
+        lambda t, s: s.cpu(),
+        lambda t, s: s.untyped().cpu(),
+        lambda t, s: t.TypedStorage([1, 2], dtype=t.int16).copy_(s),
+        lambda t, s: s.share_memory_(),
+        lambda t, s: s.untyped().share_memory_(),
+        lambda t, s: (s.untyped().device.type, s.untyped().nbytes(), s.untyped().size(), s.data_ptr()),
+        lambda t, s: t.empty(0, dtype=t.int16, device="meta").set_(s).shape == (2,),
+    )
+    for k, call in enumerate(calls):
+        found = []
+        for library in (torch, tt):
+            try:
+                found.append(call(library, library.TypedStorage([1, 2], dtype=library.int16, device="meta")))
+            except Exception as error:  # as above
+                found.append(error)
+        theirs, ours = found
+        assert isinstance(ours, type(theirs)) if isinstance(theirs, Exception) else ours == theirs, (
+            f"call {k}"
+        )
+
+
+def test_a_place_in_a_storage_without_data_is_checked():
+    storage = tt.UntypedStorage(8, device="meta")
+    x = tt.empty(0, dtype=tt.int32, device="meta")
+    assert x.set_(storage, 0, (2,), (1,)).shape == (2,)
+    with pytest.raises(RuntimeError, match="not part of memory"):
+        tt.empty(0, dtype=tt.int32, device="meta").set_(storage, 1, (2,), (1,))
