@@ -38,6 +38,7 @@ CASES = (
     "a.view(3, 2)",
     "v[3]",
     "a.sum()",
+    "conv2d(x, w, b), 1x3x8x8",
 )
 """The default cases; the names are those of cases/*.toml."""
 

@@ -400,7 +400,7 @@ class Backend(DeviceInterface):
 
     def memory_format(self, handle: Any) -> str | None:
         """Return "channels_last" or "channels_last_3d" if the strides of a handle are in that order, else None."""
-        return order_of_strides(handle.shape, self.strides(handle))
+        return None if handle.ndim < 4 else order_of_strides(handle.shape, self.strides(handle))
 
     def offset(self, handle: Any) -> int:
         """Return the position of the first element in the storage, in elements."""

@@ -13,6 +13,7 @@ cdef class TensorSpec:
     cdef public unsigned long long dim_bit
     cdef public unsigned long long zero_dim_bit
     cdef public int code
+    cdef public object memory_format
     cdef object __weakref__
 
 cdef class TensorBase:

@@ -19,6 +19,8 @@ from tt.core.tensor.storage import Storage
 from tt.core.types.size import Size, unchecked_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tt.core.tensor.backend import Backend
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
@@ -51,6 +53,8 @@ class TensorSpec:
         Level-2 bits of a tensor with and without dimensions.
     code : int
         The code of the dtype.
+    memory_format : callable or None
+        The backend's method; None where the tensors have no strides.
     """
 
     __slots__ = (
@@ -62,6 +66,7 @@ class TensorSpec:
         "dtype",
         "keys",
         "layout",
+        "memory_format",
         "zero_dim_bit",
     )
 
@@ -73,6 +78,7 @@ class TensorSpec:
     dim_bit: int
     zero_dim_bit: int
     code: int
+    memory_format: Callable[[Any], str | None] | None
 
     def __init__(self, dtype: Dtype, device: Device, layout: Layout, backend: Backend, keys: int) -> None:
         self.dtype = dtype
@@ -83,6 +89,7 @@ class TensorSpec:
         self.code = dtype.code
         self.dim_bit = 1 << (2 * dtype.code)
         self.zero_dim_bit = 2 << (2 * dtype.code)
+        self.memory_format = backend.memory_format if layout.name == "strided" else None
 
     def __repr__(self) -> str:
         return f"TensorSpec({self.dtype}, {self.device}, {self.layout})"

@@ -2,6 +2,7 @@ cimport cython
 
 from tt.core.dispatch.call cimport codes
 from tt.core.dispatch.call.bound_kernel cimport BoundKernel
+from tt.core.dispatch.call.memory_formats cimport in_format_of
 from tt.core.tensor.base cimport TensorBase, TensorSpec, wrap_handle
 from tt.core.types.state cimport DispatchState
 
@@ -31,7 +32,7 @@ cdef class KernelCall:
     cdef public int shares
     cdef public object backend
     cdef public object handle_type
-    cdef public object format_of
+    cdef public tuple format_of
     cdef public object resolution
     cdef object __weakref__
     @cython.locals(choice=BoundKernel)
