@@ -13,6 +13,7 @@ from tt.core import errors
 from tt.core.blocks import Block, swapped
 from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.intercept.drawing import DrawHandler
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, active_modes
 from tt.core.dispatch.intercept.tt_function import (
@@ -119,6 +120,7 @@ __all__ = [
     "Device",
     "DeviceInterface",
     "DeviceProperties",
+    "DrawHandler",
     "Generator",
     "Kernel",
     "KernelTable",

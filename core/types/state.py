@@ -36,15 +36,19 @@ class DispatchState:
         The number of the current settings.
     modes : int
         How many modes are active, in all threads.
+    drawing : int
+        How many handlers of random operators there are, in all threads; while it is zero, calls of these operators do
+        not look at the thread's.
     placed : int
         How many default devices are chosen, in all threads; while it is zero, calls do not look at the thread's.
     """
 
-    __slots__ = ("_epochs", "_lock", "epoch", "guard", "modes", "placed", "settings")
+    __slots__ = ("_epochs", "_lock", "drawing", "epoch", "guard", "modes", "placed", "settings")
 
     guard: int
     epoch: int
     modes: int
+    drawing: int
     placed: int
     settings: dict[Any, Any]
     _epochs: dict[frozenset[tuple[Any, Any]], int]
@@ -54,6 +58,7 @@ class DispatchState:
         self.guard = 0
         self.epoch = 0
         self.modes = 0
+        self.drawing = 0
         self.placed = 0
         self.settings = {"default_dtype": float32}
         self._epochs = {frozenset(self.settings.items()): 0}
@@ -90,6 +95,11 @@ class DispatchState:
         """Note that a default device was chosen (1) or that one was given up (-1)."""
         with self._lock:
             self.placed += change
+
+    def count_drawing(self, change: int) -> None:
+        """Note that handlers of random operators were entered (positive) or left (negative)."""
+        with self._lock:
+            self.drawing += change
 
     def mode_entered(self) -> None:
         """Count one more active mode."""

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tt.core.dispatch.intercept.drawing import DrawHandler
     from tt.core.dispatch.intercept.modes import Mode
 
 __all__ = ["THREAD"]
@@ -18,6 +19,8 @@ class ThreadState(threading.local):
     ----------
     modes : list of Mode
         The active modes, the outermost first.  The list is replaced, never changed.
+    drawing : tuple of DrawHandler
+        The handlers of random operators, the outermost first.
     functions : bool
         Whether function modes and `__tt_function__` are on.
     subclasses : bool
@@ -30,6 +33,7 @@ class ThreadState(threading.local):
 
     def __init__(self) -> None:
         self.modes: list[Mode] = []
+        self.drawing: tuple[DrawHandler, ...] = ()
         self.functions = True
         self.subclasses = True
         self.outside: tuple[bool, bool] | None = None

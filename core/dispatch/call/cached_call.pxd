@@ -4,6 +4,10 @@ from tt.core.dispatch.call cimport codes
 from tt.core.dispatch.call.bound_kernel cimport BoundKernel
 from tt.core.dispatch.call.mutating_call cimport MutatingCall
 from tt.core.tensor.base cimport TensorBase
+from tt.core.types.state cimport DispatchState
+
+cdef DispatchState STATE
+cdef object NOT_HANDLED
 
 cdef class LayerRule:
     cpdef call(self, CachedCall cached, tuple args)
@@ -18,6 +22,7 @@ cdef class CachedCall(MutatingCall):
     cdef public long long epoch
     cdef public int kind
     cdef public bint functional
+    cdef public bint draws
     cdef public CachedCall below
     cdef public object rule
     cdef public long long clear

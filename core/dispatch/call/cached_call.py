@@ -20,10 +20,13 @@ from tt.core.dispatch.call import codes
 from tt.core.dispatch.call.argument_kinds import ABSENT
 from tt.core.dispatch.call.kernel_errors import name_caller
 from tt.core.dispatch.call.mutating_call import MutatingCall
+from tt.core.dispatch.intercept.drawing import call_drawing
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED
 from tt.core.dispatch.mutate.mutation import hand_back
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import alias
 from tt.core.types.promotion import join_bits, split_bits
+from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -76,6 +79,8 @@ class CachedCall(MutatingCall):
         tensor of `out=`).
     functional : bool
         Whether the form is the functional one.
+    draws : bool
+        Whether the operator draws random numbers, so that handlers of these may see the call.
     below, rule, clear : CachedCall, callable, int
         For LAYER: the cached call below, the layer's rule, and the bits that `call_below` clears.
     limit : float
@@ -88,6 +93,7 @@ class CachedCall(MutatingCall):
     __slots__ = (
         "below",
         "clear",
+        "draws",
         "epoch",
         "functional",
         "keys",
@@ -105,6 +111,7 @@ class CachedCall(MutatingCall):
     epoch: int
     kind: int
     functional: bool
+    draws: bool
     below: CachedCall
     rule: Callable[[CachedCall, tuple[Any, ...]], Any]
     clear: int
@@ -120,6 +127,7 @@ class CachedCall(MutatingCall):
         self.epoch = epoch
         self.kind = kind
         self.functional = form == "functional"
+        self.draws = operator is not None and "random" in operator.definition.tags
         self.below = ABSENT
         self.rule = ABSENT
         self.clear = 0
@@ -158,6 +166,10 @@ class CachedCall(MutatingCall):
 
     def run(self, args: tuple[Any, ...]) -> Any:
         """Run the call; `args` holds all arguments of the schema (and the out tensors for form "out")."""
+        if self.draws and STATE.drawing != 0:
+            handled = call_drawing(self.operator.overload(self.form), args)
+            if handled is not NOT_HANDLED:
+                return handled
         kind = self.kind
         if kind == codes.KERNEL or kind == codes.MUTATE:
             choice = self.choose(args)

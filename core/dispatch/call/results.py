@@ -58,6 +58,8 @@ def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:
         cached.result_bits = 0  # so that every result is looked at before it is wrapped
     cached.verified = True
     cached.direct = cached.plain is not ABSENT and choice is cached.choices[0]
+    if "random" in cached.operator.definition.tags:
+        cached.direct = False  # `CachedCall.run` looks at handlers
 
 
 def _verify_mixed(cached: KernelCall, choice: BoundKernel, found: Any) -> None:

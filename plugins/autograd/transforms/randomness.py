@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Generator, Mode, TensorBase, default_states, errors, ops, set_default_states
+from tt.core.library import (
+    DrawHandler,
+    Generator,
+    TensorBase,
+    default_states,
+    errors,
+    ops,
+    set_default_states,
+)
 from tt.plugins.autograd.transforms.levels import Level, batched, unwrap
 
 __all__ = ["Randomness", "check_randomness"]
@@ -19,7 +27,7 @@ def check_randomness(function: str, randomness: str) -> None:
         )
 
 
-class Randomness(Mode):
+class Randomness(DrawHandler):
     """The behaviour of random operators while a level runs.
 
     Parameters
@@ -34,9 +42,9 @@ class Randomness(Mode):
         self.level, self.randomness = level, randomness
 
     def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
-        """Run a call; a random one by the level's setting."""
+        """Run a call of a random operator by the level's setting."""
         operator = caller.operator
-        if "random" not in operator.definition.tags or _draws_nothing(operator, args):
+        if _draws_nothing(operator, args):
             return caller.dispatch(args)
         if self.randomness == "error":
             raise errors.UnsupportedError(
