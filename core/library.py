@@ -56,6 +56,7 @@ from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
 from tt.core.tensor.generator import Generator, default_states, reserve, set_default_states
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
+from tt.core.types.carried import Carried, state_of_thread
 from tt.core.types.complex32 import is_complex32
 from tt.core.types.complex32 import narrowed as encode_complex32
 from tt.core.types.complex32 import widened as decode_complex32
@@ -115,6 +116,7 @@ __all__ = [
     "Backend",
     "Block",
     "CachedCall",
+    "Carried",
     "CompositeTable",
     "CustomOp",
     "Device",
@@ -208,6 +210,7 @@ __all__ = [
     "set_fallback_policy",
     "set_sharing_strategy",
     "shares_memory",
+    "state_of_thread",
     "swapped",
     "targets_of",
     "tensor_in_storage",

@@ -6,12 +6,11 @@ restore them.
 
 from __future__ import annotations
 
-import threading
 from typing import Any, Final
 
 import tt
 from tt.errors import ArgumentError
-from tt.library import warn_user
+from tt.library import Carried, warn_user
 
 __all__ = [
     "autocast_decrement_nesting",
@@ -40,7 +39,7 @@ __all__ = [
 _BFLOAT16: Final = frozenset({"cpu", "xla", "hpu"})
 
 
-class _State(threading.local):
+class _State(Carried):
     """The settings of a thread."""
 
     def __init__(self) -> None:

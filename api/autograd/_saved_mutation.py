@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tt.autograd.graph import saved_tensors_hooks
+from tt.library import Carried
 
 __all__ = ["allow_mutation_on_saved_tensors"]
 
-_open = threading.local()
+_open = Carried()
 """Whether this thread is in a block."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from tt.distributed.call import Call
+from tt.library import Carried
 
 __all__ = ["FlightRecord", "FlightRecorder", "record_comm"]
 
@@ -60,7 +60,7 @@ class FlightRecord:
     name: str = ""
 
 
-_thread = threading.local()
+_thread = Carried()
 
 
 @contextmanager

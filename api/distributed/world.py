@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
@@ -21,6 +20,7 @@ from tt.distributed.progress import Progress
 from tt.distributed.recorder import FlightRecord, FlightRecorder
 from tt.distributed.stores import HashStore, PrefixStore, Store
 from tt.errors import AssertedError
+from tt.library import Carried
 
 __all__ = [
     "GroupMember", "World", "current_world", "default_group", "default_pg_timeout", "destroy_process_group",
@@ -29,7 +29,7 @@ __all__ = [
 
 default_pg_timeout: Final = timedelta(minutes=30)
 _GUARD: Final = "TT_DISTRIBUTED_GUARD"
-_thread = threading.local()
+_thread = Carried()
 
 
 class World:

@@ -13,19 +13,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import threading
 from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import tt
 from tt.errors import SharedMemoryError
-from tt.library import Storage, get_sharing_strategy, reduce_shared
+from tt.library import Carried, Storage, get_sharing_strategy, reduce_shared
 
 __all__ = ["Incoming", "Message", "init_reductions", "pack", "unpack"]
 
 
-class _Local(threading.local):
+class _Local(Carried):
     """The descriptors that this thread packs, sends and has received."""
 
     collecting: Message | None = None

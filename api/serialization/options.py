@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import mmap
-import threading
 from enum import Enum
 from typing import Any
+
+from tt.library import Carried
 
 __all__ = [
     "LoadEndianness",
@@ -34,7 +35,7 @@ class LoadEndianness(Enum):
     BIG = 3
 
 
-class _Options(threading.local):
+class _Options(Carried):
     """The settings of a thread."""
 
     endianness: LoadEndianness | None = None

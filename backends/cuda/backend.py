@@ -17,6 +17,7 @@ from tt.backends.cuda.memory.interprocess import SentMemory
 from tt.backends.cuda.memory.memory import CupyMemory, cupy
 from tt.backends.cuda.memory.transfers import Transfers
 from tt.backends.cuda.runtime.availability import find_driver, reason
+from tt.backends.cuda.runtime.current import CurrentOfThread
 from tt.backends.cuda.runtime.device_asserts import Failures
 from tt.backends.cuda.runtime.graph_random import CapturedNumbers
 from tt.backends.cuda.runtime.streams import CudaEvent, CudaStream, ForeignStream, OpenedEvent
@@ -73,6 +74,7 @@ class CudaBackend(Backend):
         self._devices: int | None = None
         self.failures = Failures(self)
         self.captured_numbers: CapturedNumbers | None = None
+        self.current = CurrentOfThread(self.memory) if isinstance(self.memory, CupyMemory) else None
 
     def native_dtype(self, dtype: dtype) -> Any:
         """Return the NumPy dtype; kernels of CUDA have no dtypes of eight bits and no complex32."""

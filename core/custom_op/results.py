@@ -7,7 +7,6 @@ nobody connects with it: autograd, transforms and compilers take the signature's
 from __future__ import annotations
 
 import reprlib
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from typing import Any, Final
@@ -20,11 +19,12 @@ from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.errors import KernelContractError
 from tt.core.schema.model import Return
 from tt.core.tensor.base import TensorBase
+from tt.core.types.carried import Carried
 
 __all__ = ["checked_composite", "checked_kernel", "results_as_they_come", "tensors_in"]
 
 
-class _Checks(threading.local):
+class _Checks(Carried):
     """Whether this thread refuses results.  No context variable: kernels run in a context of their own."""
 
     refuse = True

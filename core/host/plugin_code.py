@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tt.core.errors import PluginError
 from tt.core.host.plugin import Plugin
+from tt.core.types.carried import Carried
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.plugin_registry import PluginRegistry
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["PLUGIN_CODE", "PluginCode"]
 
 
-class PluginCode(threading.local):
+class PluginCode(Carried):
     """The plugin whose code each thread is running."""
 
     def __init__(self) -> None:

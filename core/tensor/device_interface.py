@@ -7,7 +7,6 @@ functions (`tt.accelerator`, `tt.get_device_module`, `tt.Stream`, `tt.Event`) bu
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from tt.core.blocks import Block
 from tt.core.errors import DeviceError
 from tt.core.tensor.generator import generator_of
 from tt.core.tensor.synchronous import SynchronousEvent, SynchronousStream
+from tt.core.types.carried import Carried
 from tt.core.types.device import Device
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class DeviceInterface(Protocol):
     def _thread(self) -> Any:
         # Made on demand: a backend need not call this class's __init__.
         found = self.__dict__.get("_of_thread")
-        return self.__dict__.setdefault("_of_thread", threading.local()) if found is None else found
+        return self.__dict__.setdefault("_of_thread", Carried()) if found is None else found
 
     # --- the order of work -------------------------------------------------------------------------------------
 

@@ -5,11 +5,11 @@ Device types become known by the manifests of plugins; "meta" is the core's own.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tt.core.errors import DeviceError
 from tt.core.startup import plugins
+from tt.core.types.carried import Carried
 
 __all__ = ["CORE_DEVICES", "Device", "device", "get_default_device", "set_default_device", "to_device"]
 
@@ -152,7 +152,7 @@ HOME: Final = Device._intern("cpu", None)
 """The default device of a thread that chooses none."""
 
 
-class _Default(threading.local):
+class _Default(Carried):
     """The default device of each thread: the one that it set, and the stack of its `with` blocks."""
 
     device: Device = HOME

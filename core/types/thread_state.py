@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
+
+from tt.core.types.carried import Carried
 
 if TYPE_CHECKING:
     from tt.core.dispatch.intercept.drawing import DrawHandler
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["THREAD"]
 
 
-class ThreadState(threading.local):
+class ThreadState(Carried):
     """The state of one thread.
 
     Attributes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import struct
-import threading
 import time
 import weakref
 import zlib
@@ -21,6 +20,7 @@ from tt.distributed.stores.hash_store import timed_out
 from tt.distributed.stores.store import Store, key_bytes, pairs, seconds_of, value_bytes
 from tt.distributed.stores.table import Table
 from tt.distributed.stores.wills import WILL, Will, ended, fulfilled
+from tt.library import Carried
 
 __all__ = ["FileStore"]
 
@@ -36,7 +36,7 @@ FINISHED = b"cleanup/"
 LOOK: Final = 0.2  # seconds between two looks for processes that have ended
 
 
-class Held(threading.local):
+class Held(Carried):
     """The files that a thread has locked, and the users that are to leave them afterwards.
 
     The collector of garbage may run `leave` while its thread has the file of another store locked; it would wait for

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from threading import Lock, RLock, local
+from threading import Lock, RLock
 from typing import Final, Self
 
 from tt.distributed.errors import DistNetworkError, DistStoreError, QueueEmptyError
@@ -19,6 +19,7 @@ from tt.distributed.stores.hash_store import timed_out
 from tt.distributed.stores.server import JOINED, StoreServer, listen
 from tt.distributed.stores.store import DEFAULT_TIMEOUT, Store, key_bytes, pairs, seconds_of, value_bytes
 from tt.distributed.stores.wire import GREETING, SIZE, FrameError, Op, Status, foreign, pack, size_of, unpack
+from tt.library import Carried
 
 __all__ = ["TCPStore"]
 
@@ -49,7 +50,7 @@ class Client:
         self._lock = Lock()
         self._pid = os.getpid()
         self._will: socket.socket | None = None  # a connection whose end says that this process has ended
-        self._thread = local()
+        self._thread = Carried()
 
     @property
     def name(self) -> str:

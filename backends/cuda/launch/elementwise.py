@@ -8,7 +8,6 @@ for each combination.
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import MOST_BLOCKS, THREADS, grid_of, joined
 from tt.backends.cuda.launch.programs import Program, ProgramKernel
-from tt.core.library import errors
+from tt.core.library import Carried, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -181,7 +180,7 @@ def _number(value: Any) -> bytes:
         return _NUMBER.pack(float("inf") if whole > 0 else float("-inf"), 0.0, wrapped)
 
 
-class _Plans(threading.local):
+class _Plans(Carried):
     """A thread's plans."""
 
     def __init__(self) -> None:

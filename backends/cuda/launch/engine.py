@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tt.core.library import errors, fork_safe_lock
+from tt.core.library import Carried, errors, fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.backends.cuda.launch.programs import ProgramKernel
@@ -62,7 +61,7 @@ class Engine(Protocol):
         """
 
 
-class _Arguments(threading.local):
+class _Arguments(Carried):
     """A thread's buffer of packed arguments, and the list by which the driver finds it."""
 
     def __init__(self) -> None:

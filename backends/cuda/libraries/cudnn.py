@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
 from tt.backends.cuda.runtime.settings import cudnn as settings
-from tt.core.library import KernelTable, errors, warn_user
+from tt.core.library import Carried, KernelTable, errors, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -87,7 +86,7 @@ class Cudnn:
         self._load, self._module = module, None
         # A handle is not for two threads at a time.  One serves all streams of a device in turn: making a handle
         # allocates, which must not happen while a stream that is met for the first time is being captured.
-        self._handles = threading.local()
+        self._handles = Carried()
         self._workspaces = Workspaces(backend)
         self.plans: Plans[GraphPlan] = Plans()
 

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 from tt.backends.cuda.memory.memory_stats import Ledger
-from tt.core.library import errors, fork_safe_lock
+from tt.core.library import Carried, errors, fork_safe_lock
 
 __all__ = ["Allocation", "Allocator"]
 
@@ -89,7 +88,7 @@ class Allocator:
         self._waiting: deque[tuple[list[Any], Any, Ledger, int]] = deque()
         self._after_capture: deque[tuple[list[Any], Any, Ledger, int]] = deque()
         self._collecting = fork_safe_lock(reentrant=False)
-        self._private = threading.local()
+        self._private = Carried()
         self._captures = 0
         self._stream: Callable[[], Any] = cupy.cuda.get_current_stream
         self._malloc = self._choose()

@@ -6,6 +6,7 @@ from tt.plugins.autograd.record.graph cimport AccumulateGrad, Node
 from tt.plugins.autograd.record.refcount cimport references
 
 cdef GradState STATE
+cdef int FEW
 
 cdef class Buffers:
     cdef public Node node

@@ -30,19 +30,29 @@ Note [Leaves with hooks run early]
 Leaves come last in the order, and what hooks of theirs do (start to average gradients, update parameters and free
 gradients) is to be done while the pass goes on.  So where such hooks exist, the edges to their leaves are counted
 before a pass, and a leaf runs as soon as the last node has run that leads to it.
+
+Note [Passes inside of passes]
+------------------------------
+The backward of a `Function` may run a backward pass, whose Functions run one, and so on.  Each takes its part of the
+thread's stack.  Where more passes run than a program's threads have at a time, `nesting` counts those of the thread and
+lets every few of them run in a thread of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from tt.core.tensor.base import TensorBase
+from tt.plugins.autograd.backward import nesting
 from tt.plugins.autograd.backward import validate_grads as fitting
 from tt.plugins.autograd.record import saved
 from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node
 from tt.plugins.autograd.record.refcount import ALONE, references
+
+FEW: Final = 10
+"""So many passes run without being counted in their threads."""
 
 
 class Buffers:
@@ -428,14 +438,18 @@ def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], creat
     if STATE.packing != 0:
         pairs, forbidden = saved.HOOKS.pairs, saved.HOOKS.forbidden
     before = STATE.enable(create_graph)
+    STATE.passes += 1
     try:
         while roots:
             node, number = roots.pop()
             gradient = gradients.pop()
             task.send(node, number, gradient)
             gradient = None
+        if STATE.passes > FEW:
+            return nesting.run(task.run)
         return task.run()
     finally:
+        STATE.passes -= 1
         STATE.enable(before)
         if STATE.packing != 0:  # a hook may have entered a block and not left it
             saved.leave_opened(pairs, forbidden)

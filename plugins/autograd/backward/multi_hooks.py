@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tt.core.library import Block, errors, fork_safe_lock
+from tt.core.library import Block, Carried, errors, fork_safe_lock
 from tt.plugins.autograd.record.graph import STATE, Node
 from tt.plugins.autograd.record.views import edge
 
 __all__ = ["entered", "register_multi_grad_hook", "watch_passes", "when_pass_ends"]
 
 
-class _Passes(threading.local):
+class _Passes(Carried):
     """The backward passes that run in this thread, the innermost last: their roots, and the nodes that they need."""
 
     def __init__(self) -> None:

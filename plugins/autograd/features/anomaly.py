@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tt.core.library import Block, errors, ops, warn_user
+from tt.core.library import Block, Carried, errors, ops, warn_user
 from tt.plugins.autograd.record.graph import STATE, Node
 
 __all__ = [
@@ -28,7 +27,7 @@ ORIGIN = "traceback_"
 PARENT = "parent_"
 
 
-class _Running(threading.local):
+class _Running(Carried):
     """The nodes that a thread runs while anomalies are searched; a node made meanwhile belongs to the last one."""
 
     def __init__(self) -> None:

@@ -10,7 +10,6 @@ checkpoint apply to them, too: nested checkpoints keep only the arguments of the
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,6 +17,7 @@ from typing import Any
 
 from tt.core.library import (
     Block,
+    Carried,
     Generator,
     TensorBase,
     default_states,
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-class _Settings(threading.local):
+class _Settings(Carried):
     stop: bool | None = None
     debug: bool | None = None
     within: Callable[[], AbstractContextManager[Any]] = nullcontext

@@ -8,6 +8,7 @@ cdef class GradState:
     cdef public long long inference_bit
     cdef public int anomaly
     cdef public int packing
+    cdef public int passes
     cdef public int watching
     cdef public int switched_off
     cdef public int transforming
@@ -19,4 +20,5 @@ cdef class GradState:
     cpdef bint inferring(self) except -1
     @cython.locals(before=bint)
     cpdef bint infer(self, bint inferring) except -1
+    @cython.locals(before=bint)
     cpdef _settle(self)

@@ -5,13 +5,20 @@ This is a hot module: plain Python that Cython compiles with the C types of `gra
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from itertools import count
 from types import TracebackType
 from typing import Any
 
-from tt.core.library import ALL_DTYPES, KEYS, fork_safe_lock
+from tt.core.library import ALL_DTYPES, KEYS, Carried, fork_safe_lock
+
+
+class _Switches(Carried):
+    """Those of a thread: of recording, of inference mode, and whether it records by both."""
+
+    grad = True
+    inferring = False
+    enabled = True
 
 
 class GradState:
@@ -30,6 +37,8 @@ class GradState:
     transforming : int
         1 once a function was differentiated by a transform; until then in-place operators do not look for captured
         tensors.
+    passes : int
+        How many backward passes run, in all threads and one inside of another.
     watching : int
         Number of hooks on several tensors; these depend on which pass runs.
     inference_bit : int
@@ -43,7 +52,7 @@ class GradState:
     """
 
     __slots__ = (
-        "_local", "_lock", "anomaly", "bit", "floating", "inference_bit", "packing", "switched_off", "tick",
+        "_local", "_lock", "anomaly", "bit", "floating", "inference_bit", "packing", "passes", "switched_off", "tick",
         "transforming", "watching",
     )  # fmt: skip
 
@@ -51,12 +60,13 @@ class GradState:
     packing: int
     anomaly: int
     transforming: int
+    passes: int
     watching: int
     inference_bit: int
     bit: int
     floating: int
     tick: Callable[[], int]
-    _local: threading.local
+    _local: _Switches
     _lock: Any
 
     def __init__(self) -> None:
@@ -64,24 +74,24 @@ class GradState:
         self.packing = 0
         self.anomaly = 0
         self.transforming = 0
+        self.passes = 0
         self.watching = 0
         self.bit = KEYS.bit("layer", "autograd")
         self.inference_bit = KEYS.bit("layer", "inference")
         self.floating = sum(1 << t.code for t in ALL_DTYPES if t.kind in ("floating", "complex"))
         self.tick = count(1).__next__
-        self._local = threading.local()
+        self._local = _Switches()
         self._lock = fork_safe_lock()
 
     def enabled(self) -> bool:
         """Return whether this thread records."""
         if self.switched_off == 0:
             return True
-        enabled: bool = getattr(self._local, "enabled", True)
-        return enabled
+        return self._local.enabled
 
     def enable(self, enabled: bool) -> bool:
         """Switch recording on or off in this thread; return how it was."""
-        before: bool = getattr(self._local, "grad", True)
+        before = self._local.grad
         if before is not enabled:
             self._local.grad = enabled
             self._settle()
@@ -89,13 +99,11 @@ class GradState:
 
     def grad(self) -> bool:
         """Return whether recording is switched on in this thread, be it in inference mode or not."""
-        grad: bool = getattr(self._local, "grad", True)
-        return grad
+        return self._local.grad
 
     def inferring(self) -> bool:
         """Return whether this thread is in inference mode."""
-        inferring: bool = getattr(self._local, "inferring", False)
-        return inferring
+        return self._local.inferring
 
     def infer(self, inferring: bool) -> bool:
         """Switch inference mode on or off in this thread; return how it was."""
@@ -107,7 +115,7 @@ class GradState:
 
     def _settle(self) -> None:
         """Note whether this thread records, after either switch was moved."""
-        before: bool = getattr(self._local, "enabled", True)
+        before = self._local.enabled
         enabled = self.grad() and not self.inferring()
         if before is not enabled:
             with self._lock:

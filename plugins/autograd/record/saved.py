@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import TensorBase, alias, as_kind, errors, seen
+from tt.core.library import Carried, TensorBase, alias, as_kind, errors, seen
 from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, attach
 from tt.plugins.autograd.record.modes import recording
@@ -128,7 +127,7 @@ def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
 Pairs = tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
 
 
-class _Hooks(threading.local):
+class _Hooks(Carried):
     """The pairs (pack, unpack) that are active in this thread, the innermost last; a text forbids hooks."""
 
     def __init__(self) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
-from tt.core.library import Block, TensorBase, errors
+from tt.core.library import Block, Carried, TensorBase, errors
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, enter_dual, leave_dual, primal_and_tangent
 
@@ -19,7 +18,7 @@ __all__ = [
 ]
 
 
-class _Stack(threading.local):
+class _Stack(Carried):
     def __init__(self) -> None:
         self.levels: tuple[DualLevel, ...] = ()
 

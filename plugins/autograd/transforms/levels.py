@@ -11,7 +11,6 @@ operator again on the inner tensors.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary
@@ -20,6 +19,7 @@ from tt.core.library import (
     KEYS,
     Backend,
     Block,
+    Carried,
     Tensor,
     TensorBase,
     TensorSpec,
@@ -107,7 +107,7 @@ class DualLevel(Level):
         self.given: list[Any] = []
 
 
-class _Stack(threading.local):
+class _Stack(Carried):
     def __init__(self) -> None:
         self.levels: tuple[Level, ...] = ()
         self.grads: tuple[int, ...] = ()
