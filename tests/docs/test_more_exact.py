@@ -158,7 +158,16 @@ def fractional(library):
     return jvp(change, (library.ones(1),), (library.ones(1),))[1].numpy()
 
 
+def turned(library):
+    x = library.tensor([[1.0, 2.0], [-3.0, 4.0]], dtype=library.float64, requires_grad=True)
+    view = library.view_as_real(x * (1 + 2j))
+    view.transpose_(0, 1)
+    view.mul_(library.arange(8, dtype=library.float64).reshape(2, 2, 2))
+    return library.autograd.grad(view.sum(), x)[0].numpy()
+
+
 CASES = {
+    "`view_as_real`, `view_as_complex`": (turned, [[2.0, 14.0], [8.0, 20.0]]),
     "`squeeze_()` under": (squeezed, np.ones((2, 1, 2, 3))),
     "`jvp` of a function": (written, [1.0, 1.0]),
     "`frac` and": (fractional, [1.0]),

@@ -150,13 +150,32 @@ class Stacked(Loops):
 
 QUIET: Final = re.compile(r"\A(?=.*no_grad)(?=.*(F\.(?!vmap)|requires_grad_))", re.DOTALL)
 """Programs that loops do not follow: derivatives of what runs without gradients, where there are tangents."""
-DATA: Final = "SavedTensorError"
-"""How tt refuses a change through `.data` under `vmap` of what backward needs: it is `detach()` there
-(docs/differences.md), and a change through that is refused in PyTorch, too."""
+REFUSED: Final = (
+    # `as_strided` reads elements of other examples (docs/differences.md).
+    "lie between each other",
+    # PyTorch goes by the shapes, so that a single example of an inner level may be written into what has none.
+    "differs by example while self does not",
+    # PyTorch forgets under no_grad() that a view is one of several.
+    "is one of several views that came from one call",
+)
+"""What tt refuses wherever it is, by words of the message."""
+SAVED: Final = "SavedTensorError"
+COPYING: Final = re.compile(r" @ |einsum|tensordot|matmul")
+"""Products, which may save a copy of an operand in an order of their own: then a change of the operand does not matter.
+Which ones do so is left open."""
+NESTED: Final = re.compile(r"hessian|F\.(?!vmap)[\s\S]*F\.(?!vmap)")
+"""Several derivatives: a tangent of what is changed may be saved, and tt changes that of a view in place
+(docs/differences.md)."""
+ORDERED: Final = ".as_strided("
+"""A call that reads memory in an order that strides promise; those of results are promised for contiguous arguments."""
 
 
-INEXACT: Final = re.compile(r"layer_norm|linalg|cumprod|batch_norm|logcumsumexp")
-"""Operators whose higher derivatives, or those in forward mode, are wrong in PyTorch, so that tt's own loops judge."""
+INEXACT: Final = re.compile(
+    r"layer_norm|linalg|cumprod|batch_norm|logcumsumexp"
+    r"|(?=[\s\S]*(view_as|\.real|\.imag))(?=[\s\S]*\.(transpose_|swapaxes_|t_|unsqueeze_|squeeze_)\()"
+)
+"""Operators whose higher derivatives, or those in forward mode, are wrong in PyTorch, so that tt's own loops judge; and
+views of complex numbers that are turned and written to (docs/more-exact.md)."""
 LARGE: Final = 1e6
 """Results with larger numbers are not compared: functions of them that oscillate are rounding."""
 
@@ -197,12 +216,20 @@ def unlike(mine: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> str:
     return ""
 
 
+def elsewhere(source: str) -> str:
+    """Return a program as PyTorch and loops run it: inside of transforms tt's `data` is `detach()`.
+
+    See docs/differences.md.
+    """
+    return source.replace(".data", ".detach()") if "F." in source else source
+
+
 def problem(source: str, names: Mapping[str, Any]) -> str:
     """Return how a program's results differ from those of loops, or nothing."""
     mine = results(names)
     if mine is None or QUIET.search(source):
         return ""
-    loops = results(run(source, tt, Loops(tt), Steps()))
+    loops = results(run(elsewhere(source), tt, Loops(tt), Steps()))
     return "" if loops is None else unlike(mine, loops)
 
 
@@ -216,8 +243,31 @@ def follow_transforms(source: str, names: Mapping[str, Any]) -> str:
     names : mapping
         What tt's run has left.
     """
+    if ORDERED in source:
+        try:
+            return _follow(source, names)
+        except AssertionError:
+            if not _depends_on_order(source):
+                raise
+            return "undefined"
+    return _follow(source, names)
+
+
+def _depends_on_order(source: str) -> bool:
+    """Return whether a program agrees, and does something else, if `as_strided` gets contiguous tensors."""
+    torch = reference().torch
+    plain = source.replace(ORDERED, f".contiguous(){ORDERED}")
+    here = [run(text, tt, tt.func, Steps()) for text in (source, plain)]
+    _follow(plain, here[1])
+    there = [run(elsewhere(text), torch, torch.func, TorchSteps()) for text in (source, plain)]
+    pairs = [[results(names) for names in many] for many in (here, there)]
+    return any(None in (one, two) or bool(unlike(one, two)) for one, two in pairs)
+
+
+def _follow(source: str, names: Mapping[str, Any]) -> str:
     torch = reference().torch
     mine = results(names)
+    source = elsewhere(source)
     theirs_names = run(source, torch, torch.func, TorchSteps())
     theirs = results(theirs_names)
     if mine is not None and theirs is not None and not unlike(mine, theirs):
@@ -232,7 +282,9 @@ def follow_transforms(source: str, names: Mapping[str, Any]) -> str:
         if theirs is None:
             return "refused by both"
         refused = next(text for text in names["step"].refused if text)
-        if refused.startswith(DATA) and ".data" in source and "vmap" in source:
+        if any(words in refused for words in REFUSED) or (
+            refused.startswith(SAVED) and (COPYING.search(source) or NESTED.search(source))
+        ):
             return "stricter"
         if loops is None and not QUIET.search(source):
             return "refused by loops, too"

@@ -342,7 +342,7 @@ def test_a_result_that_no_example_changes_is_stacked_where_torch_forgets_the_pla
 
 
 @pytest.mark.torch
-def test_a_change_through_data_under_vmap_may_be_refused_as_one_through_detach():
+def test_a_change_through_data_inside_of_transforms_is_judged_as_one_through_detach():
     pytest.importorskip("torch")
     source = (
         "def f(x):\n    y = x * 1\n    z = (y * y).sum()\n    y.data.mul_(2)\n    return z\n"
@@ -352,7 +352,24 @@ def test_a_change_through_data_under_vmap_may_be_refused_as_one_through_detach()
     head = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\nF = tt.func\n"
     assert verdict_of(head + source, names).kind == "good"
     assert names["step"].refused[0].startswith("SavedTensorError")
-    assert compare(f"follow_transforms({source!r}, globals())", names) == Verdict("good", "stricter")
+    assert compare(f"follow_transforms({source!r}, globals())", names) == Verdict("good", "refused by both")
+
+
+@pytest.mark.torch
+def test_the_order_of_a_result_in_memory_is_left_open():
+    pytest.importorskip("torch")
+    source = (
+        "def f(x): return (x.t() + x).as_strided((4,), (1,), 0)\n"
+        "A = tt.arange(4, dtype=tt.float64).reshape(2, 2).exp()\nwith step: results = [f(A) * tt.arange(4)]\n"
+    )
+    names = {}
+    head = "import tt\nfrom tests.fuzz.following import Steps\nstep = Steps()\nF = tt.func\n"
+    assert verdict_of(head + source, names).kind == "good"
+    assert compare(f"follow_transforms({source!r}, globals())", names).kind == "good"
+    source = source.replace("x.t() + x)", "x + x)")
+    assert verdict_of(head + source, names).kind == "good"
+    names["results"] = [names["results"][0] + 1]
+    assert compare(f"follow_transforms({source!r}, globals())", names).where == "other values"
 
 
 @pytest.mark.torch

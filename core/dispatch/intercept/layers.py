@@ -128,6 +128,10 @@ class Layer:
             What it views.
         """
 
+    def counts_data(self) -> bool:
+        """Return whether changes through `data` of the layer's tensors count now, as those through `detach()` do."""
+        return False
+
     def format_tensor(self, tensor: Any) -> str | None:
         """Return how a tensor that the layer holds is printed; None to print it like any other."""
         return None

@@ -22,7 +22,7 @@ from tt.core.errors import (
 )
 from tt.core.methods import creation
 from tt.core.methods.as_subclass import is_wrapper
-from tt.core.methods.memory.host_access import detached, loses_gradient, requires_gradient
+from tt.core.methods.memory.host_access import detached, layers_of, loses_gradient, requires_gradient
 from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.methods.memory.pickling import set_state
 from tt.core.methods.tt_function_api import overridable
@@ -289,9 +289,13 @@ def _with_version(storage: Storage, version: int) -> Storage:
 def _get_data(self: Tensor) -> Tensor:
     """The same memory without history, and with a version of its own: autograd does not see changes through it.
 
-    Assigning a tensor makes this one use its memory.
+    Inside of a function that `tt.func` transforms it is `detach()`, changes of which are seen. Assigning a tensor makes
+    this one use its memory.
     """
     new = detached(self)
+    # Until the first transform of a process begins, all epochs are 0.
+    if new._epoch and any(layer.counts_data() for layer in layers_of(self)):
+        return new
     new._root = None
     if type(new._storage) in (Storage, ReplacedStorage):
         new._storage = _with_version(new._storage, 0)

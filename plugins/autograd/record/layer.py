@@ -38,6 +38,14 @@ class AutogradLayer(Layer):
         self._rules: dict[tuple[str, str], Any] = {}
         self._of_layouts: list[Any] = []
 
+    def counts_data(self) -> bool:
+        """Return whether this thread runs a function whose gradient is computed."""
+        from tt.plugins.autograd.transforms.levels import (
+            is_differentiating,
+        )  # most programs have no transforms
+
+        return is_differentiating()
+
     def forget_view(self, tensor: Any) -> None:
         """Let changes of a tensor be its own: what it is a view of cannot be reached."""
         if tensor._record is not None:

@@ -67,6 +67,10 @@ class TransformLayer(Layer):
         self.fallbacks: Counter[str] = Counter()
         self._rules: dict[str, list[BatchingRule]] = {}
 
+    def counts_data(self) -> bool:
+        """Return True: a wrapped tensor is an argument of a transformed function, or depends on one."""
+        return True
+
     def accept(self, table: Any, source: Any = None) -> Callable[[], None]:
         """Take batching rules in PyTorch's form; the last one for an operator counts.
 

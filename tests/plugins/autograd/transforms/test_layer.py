@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import tt
-from tt.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from tt.errors import SavedTensorError
+from tt.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 X = [1.0, 2.0, 3.0]
 
@@ -46,6 +47,43 @@ def test_what_is_detached_is_a_constant_to_every_transform(name: str) -> None:
     leaf = tt.tensor(X, requires_grad=True)
     vmap(f)(leaf).sum().backward()
     assert leaf.grad.tolist() == X
+
+
+def through_data(v: Any) -> Any:
+    c = v * 1
+    result = (c * c.sin()).sum()
+    c.data.mul_(2)
+    return result
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        grad,
+        lambda f: vmap(grad(f)),
+        lambda f: grad(lambda v: grad(f)(v).sum()),
+        hessian,
+        lambda f: lambda v: vjp(f, v)[1](tt.ones(())),
+        lambda f: lambda v: tt.autograd.grad(jacfwd(f)(v.requires_grad_()).sum(), v),
+    ],
+    ids=["G", "V(G)", "GG", "hess", "vjp", "J below a graph"],
+)
+def test_changes_through_data_of_what_a_transform_saved_are_seen(transform: Callable[..., Any]) -> None:
+    with pytest.raises(SavedTensorError):
+        transform(through_data)(tt.ones(2, 3))
+
+
+def test_changes_through_data_leave_tangents_as_they_were() -> None:
+    x = tt.tensor(X, dtype=tt.float64)
+    assert jacfwd(through_data)(x).tolist() == pytest.approx((x.sin() + x * x.cos()).tolist(), rel=1e-15)
+
+
+def test_changes_through_data_outside_of_transforms_are_not_seen() -> None:
+    x = tt.tensor(X, requires_grad=True)
+    result = (x * x.detach()).sum()
+    x.data.mul_(2)
+    result.backward()
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]  # the numbers as they are when backward runs
 
 
 def test_detached_examples_require_no_gradient() -> None:
