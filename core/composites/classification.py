@@ -96,10 +96,8 @@ def _logsumexp(input: Any, log_probability: Any, dim: int) -> Any:
     """Return what log_softmax subtracted: read off at the largest score, where the difference loses least."""
     if not input.shape[dim]:
         return ops.logsumexp(input, dim)
-    largest, its = ops.amax(input, (dim,)), ops.amax(log_probability, (dim,))
-    return ops.where.default(
-        ops.isnan(its), largest, ops.sub(largest, its)
-    )  # infinite scores have no logarithm
+    # NaN for infinite scores, whose loss is NaN: a gradient with numbers in it would hide that.
+    return ops.sub(ops.amax(input, (dim,)), ops.amax(log_probability, (dim,)))
 
 
 @composite("_cross_entropy_backward")

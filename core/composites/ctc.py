@@ -151,18 +151,18 @@ class _Lattice:
 
 
 def _total(parts: Sequence[Any]) -> Any:
-    """Return the logarithm of the sum of exponentials, -inf where all parts are."""
+    """Return the logarithm of the sum of exponentials: -inf where all parts are, inf where one is."""
     largest = parts[0]
     for part in parts[1:]:
         largest = ops.maximum(largest, part)
-    none = ops.eq(largest, -math.inf)
+    none = ops.isinf(largest)
     safe = ops.detach(ops.where.default(none, number(0, largest), largest))
     total = ops.exp(ops.sub(parts[0], safe))
     for part in parts[1:]:
         total = ops.add(total, ops.exp(ops.sub(part, safe)))
     # The logarithm of zero has no slope: a part that is not there must not make the gradient NaN.
     found = ops.log(ops.where.default(none, number(1, total), total))
-    return ops.where.default(none, number(-math.inf, total), ops.add(found, safe))
+    return ops.where.default(none, largest, ops.add(found, safe))
 
 
 composite("ctc_loss.IntList", ctc_loss)

@@ -245,7 +245,10 @@ def grid_sampler_backward(
     around = _combined(widened(grid), sizes, interpolation_mode, padding_mode, align_corners)
     for place, inside, weight, slopes in around:
         everywhere = ops.expand(place, (batch, channels, count))
-        spread = ops.scatter_add(spread, 2, everywhere, ops.mul(g, weight))
+        # Infinite gradients, like infinite elements, do not count at places outside.
+        spread = ops.scatter_add(
+            spread, 2, everywhere, ops.where.default(inside, ops.mul(g, weight), number(0, spread))
+        )
         if interpolation_mode != 1:
             found = ops.gather(flat, 2, everywhere)
             found = ops.where.default(inside, found, number(0, found))

@@ -176,3 +176,34 @@ def test_an_infinite_variance_is_an_infinite_loss():
     assert tt.nn.functional.gaussian_nll_loss(
         ones, ones, tt.full((2,), float("inf")), reduction="sum"
     ).item() == float("inf")
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_the_gradient_of_infinite_scores_is_as_unknown_as_their_loss(same, reduction):
+    inf = math.inf
+    scores = torch.tensor([[0.5, inf, 0.0], [-inf, -inf, -inf], [1.0, -inf, 2.0], [inf, inf, 1.0]])
+
+    def gradient(m, x, classes):
+        x = x.clone().requires_grad_()
+        loss = m.nn.functional.cross_entropy(x, classes, reduction=reduction)
+        (given,) = m.autograd.grad(loss.sum(), x)
+        return loss.detach(), given
+
+    same(gradient, scores, torch.tensor([0, 1, 2, 0]))
+
+
+def test_infinite_gradients_do_not_count_outside_of_an_image(same):
+    def gradient(m, x, grid):
+        x = x.clone().requires_grad_()
+        result = m.nn.functional.grid_sample(x, grid, align_corners=False)
+        return m.autograd.grad(result, x, m.full_like(result, math.inf))[0]
+
+    same(gradient, torch.ones(1, 1, 2, 2), torch.tensor([[[[-1.0, -0.4], [1.75, 0.25]]]]))
+
+
+def test_a_score_of_infinity_is_the_only_one_of_an_empty_target():
+    x = tt.tensor([[[math.inf, 0.5, -math.inf]]])
+    with_kernels = F.ctc_loss(x, tt.tensor([[1]]), (1,), (0,), reduction="none")
+    with tt.mask_kernels("@non-core"):
+        composed = F.ctc_loss(x, tt.tensor([[1]]), (1,), (0,), reduction="none")
+    assert with_kernels.tolist() == composed.tolist() == [-math.inf]

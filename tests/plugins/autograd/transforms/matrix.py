@@ -633,12 +633,13 @@ def crossings(case: Case) -> list[str]:
     ]
 
 
-def wrong_at(case: Case, crossing: str) -> str:
-    """Return what is wrong with a nesting at a point, or nothing."""
+def wrong_at(case: Case, crossing: str, transposed: bool = False) -> str:
+    """Return what is wrong with a nesting at a point, or nothing; the right matrix may be the transposed one."""
     try:
         found, expected = CROSSINGS[crossing](case)
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    expected = expected.swapaxes(-1, -2) if transposed else expected
     if found.shape != expected.shape:
         return f"shape {found.shape} instead of {expected.shape}"
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
