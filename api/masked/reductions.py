@@ -242,10 +242,11 @@ def logsumexp(
     tensor(2.3133)
     """
     x = converted(input, dtype)
+    result_dtype = x.dtype
     if _integral(x.dtype):
         x = x.to(tt.get_default_dtype())
     x = filled("masked.logsumexp", x, mask, -inf)
-    return tt.logsumexp(x, _all(x, dim), keepdim)
+    return tt.logsumexp(x, _all(x, dim), keepdim).to(result_dtype)
 
 
 def norm(
@@ -299,7 +300,7 @@ def var(
     distance = tt.abs(x - sum(x, dim, keepdim=True, mask=mask) / count)
     total = sum(distance * distance, dim, keepdim=keepdim, mask=mask)
     variance = total / tt.clamp((count if keepdim else count.reshape(total.shape)) - less, min=0)
-    return variance.to(x.dtype) if x.dtype.itemsize == 2 else variance  # counts are int64 and float32
+    return variance.to(x.dtype)  # also of complex numbers
 
 
 def std(

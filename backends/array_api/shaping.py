@@ -176,7 +176,7 @@ def _joining(builder: KernelBuilder) -> None:
         # A vector without elements joins anything, for compatibility.
         kept = [t for t in tensors if tuple(t.shape) != (0,)]
         if not kept:
-            kept = list(tensors[:1])
+            kept, dim = list(tensors[:1]), 0
         if not kept or any(not t.ndim for t in kept):
             raise ValueError("cat() of nothing or of numbers")
         return xp.concat(kept, axis=builder.axis(dim, kept[0].ndim))

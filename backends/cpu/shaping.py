@@ -297,8 +297,10 @@ def cat(tensors: Sequence[Array], dim: int) -> Array:
     except ValueError:
         # A vector without elements joins anything, for compatibility.
         joined = [t for t in tensors if t.shape != (0,)]
-        if not joined or len(joined) == len(tensors):
+        if len(joined) == len(tensors):
             raise
+        if not joined:
+            joined, dim = list(tensors), 0
     return np.ascontiguousarray(np.concatenate(joined, dim))
 
 

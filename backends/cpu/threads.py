@@ -44,7 +44,7 @@ def positive(function: str, count: Any) -> int:
     """Return a number of threads; refuse an invalid one."""
     if not isinstance(count, int) or isinstance(count, bool):
         raise errors.ArgumentError(function, f"expects an int, not {type(count).__name__}")
-    if count < 1:
+    if not 1 <= count < 1 << 31:
         raise errors.ValueRangeError(f"{function}(): expects a positive number of threads, not {count}")
     return count
 

@@ -74,7 +74,9 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     @table.kernel("cat", half="native", priority=1)
     def cat(tensors: Sequence[StridedHandle], dim: int) -> StridedHandle:
         # A vector without elements joins anything, for compatibility.
-        kept = [tensor for tensor in tensors if tensor.shape != (0,)] or list(tensors[:1])
+        kept = [tensor for tensor in tensors if tensor.shape != (0,)]
+        if not kept:
+            kept, dim = list(tensors[:1]), 0
         if not kept or not kept[0].ndim:
             raise ValueError("cat() of nothing or of numbers")
         axis = axis_of(dim, kept[0].ndim)

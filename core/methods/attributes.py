@@ -19,6 +19,7 @@ from tt.core.errors import (
     DimensionError,
     DtypeError,
     LayoutError,
+    ValueRangeError,
     describe,
 )
 from tt.core.layers.functionalise import ensure_view_storage
@@ -224,6 +225,8 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
 @overridable
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Return whether another tensor has the same shape."""
+    if self.is_nested != other.is_nested:
+        raise ValueRangeError("is_same_size(): takes two nested tensors, or none")
     return tuple(self.shape) == tuple(other.shape)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.dispatch.registry.registry import ops
-from tt.core.errors import describe
+from tt.core.errors import UnsupportedError, describe
 from tt.core.methods.as_subclass import as_kind, as_subclass
 from tt.core.methods.creation import tensor
 from tt.core.tensor.tensor import Tensor
@@ -39,7 +39,7 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
     TypeError
         For a number that is not an integer, and for anything that is neither sizes nor data.
     RuntimeError
-        For negative sizes.
+        For negative sizes, and for a tensor with a device.
 
     Examples
     --------
@@ -53,7 +53,11 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
             raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {next(iter(data))!r}")
     first = args[0] if len(args) == 1 else None
     if isinstance(first, Tensor):
-        return as_subclass(first if device is None else first.to(device), cls)
+        if device is not None:
+            raise UnsupportedError(
+                f"{cls.__name__}() of a tensor takes no device: it shares the memory\n  try: x.to(device)"
+            )
+        return as_subclass(first, cls)
     made = _made(cls.__name__, args, get_default_dtype(), device)
     return made if cls is Tensor else as_kind(made, cls)
 

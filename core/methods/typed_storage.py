@@ -288,14 +288,17 @@ class TypedStorage:
         return False
 
     def resize_(self, size: int) -> None:
-        """Change nothing if the size is the present one.
+        """Change nothing if the size is the present one; a storage on meta gets another.
 
         Raises
         ------
         UnsupportedError
             If it is another.
         """
-        if size != len(self):
+        if self.device.type == "meta":
+            self._untyped.resize_(size * self.element_size())
+            self._elements = _elements_in(self._untyped, self._elements.dtype)
+        elif size != len(self):
             raise UnsupportedError(
                 "resize_() of a storage: the tensors in it keep their memory\n"
                 "  try: x.set_(...) or x.data = ..., which give a tensor other memory"

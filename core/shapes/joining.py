@@ -25,8 +25,7 @@ def cat(tensors: Sequence[Described], dim: int = 0, *, op: str) -> Result:
             )
     kept = [(i, t) for i, t in enumerate(tensors) if tuple(t.shape) != (0,)]
     if not kept:
-        wrap_dim(op, dim, 1)
-        return Result((0,))
+        return Result((0,))  # whatever the dimension, which tensors of other shapes may have
     place, first = kept[0]
     at = wrap_dim(op, dim, first.ndim)
     for index, tensor in kept[1:]:

@@ -25,7 +25,7 @@ from typing import Any, Final, Literal
 import ml_dtypes
 import numpy as np
 
-from tt.core.errors import UnknownNameError
+from tt.core.errors import DtypeError, UnknownNameError
 
 __all__ = [
     "ALL_DTYPES",
@@ -76,7 +76,6 @@ class dtype:  # noqa: N801 - PyTorch's name
         "code",
         "is_complex",
         "is_floating_point",
-        "is_signed",
         "itemsize",
         "kind",
         "name",
@@ -88,8 +87,19 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.itemsize: int = numpy.itemsize
         self.is_floating_point = kind == "floating"
         self.is_complex = kind == "complex"
-        signed = kind in ("signed", "floating", "complex") or (kind == "quantized" and numpy.kind == "i")
-        self.is_signed = signed and name != "float8_e8m0fnu"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers.
+
+        Raises
+        ------
+        DtypeError
+            For quantized dtypes, whose numbers are scaled integers.
+        """
+        if self.kind == "quantized":
+            raise DtypeError(f"is_signed: {self} is quantized, and its sign depends on the zero point")
+        return self.kind in ("signed", "floating", "complex") and self.name != "float8_e8m0fnu"
 
     def __repr__(self) -> str:
         return f"tt.{self.name}"

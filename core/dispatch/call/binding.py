@@ -295,7 +295,7 @@ def converter(type_: Type) -> Callable[[Any], Any]:
 # Further names of arguments: PyTorch's for the first tensor, those of its aliases, and NumPy's.
 _ALSO = {
     "input": "self", "tensor": "self", "axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1",
-    "split_size_or_sections": "split_size",
+    "split_size_or_sections": "split_size", "x": "self", "a": "self", "x1": "self", "x2": "other",
 }  # fmt: skip
 
 # --- the generated function --------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ _ROWS = (
     "linspace.tensors",
     "logspace",
     "logspace.tensors",
+    "range",
+    "range.step",
 )
 """Factories that fill a tensor of as many elements in its own shape."""
 

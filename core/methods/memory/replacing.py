@@ -238,6 +238,7 @@ def _filled(self: Tensor, name: str, function: Callable[..., Any], *others: Tens
     for other in others:
         if not isinstance(other, TensorBase):
             raise ArgumentError(name, f"takes a tensor, not {describe(other)}")
+        _own_history(other, name)
         if other.dtype != self.dtype or other.device != self.device:
             raise DtypeError(
                 f"{name}(): the tensors are {self.dtype} and {other.dtype}, which must be the same"

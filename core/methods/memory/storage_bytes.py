@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tt.core.errors import ArgumentError, IndexValueError, UnsupportedError
+from tt.core.meta import MetaHandle, fresh
 from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.methods.typed_storage import CASTS, TypedStorage
 from tt.core.tensor.storage import Storage
@@ -103,7 +104,13 @@ def _cuda(storage: Storage) -> Any:
 
 def _resize_(storage: Storage) -> Any:
     def resize_(size: int) -> Storage:
-        """Change nothing if the size is the present one; tensors keep the memory that they have."""
+        """Change nothing if the size is the present one; tensors keep the memory that they have.
+
+        A storage on meta, which has none, gets another size.
+        """
+        if isinstance(storage.owner, MetaHandle):
+            storage.owner = fresh((size,), to_dtype("uint8"))
+            return storage
         if size != storage.nbytes():
             raise UnsupportedError(
                 "resize_() of a storage: the tensors in it keep their memory\n"

@@ -208,3 +208,11 @@ def test_a_place_in_a_storage_without_data_is_checked():
     assert x.set_(storage, 0, (2,), (1,)).shape == (2,)
     with pytest.raises(RuntimeError, match="not part of memory"):
         tt.empty(0, dtype=tt.int32, device="meta").set_(storage, 1, (2,), (1,))
+
+
+def test_a_storage_without_data_gets_another_size():
+    storage = tt.TypedStorage([1, 2], dtype=tt.int16, device="meta")
+    storage.resize_(10)
+    assert len(storage) == storage.size() == 10 and storage.nbytes() == storage.untyped().nbytes() == 20
+    storage.untyped().resize_(4)
+    assert storage.nbytes() == 4

@@ -185,3 +185,21 @@ def test_what_sparse_tensors_do_not_have_is_refused_by_name(name):
 def test_a_sparse_mask_of_a_dense_tensor_counts_what_it_stores():
     x, mask = tt.tensor(DENSE), tt.tensor(SOME)
     assert tt.masked.sum(x, mask=mask.to_sparse()).item() == tt.masked.sum(x, mask=mask).item() == 4
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["int8", "int64", "complex64", "complex128", "float16", "float32"])
+def test_results_have_the_dtype_of_the_input(dtype):
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        x = library.tensor([1, 3, 2], dtype=getattr(library, dtype))
+        mask = library.tensor([True, False, True])
+        results = [library.masked.var(x, 0, True, mask=mask), library.masked.std(x, 0, True)]
+        results += (
+            []
+            if x.is_complex()
+            else [library.masked.logsumexp(x, 0), library.masked.logsumexp(x, 0, mask=mask)]
+        )
+        found.append([(str(r.dtype).partition(".")[2], round(abs(r.item()), 2)) for r in results])
+    assert found[0] == found[1]

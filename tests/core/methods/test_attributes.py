@@ -236,3 +236,12 @@ def test_an_assigned_part_has_a_gradient():
     z.imag = x * 3
     z.imag.sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.torch
+def test_a_nested_and_another_tensor_are_not_compared_in_size():
+    torch = pytest.importorskip("torch")
+    for library in (tt, torch):
+        nested = library.nested.nested_tensor([library.ones(2)], layout=library.jagged)
+        with pytest.raises(ValueError, match=r"nested|Nested"):
+            library.is_same_size(nested, library.ones(1, 2))

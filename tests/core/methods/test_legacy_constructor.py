@@ -142,3 +142,12 @@ def test_new_takes_its_sizes_by_name() -> None:
     assert tt.ones(2, dtype=tt.int64).new(size=[1]).dtype is tt.int64
     with pytest.raises(TypeError, match="not both"):
         tt.ones(2).new([1], size=(1,))
+
+
+@pytest.mark.torch
+def test_a_tensor_goes_without_a_device() -> None:
+    import torch
+
+    for library in (tt, torch):
+        with pytest.raises(RuntimeError, match=r"device"):
+            library.Tensor(library.ones(1), device="cpu")

@@ -49,3 +49,17 @@ def test_what_has_no_limits_of_that_kind_is_refused():
         tt.iinfo(tt.float32)
     with pytest.raises(TypeError, match="no dtype corresponds to a NumPy array of datetime64"):
         from_numpy_dtype(np.dtype("datetime64[s]"))
+
+
+@pytest.mark.torch
+def test_the_sign_of_dtypes_is_that_of_torch_and_quantized_ones_have_none():
+    import torch
+
+    for d in DTYPES:
+        theirs = getattr(torch, d.name, None)
+        if d.kind != "quantized":
+            assert theirs is None or d.is_signed == theirs.is_signed, d
+            continue
+        for dtype in (d, theirs):
+            with pytest.raises(RuntimeError, match="quantized"):
+                _ = dtype.is_signed

@@ -29,7 +29,9 @@ def cat(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Join along a dim that the function sees; tensors without a hidden dim are expanded."""
     tensors, dim = args
     # A vector without elements goes with everything.
-    kept = [t for t in tensors if tuple(t.shape) != (0,)] or tensors
+    kept = [t for t in tensors if tuple(t.shape) != (0,)]
+    if not kept:
+        kept, dim = tensors, 0
     if not kept[0].ndim:
         raise NoRuleError  # refused, in the words of the operator
     found = ops.cat(all_first(level, kept), behind(dim, kept[0].ndim))

@@ -47,3 +47,27 @@ def test_none_stands_for_a_default_of_no_numbers():
     assert x.roll(1, None).tolist() == [[4.0, 1.0], [2.0, 3.0]]
     with pytest.raises(TypeError, match="must be tuple of ints, not NoneType"):
         x.flip(None)
+
+
+@pytest.mark.torch
+def test_arguments_have_numpy_names_too():
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        x = library.tensor([[1.0, 2.0], [3.0, 4.0]])
+        results = [
+            library.add(x1=x, x2=x),
+            library.mul(x1=x, x2=2),
+            library.matmul(x1=x, x2=x),
+            x.add(x2=x),
+            library.abs(x=x),
+            library.sum(a=x, axis=0),
+            library.sum(x=x, axis=0, keepdims=True),
+            library.cumsum(a=x, axis=0),
+            library.all(x, keepdim=True),
+            x.any(keepdim=True),
+        ]
+        found.append([result.tolist() for result in results])
+    assert found[0] == found[1]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'x3'"):
+        tt.add(x, x3=x)

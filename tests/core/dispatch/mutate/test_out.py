@@ -282,3 +282,18 @@ def test_an_output_that_a_layer_holds_is_resized(name: str, shape: tuple[int, ..
         return [*results, inside.tolist(), recorded.tolist(), recorded.requires_grad]
 
     assert seen(tt) == seen(torch)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["range", "arange", "linspace"])
+def test_rows_of_numbers_fill_a_tensor_of_as_many_elements(name):
+    torch = pytest.importorskip("torch")
+    found = []
+    args = {"range": (0, 3), "arange": (0, 4), "linspace": (0, 3, 4)}[name]
+    for library in (tt, torch):
+        x = library.zeros(2, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            getattr(library, name)(*args, out=x.narrow(1, 1, 2))
+        found.append(x.tolist())
+    assert found[0] == found[1] == [[0, 0, 1], [0, 2, 3]]

@@ -182,3 +182,14 @@ def test_a_parameter_takes_other_memory_where_nothing_is_recorded():
     with tt.no_grad():
         p.set_(tt.zeros(2))
     assert p.tolist() == [0.0, 0.0] and p.requires_grad
+
+
+@pytest.mark.torch
+def test_functions_of_tensors_that_require_a_gradient_are_refused():
+    torch = pytest.importorskip("torch")
+    for library in (tt, torch):
+        x, y = library.ones(2), library.ones(2, requires_grad=True)
+        with pytest.raises(RuntimeError, match=r"requires? "):
+            x.map2_(library.ones(2), y, lambda a, b, c: a)
+        with pytest.raises(RuntimeError, match=r"requires? "):
+            x.map_(y, lambda a, b: a)
