@@ -170,7 +170,8 @@ SQUARES: Final = (
 BLENDS: Final = ("quantile", "nanquantile", "scaled_dot_product_attention", "cdist")
 PRODUCTS: Final = (
     "bilinear", "einsum", "tensordot", "chain_matmul", "matrix_power", "mm", "bmm", "mv", "dot", "vdot", "matmul",
-    "inner", "addmm", "addmv", "addbmm", "baddbmm", "linear", "_addmm_activation", "ormqr",
+    "inner", "addmm", "addmv", "addbmm", "baddbmm", "linear", "_addmm_activation", "ormqr", "rnn_relu", "rnn_tanh",
+    "lstm", "gru", "rnn_relu_cell", "rnn_tanh_cell", "lstm_cell", "gru_cell",
 )  # fmt: skip
 ORDERS: Final = ("linalg_vector_norm", "linalg_norm", "norm", "normalize", "cdist")
 SLOPES: Final = ("gradient", "trapezoid", "cumulative_trapezoid")
