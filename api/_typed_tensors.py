@@ -9,6 +9,7 @@ from typing import Any
 
 import tt
 from tt.core.methods.legacy_constructor import construct_as
+from tt.library import warn_user
 
 __all__ = ["NAMES", "TensorType", "of_device", "set_default_tensor_type"]
 
@@ -109,11 +110,14 @@ def set_default_tensor_type(t: Any, /) -> None:
     Examples
     --------
     >>> import tt
-    >>> tt.set_default_tensor_type(tt.DoubleTensor)
-    >>> tt.ones(1).dtype
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     tt.set_default_tensor_type(tt.DoubleTensor)
+    ...     tt.ones(1).dtype
+    ...     tt.set_default_tensor_type("tt.FloatTensor")
     tt.float64
-    >>> tt.set_default_tensor_type("tt.FloatTensor")
     """
+    warn_user("set_default_tensor_type() is deprecated: use tt.set_default_dtype and tt.set_default_device")
     kind = t
     if isinstance(t, str):
         module, _, name = t.replace("torch.", "tt.", 1).rpartition(".")

@@ -13,6 +13,7 @@ from tt.distributions.chi2 import Chi2
 from tt.distributions.exp_family import ExponentialFamily
 from tt.distributions.multivariate_normal import factor_of, only_matrix
 from tt.distributions.utils import lazy_property
+from tt.library import warn_user
 
 __all__ = ["Wishart"]
 
@@ -77,6 +78,10 @@ class Wishart(ExponentialFamily):
         if bool((self.df <= size - 1).any()):
             raise tt.errors.ValueRangeError(
                 f"Value of df={df} expected to be greater than ndim - 1 = {size - 1}."
+            )
+        if bool((self.df < size).any()):
+            warn_user(
+                f"Wishart(): df is below {size}, the number of rows: samples are often singular\n  try: a larger df"
             )
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
         self._factor = factor_of(name, matrix)

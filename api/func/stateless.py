@@ -39,7 +39,7 @@ def functional_call(
     >>> tt.func.functional_call(layer, weights, tt.tensor([[3.0]]))
     tensor([[7.]])
     """
-    return stateless.functional_call(
+    return stateless.call_replaced(
         module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=strict
     )
 

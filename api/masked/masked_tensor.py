@@ -6,6 +6,7 @@ import copy
 from typing import Any, Self
 
 import tt
+from tt.library import warn_user
 from tt.masked.masked_functions import FACTS, handler_of
 from tt.masked.printing import masked_text
 
@@ -82,6 +83,11 @@ class MaskedTensor(tt.Tensor):
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> Self:
         """Return a masked tensor over copies of data and mask."""
         _check(data, mask)
+        if data.requires_grad:
+            warn_user(
+                "MaskedTensor(): data requires a gradient, which does not reach it through the masked tensor\n"
+                "  try: as_masked_tensor(), or data.detach()"
+            )
         with tt.no_grad():
             own = data.clone()  # detach() would also drop a tangent
         return cls._over(own.requires_grad_() if requires_grad else own, mask.detach().clone())

@@ -15,6 +15,7 @@ from multiprocessing import connection
 from typing import Any, Final
 
 from tt.errors import ArgumentError, ValueRangeError
+from tt.library import warn_user
 
 __all__ = [
     "ProcessContext",
@@ -240,7 +241,11 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """The processes of `spawn(join=False)`, under PyTorch's older name."""
+    """`ProcessContext` under PyTorch's older name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warn_user("SpawnContext is now ProcessContext")
+        super().__init__(*args, **kwargs)
 
 
 def start_processes(
@@ -319,7 +324,7 @@ def start_processes(
             process.kill()
             process.join()
         raise
-    found = SpawnContext(processes, reports, "" if start_method == "fork" else missing_main())
+    found = ProcessContext(processes, reports, "" if start_method == "fork" else missing_main())
     if not join:
         return found
     while not found.join():

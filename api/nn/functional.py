@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tt._names.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
-from tt.library import ops, overridable
+from tt.library import ops, overridable, warn_user
 
 if TYPE_CHECKING:
     from tt import Tensor
@@ -144,6 +144,11 @@ def _expect_attention(
             mask is None or mask.ndim in allowed,
             f"{name} must have {' or '.join(map(str, allowed))} dimensions for a query of {dims}, got "
             f"{None if mask is None else list(mask.shape)}",
+        )
+    if keys is not None and pairs is not None and keys.dtype != pairs.dtype:
+        warn_user(
+            f"multi_head_attention_forward(): key_padding_mask is {keys.dtype} and attn_mask {pairs.dtype}, which is "
+            "deprecated\n  try: masks of one dtype"
         )
     return dims == 3
 

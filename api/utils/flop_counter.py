@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 import tt
 from tt.errors import ArgumentError
+from tt.library import warn_user
 from tt.utils._python_dispatch import TTDispatchMode
 from tt.utils._pytree import tree_map
 from tt.utils.module_tracker import ModuleTracker
@@ -165,6 +166,8 @@ class FlopCounterMode(TTDispatchMode):
         custom_mapping: Mapping[Any, Formula] | None = None,
     ) -> None:
         super().__init__()
+        if mods is not None:
+            warn_user("FlopCounterMode(): mods is not needed: all modules are told apart")
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._formulas = {_name_of(op): _custom(formula) for op, formula in (custom_mapping or {}).items()}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import tt
 from tt.errors import ShapeError, UnsupportedError, ValueRangeError
+from tt.library import warn_user
 
 __all__ = [
     "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
@@ -288,6 +289,10 @@ def flex_attention(
     if return_lse and return_aux is not None:
         raise ValueRangeError(
             "flex_attention(): give return_aux=AuxRequest(lse=True) instead of return_lse, not both"
+        )
+    if return_lse:
+        warn_user(
+            "flex_attention(): return_lse is deprecated: use return_aux=AuxRequest(lse=True)", FutureWarning
         )
     if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
         raise UnsupportedError(

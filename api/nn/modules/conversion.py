@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self, cast
 
 import tt
+from tt.library import warn_user
 from tt.nn.modules.traversal import Traversal
 from tt.nn.parameter import Parameter
 
@@ -188,6 +189,11 @@ class Conversion(Traversal):
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
+        if dtype is not None and dtype.is_complex:
+            warn_user(
+                "Module.to(): some modules do not compute with complex parameters as they are meant to\n"
+                "  try: to check outputs, then type(dtype), which does not say this"
             )
         dims = {tt.channels_last: (4,), tt.channels_last_3d: (5,)}.get(memory_format, (4, 5))
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any, Self
 
 import tt
+from tt.library import warn_user
 from tt.nn.modules import hooks
 from tt.nn.modules.calling import GLOBAL_HOOKS
 from tt.nn.modules.hooks import (
@@ -142,6 +143,11 @@ class Module(StateDict):
         set_to_none : bool
             Whether they become None; otherwise they become zero.
         """
+        if self.__dict__.get("_is_replica"):
+            warn_user(
+                "zero_grad(): the parameters of a replica of DataParallel are copies that have no .grad\n"
+                "  try: zero_grad() of the module that was replicated, or tt.autograd.grad in forward"
+            )
         for param in self.parameters():
             grad = param.grad
             if grad is None:

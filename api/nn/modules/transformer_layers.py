@@ -7,6 +7,7 @@ from typing import Any
 
 import tt
 import tt.nn.functional as F
+from tt.library import warn_user
 from tt.nn.modules.attention import MultiheadAttention
 from tt.nn.modules.dropout import Dropout
 from tt.nn.modules.linear import Linear
@@ -274,6 +275,10 @@ def _as_numbers(
     """Return two masks of one kind: if one is of numbers, the other has -inf where it was True."""
     if mask is None or padding is None or (mask.dtype == padding.dtype):
         return mask, padding
+    warn_user(
+        f"TransformerEncoderLayer: src_key_padding_mask is {padding.dtype} and src_mask {mask.dtype}, which is "
+        "deprecated\n  try: masks of one dtype"
+    )
 
     def numbers(given: tt.Tensor) -> tt.Tensor:
         if given.is_floating_point():

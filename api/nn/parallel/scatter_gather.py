@@ -7,6 +7,7 @@ from typing import Any
 
 import tt
 from tt.errors import AssertedError, ValueRangeError
+from tt.library import warn_user
 
 __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 
@@ -21,11 +22,20 @@ def is_namedtuple(obj: Any) -> bool:
 
     Examples
     --------
+    >>> import warnings
     >>> from collections import namedtuple
     >>> from tt.nn.parallel.scatter_gather import is_namedtuple
-    >>> is_namedtuple(namedtuple("Pair", "a b")(1, 2)), is_namedtuple((1, 2))
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     is_namedtuple(namedtuple("Pair", "a b")(1, 2)), is_namedtuple((1, 2))
     (True, False)
     """
+    warn_user(
+        "is_namedtuple() is deprecated: use isinstance(obj, tuple) and hasattr(obj, '_fields')", FutureWarning
+    )
+    return _is_namedtuple(obj)
+
+
+def _is_namedtuple(obj: Any) -> bool:
     return isinstance(obj, tuple) and hasattr(obj, "_asdict") and hasattr(obj, "_fields")
 
 
@@ -72,7 +82,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
     count = len(target_gpus)
     if isinstance(inputs, (tuple, list)) and inputs:
         rows = list(zip(*(scatter(item, target_gpus, dim) for item in inputs), strict=False))
-        if is_namedtuple(inputs):
+        if _is_namedtuple(inputs):
             return [type(inputs)(*row) for row in rows]
         return rows if isinstance(inputs, tuple) else [list(row) for row in rows]
     if isinstance(inputs, dict) and inputs:
@@ -151,4 +161,4 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
             "gather", f"outputs are tensors, or tuples, lists and dicts of them, not {type(first).__name__}"
         )
     items = (gather(list(row), target_device, dim) for row in zip(*outputs, strict=True))
-    return type(first)(*items) if is_namedtuple(first) else type(first)(items)
+    return type(first)(*items) if _is_namedtuple(first) else type(first)(items)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import tt
+from tt.library import warn_user
 
 __all__ = ["functional_call"]
 
@@ -92,6 +93,32 @@ def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
         given.update((name, after[name]) for name in given if name in after)
 
 
+def call_replaced(
+    module: tt.nn.Module,
+    parameters_and_buffers: dict[str, tt.Tensor] | Sequence[dict[str, tt.Tensor]],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call a module with other parameters and buffers, as `functional_call` describes it."""
+    given: Any = parameters_and_buffers
+    if not isinstance(given, dict):
+        if isinstance(given, (str, tt.Tensor)) or not all(isinstance(part, dict) for part in given):
+            raise ValueError("Expected all elements of parameters_and_buffers to be dictionaries")
+        names = [name for part in given for name in part]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(
+                f"{repeated} appear in multiple dictionaries; only one is permitted for each name"
+            )
+        given = {name: tensor for part in given for name, tensor in part.items()}
+    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced(module, given, tie_weights, strict):
+        return module(*arguments, **(kwargs or {}))
+
+
 def functional_call(
     module: tt.nn.Module,
     parameters_and_buffers: dict[str, tt.Tensor] | Sequence[dict[str, tt.Tensor]],
@@ -102,6 +129,8 @@ def functional_call(
     strict: bool = False,
 ) -> Any:
     """Call a module with other parameters and buffers in place of its own, which it has again afterwards.
+
+    `tt.func.functional_call` is its newer place.
 
     Parameters
     ----------
@@ -135,17 +164,7 @@ def functional_call(
     >>> tt.func.functional_call(layer, weights, tt.tensor([[3.0]]))
     tensor([[7.]])
     """
-    given: Any = parameters_and_buffers
-    if not isinstance(given, dict):
-        if isinstance(given, (str, tt.Tensor)) or not all(isinstance(part, dict) for part in given):
-            raise ValueError("Expected all elements of parameters_and_buffers to be dictionaries")
-        names = [name for part in given for name in part]
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise ValueError(
-                f"{repeated} appear in multiple dictionaries; only one is permitted for each name"
-            )
-        given = {name: tensor for part in given for name, tensor in part.items()}
-    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
-        return module(*arguments, **(kwargs or {}))
+    warn_user(
+        "tt.nn.utils.stateless.functional_call is deprecated: use tt.func.functional_call", FutureWarning
+    )
+    return call_replaced(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any, Literal
 
-from tt.optim.lr_scheduler.base import LRScheduler, one_for_each, options, set_option
+from tt.library import warn_user
+from tt.optim.lr_scheduler.base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    one_for_each,
+    options,
+    set_option,
+)
 from tt.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau"]
@@ -118,6 +125,8 @@ class ReduceLROnPlateau(LRScheduler):
             Deprecated: the number of the epoch.
         """
         current = float(metrics)
+        if epoch is not None:
+            warn_user(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best = current

@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from tt.core.library import Block
+from tt.core.library import Block, warn_user
 from tt.plugins.autograd.record.grad_state import STATE, Switching
 
 __all__ = ["decorate", "enable_grad", "is_grad_enabled", "no_grad", "recording", "set_grad_enabled"]
@@ -33,6 +33,12 @@ def is_grad_enabled() -> bool:
 
 def decorate(make: Callable[[], Any], function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Let a function run in a mode; of generators and coroutines each step, not what their caller does between."""
+    if isinstance(function, type):
+        warn_user(
+            f"decorating the class {function.__name__} is deprecated: the mode is on only while an object is made\n"
+            "  try: to decorate its methods",
+            FutureWarning,
+        )
     for is_kind, in_steps in (
         (isgeneratorfunction, _decorate_generator),
         (iscoroutinefunction, _decorate_coroutine),

@@ -40,7 +40,7 @@ def test_without_cuda_it_warns_and_is_disabled(monkeypatch):
     with pytest.warns(UserWarning, match="CUDA is not available"):
         assert not tt.autocast("cuda").enabled
     with pytest.warns(UserWarning, match="CUDA is not available"):
-        assert not tt.cuda.amp.GradScaler().is_enabled()
+        assert not tt.amp.GradScaler("cuda").is_enabled()
 
 
 def test_a_disabled_scaler_passes_everything_on():
@@ -81,4 +81,5 @@ def test_decorators_of_functions_keep_them():
 
     assert tt.amp.custom_fwd(forward, device_type="cuda") is forward
     assert tt.amp.custom_bwd(device_type="cuda")(forward) is forward
-    assert tt.cuda.amp.custom_fwd(forward) is forward and tt.cuda.amp.custom_bwd(forward) is forward
+    with pytest.warns(FutureWarning, match="device_type='cuda'"):
+        assert tt.cuda.amp.custom_fwd(forward) is forward and tt.cuda.amp.custom_bwd(forward) is forward

@@ -143,7 +143,7 @@ def case(rng: Any, same: str, mask: str, keys: str, flags: dict[str, bool], lib:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:Support for mismatched")
+@pytest.mark.filterwarnings("ignore:Support for mismatched", "ignore:multi_head_attention_forward")
 @pytest.mark.parametrize("same", ["query", "key", ""])
 @pytest.mark.parametrize("mask", ["", "bools", "numbers", "by head"])
 def test_attention_and_its_gradients_are_those_of_torch(same: str, mask: str) -> None:

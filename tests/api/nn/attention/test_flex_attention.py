@@ -50,7 +50,8 @@ def test_scores_depend_on_their_indices(qkv):
 
 def test_the_sum_of_the_scores(qkv):
     q, k, _ = qkv
-    _, lse = flex_attention(*qkv, return_lse=True)
+    with pytest.warns(FutureWarning, match="return_aux"):
+        _, lse = flex_attention(*qkv, return_lse=True)
     tt.testing.assert_close(lse, (q @ k.transpose(-2, -1) / 8**0.5).logsumexp(-1))
 
 
@@ -58,7 +59,7 @@ def test_further_results_are_requested(qkv):
     largest = (qkv[0] @ qkv[1].mT / 8**0.5).amax(-1)
     out, found = flex_attention(*qkv, return_aux=AuxRequest(lse=True, max_scores=True))
     tt.testing.assert_close(found.max_scores, largest)
-    tt.testing.assert_close(found.lse, flex_attention(*qkv, return_lse=True)[1])
+    tt.testing.assert_close(found.lse, (qkv[0] @ qkv[1].mT / 8**0.5).logsumexp(-1))
     tt.testing.assert_close(out, flex_attention(*qkv))
     assert flex_attention(*qkv, return_aux=AuxRequest())[1] == AuxOutput(None, None)
     half = flex_attention(*(t.half() for t in qkv), return_aux=AuxRequest(max_scores=True))
@@ -69,8 +70,8 @@ def test_further_results_are_requested(qkv):
 
 def test_a_query_that_sees_nothing_gets_zeros_and_finite_gradients(qkv):
     mask = create_block_mask(lambda b, h, q, kv: q > kv, None, None, 6, 6)
-    got, lse = flex_attention(*qkv, block_mask=mask, return_lse=True)
-    assert not got[:, :, 0].any() and bool((lse[:, :, 0] == -float("inf")).all())
+    got, aux = flex_attention(*qkv, block_mask=mask, return_aux=AuxRequest(lse=True))
+    assert not got[:, :, 0].any() and bool((aux.lse[:, :, 0] == -float("inf")).all())
     got.sum().backward()
     assert all(bool(t.grad.isfinite().all()) for t in qkv)
 
@@ -84,8 +85,8 @@ def test_heads_of_queries_can_share_keys(qkv):
 
 
 def test_half_precision_computes_in_float32(qkv):
-    got, lse = flex_attention(*(t.detach().half() for t in qkv), return_lse=True)
-    assert got.dtype is tt.float16 and lse.dtype is tt.float32
+    got, aux = flex_attention(*(t.detach().half() for t in qkv), return_aux=AuxRequest(lse=True))
+    assert got.dtype is tt.float16 and aux.lse.dtype is tt.float32
     tt.testing.assert_close(got.double(), flex_attention(*qkv).detach(), rtol=1e-2, atol=1e-2)
 
 
