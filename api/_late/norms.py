@@ -7,7 +7,7 @@ from typing import Any
 
 import tt
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
-from tt.library import overridable
+from tt.library import overridable, warn_user
 
 __all__ = ["frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"]
 
@@ -57,9 +57,12 @@ def frobenius_norm(
     Examples
     --------
     >>> import tt
-    >>> tt.frobenius_norm(tt.tensor([[3.0, 4.0], [6.0, 8.0]]), 1)
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     tt.frobenius_norm(tt.tensor([[3.0, 4.0], [6.0, 8.0]]), 1)
     tensor([ 5., 10.])
     """
+    warn_user("frobenius_norm() is deprecated: use tt.linalg.vector_norm")
     dims = [dim] if isinstance(dim, int) else list(dim)
     if len(dims) > 2:
         raise ShapeError(
@@ -96,9 +99,12 @@ def nuclear_norm(
     Examples
     --------
     >>> import tt
-    >>> tt.nuclear_norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     tt.nuclear_norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(7.)
     """
+    warn_user("nuclear_norm() is deprecated: use tt.linalg.matrix_norm(A, 'nuc')")
     if isinstance(dim, bool):
         dim, keepdim = None, dim
     return tt.linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, out=out)

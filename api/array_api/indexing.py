@@ -98,7 +98,9 @@ def searchsorted(x1: Array, x2: Array, /, *, side: str = "left", sorter: Array |
     """
     dtype = tt.promote_types(x1.dtype, x2.dtype)
     order = None if sorter is None else cast(sorter, tt.int64)
-    return tt.searchsorted(cast(x1, dtype), cast(x2, dtype), side=side, sorter=order)
+    return tt.searchsorted(
+        cast(x1, dtype).contiguous(), cast(x2, dtype).contiguous(), side=side, sorter=order
+    )
 
 
 # --- sorting -----------------------------------------------------------------------------------------------------

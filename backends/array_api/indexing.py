@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import errors, fitted_number
+from tt.core.library import errors, fitted_number, warn_user
 
 __all__ = ["add_kernels"]
 
@@ -184,6 +184,8 @@ def _full(builder: KernelBuilder) -> None:
             if item is None:
                 found.append(None)
                 continue
+            if item.dtype == xp.uint8:
+                warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
             if builder.is_kind(item, "bool") or item.dtype == xp.uint8:
                 shape = tuple(self.shape[len(found) : len(found) + item.ndim])
                 if tuple(item.shape) != shape:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.backends.array_api.creation import fitting
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import errors, fitted_number, result_type
+from tt.core.library import errors, fitted_number, result_type, warn_user
 
 __all__ = ["add_kernels", "check_alpha", "check_rounding", "erf"]
 
@@ -342,6 +342,9 @@ def _selection(builder: KernelBuilder) -> None:
                 x if builder.is_array(x) else builder.number(fitting(builder, x, like.dtype), like.dtype)
                 for x in (self, other)
             )
+        if condition.dtype == xp.uint8:
+            warn_user("where(): a condition of uint8 is deprecated\n  try: condition.bool()")
+            condition = builder.backend.cast(condition, xp.bool)
         if not builder.is_kind(condition, "bool"):
             raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
         return xp.where(condition, self, other)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import errors, reserve
+from tt.core.library import errors, reserve, warn_user
 
 __all__ = [
     "HALF",
@@ -141,8 +141,11 @@ def check_uniform(from_: float, to: float, dtype: str) -> None:
         )
 
 
-def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
-    """Raise unless there are integers from low to before high, and a dtype with the limits holds them."""
+def check_integers(low: int, high: int, limits: tuple[int, int] | None, dtype: str | None = None) -> None:
+    """Raise unless there are integers from low to before high, and a dtype with the limits holds them.
+
+    A floating dtype, whose name is given, may lack some of them, with a warning.
+    """
     if low >= high:
         raise errors.ShapeError(f"randint(): the range from {low} to before {high} has no integer")
     smallest, largest = limits or (-(2**63), 2**63 - 1)
@@ -152,6 +155,14 @@ def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
         raise errors.DtypeError(f"randint(): {low} is beyond the range of the dtype")
     if high - 1 > largest:
         raise errors.DtypeError(f"randint(): {high - 1} is beyond the range of the dtype")
+    if dtype is not None:
+        exact = 2 ** UNIT_BITS[dtype]
+        for value in (low, high - 1):
+            if not -exact <= value <= exact:
+                warn_user(
+                    f"randint(): {value} is beyond {exact}, and {dtype} lacks some integers between them\n"
+                    "  try: a dtype with more digits"
+                )
 
 
 def check_permutation(n: int, limit: int | str) -> None:
@@ -301,7 +312,7 @@ def add_kernels(builder: KernelBuilder) -> None:
         )
         if xp.isdtype(dtype, "integral"):
             limits = int(xp.iinfo(dtype).min), int(xp.iinfo(dtype).max)
-        check_integers(low, high, limits)
+        check_integers(low, high, limits, name_of(dtype) if xp.isdtype(dtype, "real floating") else None)
         span, count = high - low, size_of(size)
         if span <= 2**32:
             values = multiply(xp, draws.words(generator, count), span)[0]

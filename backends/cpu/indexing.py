@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array, cast, in_rows
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_complex32, warn_user
 
 __all__ = ["cpu"]
 
@@ -153,6 +153,8 @@ def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
 
 def _key(self: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
     """Return the index as NumPy takes it."""
+    if any(i is not None and i.dtype == np.uint8 for i in indices):
+        warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
     key = tuple(
         slice(None) if i is None else i.astype(np.bool_) if i.dtype == np.uint8 else i for i in indices
     )  # fmt: skip

@@ -8,7 +8,15 @@ import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.backends.cpu.selection import select
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype, is_float8, result_type
+from tt.core.library import (
+    KernelTable,
+    errors,
+    fitted_number,
+    from_numpy_dtype,
+    is_float8,
+    result_type,
+    warn_user,
+)
 
 __all__ = ["cpu", "refuse_zero"]
 
@@ -195,6 +203,9 @@ _BOOL: Final = np.dtype(bool)
 
 @cpu.kernel("where", half="native")
 def where(condition: Any, self: Any, other: Any) -> Any:
+    if condition.dtype == np.uint8:
+        warn_user("where(): a condition of uint8 is deprecated\n  try: condition.bool()")
+        condition = condition != 0
     if condition.dtype is not _BOOL:
         raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
     if not isinstance(self, np.ndarray):

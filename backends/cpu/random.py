@@ -205,7 +205,7 @@ def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any
     limits = (0, 1) if dtype == np.bool_ else HALF if dtype == np.float16 else None
     if np.dtype(dtype).kind in "iu":
         limits = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    check_integers(low, high, limits)
+    check_integers(low, high, limits, np.dtype(dtype).name if np.dtype(dtype).kind in "fV" else None)
     span, count = high - low, _count(size)
     if span <= 2**32:
         values = np.empty(count, np.uint64)

@@ -25,7 +25,7 @@ from tt.backends.cuda.launch.gather_scatter import (
 )
 from tt.backends.cuda.launch.layouts import axis_of
 from tt.backends.cuda.selecting import true_places
-from tt.core.library import KernelTable, contiguous_strides
+from tt.core.library import KernelTable, contiguous_strides, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -183,6 +183,8 @@ def _integers(
         if item is None:
             found.append(None)
         elif item.dtype.kind == "b" or item.dtype == np.uint8:
+            if item.dtype == np.uint8:
+                warn_user("indexing with dtype uint8 is deprecated, use a dtype bool instead")
             if item.shape != self.shape[len(found) : len(found) + item.ndim]:
                 raise IndexError("a mask of another shape")
             if item.ndim:

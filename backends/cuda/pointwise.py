@@ -10,7 +10,7 @@ import numpy as np
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.elementwise import run
-from tt.core.library import KernelTable, errors, result_type
+from tt.core.library import KernelTable, errors, result_type, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -247,6 +247,9 @@ def _selection(made: Pointwise) -> None:
     backend = made.backend
 
     def where(condition: Any, self: Any, other: Any, out: Any = None) -> StridedHandle:
+        if condition.dtype == np.uint8:
+            warn_user("where(): a condition of uint8 is deprecated\n  try: condition.bool()")
+            condition = backend.cast(condition, BOOL)
         if condition.dtype != BOOL:
             raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
         given = [value for value in (self, other) if isinstance(value, StridedHandle)]

@@ -157,7 +157,7 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
         limits = (0, 1) if kind.kind == "b" else HALF if kind == np.float16 else None
         if kind.kind in "iu":
             limits = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
-        check_integers(low, high, limits)
+        check_integers(low, high, limits, name_of(kind) if kind.kind in "fV" else None)
         span, count = high - low, _count(size)
         long = span > 2**32
         out = mover.empty(tuple(size), kind)

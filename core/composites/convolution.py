@@ -13,6 +13,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.convolution import each
 from tt.core.types.dtype import bool_, uint8
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -113,6 +114,11 @@ def convolution_with_named_padding(op: str, count: int) -> Callable[..., Any]:
             raise ShapeError(f"{op}(): padding='same' is not supported for strided convolutions")
         gaps = each(op, dilation, count, "dilation")
         whole = [max(gap * (width - 1), 0) for gap, width in zip(gaps, weight.shape[2:], strict=True)]
+        if any(pad % 2 for pad in whole):
+            warn_user(
+                f"{op}(): padding='same' of kernels of an even size takes a copy of the result\n"
+                "  try: an odd size, or an even dilation"
+            )
         # An odd padding is greater at the end: one place more at the start is computed and left out.
         y = convolve(input, weight, bias, 1, [(pad + 1) // 2 for pad in whole], dilation, groups)
         for dim, pad in enumerate(whole, -count):

@@ -19,6 +19,7 @@ from tt.core.shapes.decomposition import expect_matrix, expect_square, is_vector
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import float64, int32, int64
 from tt.core.types.keys import KEYS
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -74,7 +75,13 @@ def linalg_cholesky(A: Any, upper: bool) -> Any:
     return factor
 
 
-composite("cholesky", lambda self, upper: ops.linalg_cholesky(self, upper=upper))
+@composite("cholesky")
+def older_cholesky(self: Any, upper: bool) -> Any:
+    warn_user(
+        "cholesky() is deprecated\n"
+        f"  try: linalg.cholesky{'(A).mH, of matrices whose upper triangle is used' if upper else ''}"
+    )
+    return ops.linalg_cholesky(self, upper=upper)
 
 
 @composite("cholesky_solve")
@@ -92,7 +99,15 @@ def cholesky_inverse(self: Any, upper: bool) -> Any:
 
 # --- QR, SVD, eigenvalues --------------------------------------------------------------------------------------
 
-composite("qr", lambda self, some: ops.linalg_qr(self, "reduced" if some else "complete"))
+
+@composite("qr")
+def older_qr(self: Any, some: bool) -> tuple[Any, Any]:
+    mode = "reduced" if some else "complete"
+    warn_user(f"qr() is deprecated\n  try: linalg.qr(A, mode={mode!r})")
+    found: tuple[Any, Any] = ops.linalg_qr(self, mode)
+    return found
+
+
 composite("linalg_svdvals", lambda A, driver: ops.linalg_svd(A, False, driver=driver)[1])
 composite("linalg_eigvals", lambda A: ops.linalg_eig(A)[0])
 composite("linalg_eigvalsh", lambda A, UPLO: ops.linalg_eigh(A, UPLO)[0])
@@ -300,6 +315,7 @@ def solve_triangular(A: Any, B: Any, upper: bool, left: bool, unitriangular: boo
 
 @composite("triangular_solve")
 def triangular_solve(self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
+    warn_user(f"triangular_solve(b, A) is deprecated\n  try: linalg.solve_triangular(A, b, upper={upper})")
     factor = ops.transpose(A, -2, -1) if transpose else A
     solution = ops.linalg_solve_triangular(
         factor, self, upper=upper is not transpose, unitriangular=unitriangular

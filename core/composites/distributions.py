@@ -11,6 +11,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.types.dtype import finfo, float64, iinfo, int64
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -77,6 +78,11 @@ def _drawn(self: Any, low: int, high: int, generator: Any) -> Any:
             least = int(iinfo(self.dtype).min)
         if not least <= value <= most:
             raise ValueRangeError(f"random_(): {name} = {value} is out of bounds for {self.dtype}")
+        if self.dtype.is_floating_point and abs(value) > _largest(self.dtype):
+            warn_user(
+                f"random_(): {name} = {value} is beyond {_largest(self.dtype)}, and {self.dtype.name} lacks some "
+                "integers between them\n  try: a dtype with more digits"
+            )
     high = min(high, 2**63 - 1)
     drawn = ops.randint.low(
         low, high, tuple(self.shape), generator=generator, dtype=int64, device=self.device

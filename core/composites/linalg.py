@@ -16,6 +16,7 @@ from tt.core.errors import DimensionCountError, DtypeError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.types.dtype import bool_, int32
 from tt.core.types.scalars import fitted_number
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -197,6 +198,7 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
 
 @composite("chain_matmul")
 def chain_matmul(matrices: Sequence[Any]) -> Any:
+    warn_user("chain_matmul() is deprecated\n  try: linalg.multi_dot, which takes a list of matrices")
     for matrix in matrices:
         if matrix.ndim != 2:
             raise DimensionCountError(
@@ -301,6 +303,10 @@ def cross(self: Any, other: Any, dim: int | None) -> Any:
         dim = next((place for place, size in enumerate(shape) if size == 3), None)
         if dim is None:
             raise ShapeError(f"cross(): no dimension of size 3 in input {list(shape)}")
+        warn_user(
+            f"cross(): dim is {dim}, the first dimension of size 3, as it is left out, which is deprecated\n"
+            f"  try: dim={dim}, or linalg.cross, whose dim is the last one"
+        )
     return ops.linalg_cross(self, other, dim=dim)
 
 

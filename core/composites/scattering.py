@@ -12,6 +12,7 @@ from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import int64
 from tt.core.types.scalars import fitted_number
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -39,7 +40,16 @@ def scatter_value(self: Any, dim: int, index: Any, value: Any) -> Any:
     return ops.scatter.default(self, dim, index, constant(self, index, value))
 
 
-composite("scatter.reduce", combined)
+@composite("scatter.reduce")
+def scatter_reduced(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    found = combined(self, dim, index, src, reduce)
+    warn_user(
+        f"scatter(): reduce={reduce!r} with a tensor src is deprecated\n"
+        f"  try: scatter_reduce(dim, index, src, {_REDUCTIONS[reduce]!r})"
+    )
+    return found
+
+
 composite(
     "scatter.value_reduce",
     lambda self, dim, index, value, reduce: combined(self, dim, index, constant(self, index, value), reduce),

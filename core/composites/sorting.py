@@ -21,6 +21,7 @@ from tt.core.errors import (
 )
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, finfo, iinfo, int32, int64
+from tt.core.types.user_warnings import warn_user
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -86,6 +87,9 @@ def search(
     for tensor in (sorted_sequence, values):
         if tensor.dtype.is_complex or tensor.dtype.kind == "bool":
             raise UnsupportedError(f"{op}(): not implemented for {tensor.dtype}")
+    for name, tensor in (("sorted sequence", sorted_sequence), ("values", values)):
+        if not tensor.is_contiguous():
+            warn_user(f"{op}(): the {name} are not contiguous, which takes longer\n  try: contiguous()")
     if sorter is not None:
         check_shapes("_searchsorted", sorted_sequence, values)
         sorted_sequence = _arranged(op, sorted_sequence, sorter)

@@ -43,6 +43,13 @@ def _window(x: Any, n_fft: int, length: int, window: Any) -> Any:
     return ops.constant_pad_nd(window, (left, n_fft - length - left), 0) if length < n_fft else window
 
 
+def _warn_of_rectangle(op: str) -> None:
+    warn_user(
+        f"{op}(): without a window all samples of a frame count alike, and spectra leak into other frequencies\n"
+        f"  try: window=tt.hann_window(n)"
+    )
+
+
 @composite("stft")
 def stft(
     self: Any,
@@ -73,6 +80,8 @@ def stft(
     if n_fft <= 0:
         raise ValueRangeError(f"{op}(): expected n_fft > 0, but got n_fft={n_fft}")
     hop, length = _lengths(op, n_fft, hop_length, win_length, window)
+    if window is None:
+        _warn_of_rectangle(op)
     if center:
         x = ops.squeeze.dim(ops.pad(ops.unsqueeze(x, 1), (n_fft // 2, n_fft // 2), pad_mode), 1)
     if n_fft > x.shape[1] and not align_to_window:
@@ -126,7 +135,9 @@ def istft(
             f"{op}(): expected {expected} frequencies of n_fft={n_fft} with onesided={onesided}, got {self.shape[-2]}"
         )
     hop, size = _lengths(op, n_fft, hop_length, win_length, window)
-    if window is not None and window.dtype.is_complex and not return_complex:
+    if window is None:
+        _warn_of_rectangle(op)
+    elif window.dtype.is_complex and not return_complex:
         raise ArgumentError(op, "a complex window needs return_complex=True")
     if return_complex and onesided:
         raise ValueRangeError(f"{op}(): the input of a complex signal is not onesided")

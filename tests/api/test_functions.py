@@ -75,6 +75,7 @@ def test_types_convert_and_are_named():
         lambda: tt.set_default_tensor_type("nonsense"), lambda: tt.set_default_tensor_type(tt.IntTensor),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:set_default_tensor_type")
 def test_types_refuse_what_they_cannot_hold(call):
     with pytest.raises(TypeError):
         call()
@@ -85,6 +86,7 @@ def test_a_constructor_of_the_cpu_makes_nothing_elsewhere():
         tt.FloatTensor(2, device="meta")
 
 
+@pytest.mark.filterwarnings("ignore:set_default_tensor_type")
 def test_the_default_type_sets_dtype_and_device():
     tt.set_default_tensor_type("torch.DoubleTensor")
     try:
@@ -365,6 +367,7 @@ def test_wrong_input_is_refused_in_words_of_tt(call, error):
     assert isinstance(caught.value, tt.errors.TTError | RuntimeError) and str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:set_default_tensor_type")
 @pytest.mark.skipif(tt.cuda.is_available(), reason="there is a CUDA device")
 def test_types_of_cuda_need_a_device():
     with pytest.raises(TypeError, match=r"tt\.cuda\.FloatTensor not available"):
@@ -428,7 +431,7 @@ NORMS = {
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:at::")
+@pytest.mark.filterwarnings("ignore:at::", "ignore:(frobenius|nuclear)_norm")
 @pytest.mark.parametrize("case", NORMS)
 def test_older_norms_are_those_of_torch(case):
     torch = pytest.importorskip("torch")

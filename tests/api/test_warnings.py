@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import math
 import pickle
 import warnings
@@ -221,6 +222,340 @@ def pickles_without_hooks_to_lose(lib):
     handle = x.register_hook(_hook)
     handle.remove()
     pickle.dumps(x)
+
+
+# --- operators -------------------------------------------------------------------------------------------------
+
+
+@warning
+def cross_without_dim(lib):
+    lib.cross(lib.ones(2, 3), lib.ones(2, 3))
+
+
+@warning
+def cross_method_without_dim(lib):
+    lib.ones(3).cross(lib.ones(3))
+
+
+@quiet
+def cross_with_dim(lib):
+    lib.cross(lib.ones(2, 3), lib.ones(2, 3), dim=1), lib.linalg.cross(lib.ones(2, 3), lib.ones(2, 3))
+
+
+@warning
+def older_qr(lib):
+    lib.qr(lib.eye(2))
+
+
+@warning
+def older_cholesky(lib):
+    lib.eye(2).cholesky()
+
+
+@warning
+def older_cholesky_of_the_upper_triangle(lib):
+    lib.cholesky(lib.eye(2), upper=True)
+
+
+@warning
+def older_triangular_solve(lib):
+    lib.triangular_solve(lib.ones(2, 1), lib.eye(2))
+
+
+@warning
+def older_chain_of_products(lib):
+    lib.chain_matmul(lib.eye(2), lib.eye(2))
+
+
+@warning
+def older_frobenius_norm(lib):
+    lib.frobenius_norm(lib.eye(2), dim=(0, 1))
+
+
+@warning
+def older_nuclear_norm(lib):
+    lib.nuclear_norm(lib.eye(2))
+
+
+@quiet
+def newer_linear_algebra(lib):
+    x = lib.eye(2)
+    lib.linalg.qr(x), lib.linalg.cholesky(x), lib.linalg.multi_dot([x, x]), lib.norm(x), lib.svd(x)
+    lib.linalg.solve_triangular(x, x, upper=True), lib.cholesky_solve(x, x), lib.ger(x[0], x[0])
+
+
+@warning
+def stft_without_a_window(lib):
+    lib.stft(lib.ones(64), 16, return_complex=True)
+
+
+@warning
+def istft_without_a_window(lib):
+    lib.istft(lib.stft(lib.ones(64), 16, window=lib.ones(16), return_complex=True), 16)
+
+
+@quiet
+def stft_with_a_window(lib):
+    window = lib.ones(16)
+    lib.istft(lib.stft(lib.ones(64), 16, window=window, return_complex=True), 16, window=window)
+
+
+@warning
+def scatter_of_a_tensor_with_reduce(lib):
+    lib.zeros(3).scatter(0, lib.tensor([0]), lib.ones(1), reduce="add")
+
+
+@warning
+def scatter_in_place_of_a_tensor_with_reduce(lib):
+    lib.zeros(3).scatter_(0, lib.tensor([0]), lib.ones(1), reduce="multiply")
+
+
+@quiet
+def scatter_of_a_number_with_reduce(lib):
+    lib.zeros(3).scatter(0, lib.tensor([0]), 2.0, reduce="add")
+    lib.zeros(3).scatter_reduce(0, lib.tensor([0]), lib.ones(1), "sum")
+
+
+@warning
+def searchsorted_in_a_strided_sequence(lib):
+    lib.searchsorted(lib.arange(8.0)[::2], lib.ones(3))
+
+
+@warning
+def searchsorted_of_strided_values(lib):
+    lib.searchsorted(lib.arange(4.0), lib.ones(8)[::2])
+
+
+@warning
+def bucketize_with_strided_boundaries(lib):
+    lib.bucketize(lib.ones(3), lib.arange(8.0)[::2])
+
+
+@quiet
+def searchsorted_of_rows(lib):
+    lib.searchsorted(lib.arange(4.0), lib.ones(3), sorter=lib.arange(8)[::2] // 2)
+    lib.searchsorted(lib.arange(4.0), 2), lib.isin(lib.arange(8)[::2], lib.arange(8)[::2])
+
+
+@warning
+def where_of_bytes(lib):
+    found = lib.where(lib.tensor([2, 0], dtype=lib.uint8), lib.tensor([1.0, 2.0]), 0.0)
+    assert found.tolist() == [1.0, 0.0]
+
+
+@warning
+def where_method_of_bytes(lib):
+    x = lib.ones(2, requires_grad=True)
+    found = x.where(lib.tensor([1, 0], dtype=lib.uint8), lib.zeros(2))
+    found.sum().backward()
+    assert found.tolist() == x.grad.tolist() == [1.0, 0.0]
+
+
+@warning
+def index_put_at_bytes(lib):
+    lib.ones(2).index_put((lib.ones(2, dtype=lib.uint8),), lib.ones(2))
+
+
+@quiet
+def where_of_bools(lib):
+    lib.where(lib.tensor([True, False]), 1, 0), lib.where(lib.ones(2, dtype=lib.uint8))
+
+
+@warning
+def same_padding_of_even_kernels(lib):
+    lib.nn.functional.conv1d(lib.ones(1, 1, 5), lib.ones(1, 1, 2), padding="same")
+
+
+@warning
+def same_padding_of_a_module(lib):
+    lib.nn.Conv2d(1, 1, (3, 4), padding="same")(lib.ones(1, 1, 5, 5))
+
+
+@quiet
+def same_padding_of_odd_kernels(lib):
+    lib.nn.functional.conv1d(lib.ones(1, 1, 5), lib.ones(1, 1, 3), padding="same")
+    lib.nn.functional.conv1d(lib.ones(1, 1, 5), lib.ones(1, 1, 2), padding="same", dilation=2)
+
+
+@warning
+def random_integers_that_half_precision_lacks(lib):
+    lib.zeros(2, dtype=lib.float16).random_(0, 2050)
+
+
+@warning
+def random_integers_below_those_of_half_precision(lib):
+    lib.zeros(2, dtype=lib.bfloat16).random_(-300, 0)
+
+
+@warning
+def random_integers_that_single_precision_lacks(lib):
+    lib.zeros(2).random_(2**24 + 2)
+
+
+@warning
+def randint_that_half_precision_lacks(lib):
+    lib.randint(0, 300, (2,), dtype=lib.bfloat16)
+
+
+@warning
+def randint_that_single_precision_lacks(lib):
+    lib.randint(0, 2**30, (2,), dtype=lib.float32)
+
+
+@warning
+def randint_that_double_precision_lacks(lib):
+    lib.randint_like(lib.zeros(2, dtype=lib.float64), -(2**53) - 2, 0)
+
+
+@quiet
+def random_integers_that_a_dtype_has(lib):
+    (
+        lib.zeros(2, dtype=lib.float16).random_(-2048, 2049),
+        lib.zeros(2).random_(),
+        lib.zeros(2).random_(2**24 + 1),
+    )
+    lib.randint(-(2**24), 2**24 + 1, (2,), dtype=lib.float32), lib.randint(0, 2**60, (2,))
+    lib.randint(0, 257, (2,), dtype=lib.bfloat16)
+
+
+# --- modules ---------------------------------------------------------------------------------------------------
+
+
+@warning
+def module_that_becomes_complex(lib):
+    lib.nn.Linear(2, 2).to(lib.complex64)
+
+
+@quiet
+def modules_that_change_their_dtype(lib):
+    lib.nn.Linear(2, 2).type(lib.complex64), lib.nn.Linear(2, 2).to(lib.float64)
+
+
+@warning
+def masks_of_two_dtypes(lib):
+    q = lib.ones(3, 1, 4)
+    padding = lib.zeros(1, 3, dtype=lib.bool)
+    lib.nn.MultiheadAttention(4, 2)(q, q, q, key_padding_mask=padding, attn_mask=lib.zeros(3, 3))
+
+
+@warning
+def masks_of_two_dtypes_of_an_encoder_layer(lib):
+    padding = lib.zeros(1, 3, dtype=lib.bool)
+    layer = lib.nn.TransformerEncoderLayer(4, 2, 8)
+    layer(lib.ones(3, 1, 4), src_mask=lib.zeros(3, 3), src_key_padding_mask=padding)
+
+
+@quiet
+def masks_of_one_dtype(lib):
+    q = lib.ones(3, 1, 4)
+    attention = lib.nn.MultiheadAttention(4, 2)
+    attention(q, q, q, key_padding_mask=lib.zeros(1, 3), attn_mask=lib.zeros(3, 3))
+    attention(q, q, q, key_padding_mask=lib.zeros(1, 3, dtype=lib.bool))
+
+
+@warning
+def zero_grad_of_a_replica(lib):
+    lib.nn.Linear(2, 2)._replicate_for_data_parallel().zero_grad()
+
+
+@warning
+def functional_call_at_its_older_place(lib):
+    lib.nn.utils.stateless.functional_call(lib.nn.Linear(2, 2), {}, (lib.ones(1, 2),))
+
+
+@quiet
+def functional_call_at_its_place(lib):
+    lib.func.functional_call(lib.nn.Linear(2, 2), {}, (lib.ones(1, 2),))
+
+
+@warning
+def logarithms_of_flex_attention(lib):
+    q = lib.ones(1, 1, 4, 4)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "flex_attention called without")  # PyTorch's is not compiled
+        flex = importlib.import_module(f"{lib.__name__}.nn.attention.flex_attention")
+        getattr(flex, "_WARNINGS_SHOWN", set()).clear()
+        flex.flex_attention(q, q, q, return_lse=True)
+
+
+@warning
+def plateau_at_an_epoch(lib):
+    optimizer = lib.optim.SGD([parameter(lib)], lr=0.1)
+    lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer).step(1.0, epoch=3)
+
+
+@quiet
+def plateau(lib):
+    optimizer = lib.optim.SGD([parameter(lib)], lr=0.1)
+    lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer).step(1.0)
+
+
+# --- former names and forms ------------------------------------------------------------------------------------
+
+
+@warning
+def autocast_of_cuda(lib):
+    lib.cuda.amp.autocast(enabled=False)
+
+
+@warning
+def gradient_scaler_of_cuda(lib):
+    lib.cuda.amp.GradScaler(enabled=False)
+
+
+@warning
+def forward_and_backward_in_autocast_of_cuda(lib):
+    lib.cuda.amp.custom_fwd(lambda ctx, x: x), lib.cuda.amp.custom_bwd(lambda ctx, x: x)
+
+
+@quiet
+def mixed_precision(lib):
+    lib.amp.autocast("cuda", enabled=False), lib.amp.GradScaler("cuda", enabled=False)
+    lib.amp.custom_fwd(lambda ctx, x: x, device_type="cpu")
+
+
+@warning
+def default_tensor_type(lib):
+    lib.set_default_tensor_type(lib.FloatTensor)
+
+
+@warning
+def class_that_is_decorated(lib):
+    @lib.no_grad()
+    class Model:
+        pass
+
+
+@warning
+def modules_of_a_counter(lib):
+    flop_counter = importlib.import_module(f"{lib.__name__}.utils.flop_counter")
+    flop_counter.FlopCounterMode(lib.nn.Linear(2, 2), display=False)
+
+
+@warning
+def named_tuples_of_data_parallel(lib):
+    lib.nn.parallel.scatter_gather.is_namedtuple((1, 2))
+
+
+@warning
+def older_context_of_processes(lib):
+    lib.multiprocessing.SpawnContext([], [])
+
+
+# --- distributions and masks -----------------------------------------------------------------------------------
+
+
+@warning
+def wishart_of_few_degrees_of_freedom(lib):
+    lib.distributions.Wishart(lib.tensor(1.5), lib.eye(2))
+
+
+@quiet
+def wishart(lib):
+    (
+        lib.distributions.Wishart(lib.tensor(2.0), lib.eye(2)),
+        lib.distributions.Wishart(lib.tensor(3.0), lib.eye(2)),
+    )
 
 
 # --- the tests -------------------------------------------------------------------------------------------------

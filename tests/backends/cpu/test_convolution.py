@@ -120,7 +120,7 @@ def test_mixed_dtypes_are_refused() -> None:
         F.conv1d(tt.ones(1, 1, 3), tt.ones(1, 1, 2, dtype=tt.float64))
 
 
-@pytest.mark.filterwarnings("ignore:Using padding")  # PyTorch says that it copies
+@pytest.mark.filterwarnings("ignore:Using padding", "ignore:conv1d")  # both say that they copy
 @pytest.mark.parametrize(("kernel", "dilation", "sizes"), [*product((1, 2, 3, 4), (1, 2), (5, 6))])
 def test_same_padding_keeps_the_size_and_is_greater_at_the_end(
     kernel: int, dilation: int, sizes: int

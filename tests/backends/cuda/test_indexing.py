@@ -113,6 +113,7 @@ def test_rows_are_selected(run, dtype):
     np.testing.assert_array_equal(run("_embedding", weight.T, places, None, False, False), weight.T[places])
 
 
+@pytest.mark.filterwarnings("ignore:indexing with dtype uint8")
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.complex128])
 def test_advanced_indices_are_those_of_numpy(run, dtype):
     rng = np.random.default_rng(2)

@@ -113,6 +113,7 @@ def test_normal_numbers_are_those_of_the_cpu_up_to_the_last_digits(run, generato
         np.testing.assert_allclose(found.astype(wide), expected.astype(wide), rtol=4 * eps, atol=16 * eps)
 
 
+@pytest.mark.filterwarnings("ignore:randint")  # float32 lacks some of the integers
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "bool", "float16"])
 def test_integers_are_those_of_the_cpu(run, generators, dtype):
     bounds = [(0, 2), (0, 1)] if dtype == "bool" else [(0, 7), (3, 250)]

@@ -99,9 +99,13 @@ def test_scaled_numbers_round_as_in_numpy(dtype):
         np.testing.assert_allclose(found, wanted, rtol=2 * np.finfo(dtype).eps)
 
 
-RANGES = ((0, 10), (-5, 100), (0, 2**32), (0, 2**32 + 1), (-(2**60), 2**62), (-(2**63), 2**63 - 1))
+RANGES = (
+    (0, 10), (-5, 100), (-(2**24), 2**24 + 1), (0, 2**32), (0, 2**32 + 1), (-(2**53), 2**53 + 1), (-(2**60), 2**62),
+    (-(2**63), 2**63 - 1),
+)  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:randint")  # which lacks some of the integers
 @pytest.mark.parametrize("dtype", ["i8", "i4", "i2", "i1", "u1", "f4", "f8"])
 @pytest.mark.parametrize(("low", "high"), RANGES)
 def test_integers_are_equal(dtype, low, high):

@@ -378,6 +378,7 @@ def test_chunks_give_the_same_as_all_at_once() -> None:
         vmap(both, chunk_size=0)
 
 
+@pytest.mark.filterwarnings("ignore:searchsorted")  # columns are not contiguous
 @pytest.mark.parametrize("right", [False, True])
 @pytest.mark.parametrize(
     ("sequence", "values", "in_dims"),
