@@ -285,8 +285,9 @@ static bool tt_find_rows(tt_job *job, int ndim, const npy_intp *shape, npy_intp 
     return true;
 }
 
-/* The order of dimensions in which an iteration over several arrays is most local, as NumPy finds it: order[0] is the
- * innermost one.  New results get their dimensions in the same order. */
+/* The order of dimensions in which an iteration over several arrays is local: order[0] is the innermost one.  Of two
+ * dimensions, the first array in which they have different steps decides, as for `dense_strides` of core: new results
+ * get their dimensions in this order. */
 static void tt_order(int ndim, int count, npy_intp (*const steps)[NPY_MAXDIMS], int *order)
 {
     for (int d = 0; d < ndim; d++) order[d] = ndim - 1 - d;
@@ -296,12 +297,10 @@ static void tt_order(int ndim, int count, npy_intp (*const steps)[NPY_MAXDIMS], 
             bool undecided = true, swap = false;
             for (int k = 0; k < count; k++) {
                 npy_intp outer = llabs(steps[k][moved]), inner = llabs(steps[k][order[j]]);
-                if (outer == 0 || inner == 0) continue;
-                if (inner <= outer)
-                    swap = false;
-                else if (undecided)
-                    swap = true;
+                if (outer == 0 || inner == 0 || outer == inner) continue;
+                swap = inner > outer;
                 undecided = false;
+                break;
             }
             if (undecided) continue;
             if (!swap) break;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,27 @@ def matrix(dtype: Any, seed: int = 0) -> Any:
 
 def wide(array: Any) -> Any:
     return array.astype(np.float64)
+
+
+@pytest.mark.parametrize("left", [*itertools.permutations(range(3))], ids=str)
+@pytest.mark.parametrize("right", [*itertools.permutations(range(3))], ids=str)
+def test_of_two_orders_in_memory_the_first_tensor_decides(left, right):
+    torch = pytest.importorskip("torch")
+    found, expected = (
+        library.zeros(2, 3, 4).permute(left).contiguous().permute(np.argsort(left).tolist())
+        + library.zeros(2, 3, 4).permute(right).contiguous().permute(np.argsort(right).tolist())
+        for library in (tt, torch)
+    )
+    assert found.stride() == expected.stride()
+
+
+def test_a_broadcast_tensor_orders_only_its_own_dimensions():
+    torch = pytest.importorskip("torch")
+    for shape in ((3, 1), (2, 1, 1), (1, 3, 4), (3, 4)):
+        found, expected = (
+            library.zeros(*shape) + library.zeros(4, 3, 2).permute(2, 1, 0) for library in (tt, torch)
+        )
+        assert found.stride() == expected.stride()
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
