@@ -155,7 +155,7 @@ def _shifted(self: Array, dim: int) -> Array:
     if not self.size:
         return np.exp(self)
     return (
-        np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True))
+        np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True), order="C")
         if self.ndim
         else np.atleast_1d(self - self)
     )

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.composites.shaping import atleast_1d, atleast_2d, atleast_3d
+from tt.core.dispatch.call.memory_formats import format_of
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
+from tt.core.types.memory_format import ORDERS
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -21,14 +23,26 @@ def stack(tensors: Sequence[Any], dim: int) -> Any:
     if not len(tensors):
         raise ShapeError("stack(): no tensor is given")
     first = tuple(tensors[0].shape)
-    wrap_dim("stack", dim, len(first) + 1)
+    at = wrap_dim("stack", dim, len(first) + 1)
     for index, tensor in enumerate(tensors):
         if tuple(tensor.shape) != first:
             raise ShapeError(
                 f"stack(): the tensors must have one shape, and tensor 0 has {list(first)}, tensor {index} has "
                 f"{list(tensor.shape)}"
             )
-    return ops.cat([ops.unsqueeze(tensor, dim) for tensor in tensors], dim)
+    name = format_of(tensors) if at < len(first) else None
+    if name is not None:
+        return _stacked_in_order(tensors, at, ORDERS[name])
+    return ops.cat([ops.unsqueeze(tensor, at) for tensor in tensors], at)
+
+
+def _stacked_in_order(tensors: Sequence[Any], dim: int, order: Sequence[int]) -> Any:
+    """Stack tensors whose dimensions lie in an order in memory; the new one lies around that whose place it takes."""
+    place = order.index(dim)
+    joined = ops.cat([ops.unsqueeze(ops.permute(tensor, order), place) for tensor in tensors], place)
+    lies = [other + (other >= dim) for other in order]
+    lies.insert(place, dim)
+    return ops.permute(joined, [lies.index(other) for other in range(len(lies))])
 
 
 def _some(op: str, tensors: Sequence[Any]) -> Sequence[Any]:

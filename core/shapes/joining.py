@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tt.core.errors import DimensionCountError, ShapeError, ValueRangeError
-from tt.core.shapes.geometry import Described, is_channels_last, is_contiguous, wrap_dim
+from tt.core.shapes.geometry import Described, wrap_dim
 from tt.core.shapes.registry import Result, RuleTable
 
 rule = RuleTable()
@@ -42,9 +42,6 @@ def cat(tensors: Sequence[Described], dim: int = 0, *, op: str) -> Result:
                 )
     shape = list(first.shape)
     shape[at] = sum(tensor.shape[at] for _, tensor in kept)
-    if all(is_channels_last(t.shape, t.strides) and not is_contiguous(t.shape, t.strides) for t in tensors):
-        _, channels, height, width = shape
-        return Result(tuple(shape), (channels * height * width, 1, channels * width, channels))
     return Result(tuple(shape))
 
 

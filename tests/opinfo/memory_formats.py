@@ -32,7 +32,6 @@ EXCEPTIONS = {
     "triangular_solve": BY_COLUMNS,
     "quantile": "PyTorch's is a view with the quantiles moved to the front",
     "nanquantile": "PyTorch's is a view with the quantiles moved to the front",
-    "stack": "row-major, as neither format describes the result",
     "nn.functional.conv3d": KEPT,
     "nn.functional.conv_transpose3d": KEPT,
     "nn.functional.instance_norm": KEPT,

@@ -7,6 +7,7 @@ that move data (`copy_`, `_to_copy`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.dispatch.call.kernel_errors import method_failed
@@ -17,6 +18,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device
+from tt.core.types.memory_format import is_preserve
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
@@ -40,7 +42,7 @@ _READ_ARGUMENTS = {"ctc_loss": ("ctc_loss.IntList", (2, 3))}
 def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
     """Return a copy of a tensor on another device, through the host; components are copied one by one.
 
-    The meta device takes only the shape; nothing can be copied from it.
+    The meta device takes only the shape and the order in memory; nothing can be copied from it.
     """
     if parts := component_tensors(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)
@@ -56,10 +58,10 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     source = tensor._spec.backend
     target = REGISTRY.backend(device.type, "strided")
     if device.type == "meta":
-        return wrap(
-            target.empty(tuple(tensor._handle.shape), target.native_dtype(tensor.dtype)),
-            target.spec(tensor.dtype),
-        )
+        described = target.empty(tuple(tensor._handle.shape), target.native_dtype(tensor.dtype))
+        if not source.is_row_major(tensor._handle):
+            described = target.clone(replace(described, strides=source.strides(tensor._handle)))
+        return wrap(described, target.spec(tensor.dtype))
     if tensor.device.type == "meta":
         raise NoDataError
     target.require_available()
@@ -226,6 +228,8 @@ def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool)
 def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
     """Move to another device, then do the other requested conversions there."""
     moved = transfer(args[0], args[operator.device_at], bool(args[operator.positions["non_blocking"]]))
-    if args[operator.dtype_at] in (None, moved.dtype):
+    if args[operator.dtype_at] in (None, moved.dtype) and is_preserve(
+        args[operator.positions["memory_format"]]
+    ):
         return moved
     return operator.overload().execute((moved, *args[1:]))

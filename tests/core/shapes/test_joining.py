@@ -31,12 +31,6 @@ def test_cat_and_stack(agree, shapes, dim):
     agree("stack", torch.stack, tensors=tensors, dim=dim)
 
 
-def test_cat_of_channels_last_images(agree):
-    x = torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)
-    agree("cat", torch.cat, tensors=[x, x], dim=1)
-    agree("cat", torch.cat, tensors=[x, torch.zeros(2, 3, 4, 5)], dim=1)
-
-
 @pytest.mark.parametrize("indexing", ["ij", "xy"])
 def test_meshgrid(agree, indexing):
     for shapes in ([(2,), (3,)], [(2,), (), (4,)], [(3,)], [(2, 2)], []):

@@ -25,6 +25,10 @@ CALLS = {
     "mse_loss": lambda x: F.mse_loss(x, x + 1, reduction="none"),
     "dropout": lambda x: F.dropout(x, 0.5),
     "channel_shuffle": lambda x: F.channel_shuffle(x, 2),
+    "glu": lambda x: F.glu(x, 1),
+    "diff": lambda x: tt.diff(x, dim=2),
+    "index_add": lambda x: tt.index_add(x, 0, tt.tensor([0], device=x.device), x[:1]),
+    "scatter": lambda x: tt.scatter(x, 1, tt.zeros(1, 1, 1, 1, dtype=tt.int64, device=x.device), 1.0),
 }
 
 
@@ -65,6 +69,38 @@ def test_gradients_have_the_format(name: str) -> None:
     assert x.grad.is_contiguous(memory_format=tt.channels_last)
 
 
+@pytest.mark.parametrize("name", ["interpolate", "pad", "constant_pad", "avg_pool2d", "conv2d", "batch_norm"])
+def test_a_gradient_has_the_format_of_the_gradient_it_is_made_from(name: str) -> None:
+    x = image().requires_grad_()
+    result = CALLS[name](x)
+    (gradient,) = tt.autograd.grad(result, x, tt.ones_like(result))
+    assert gradient.is_contiguous(memory_format=tt.channels_last)
+
+
+@pytest.mark.parametrize("pool", ["max_pool2d", "adaptive_max_pool2d"])
+def test_a_gradient_of_largest_elements_has_the_format_of_the_images(pool: str) -> None:
+    x = image().requires_grad_()
+    result = getattr(F, pool)(x, 2)
+    (gradient,) = tt.autograd.grad(result, x, tt.ones(result.shape))
+    assert gradient.is_contiguous(memory_format=tt.channels_last)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [image(), image()[:, :, ::2], tt.ones(3, 4).t(), tt.ones(2, 1, 1).expand(2, 3, 4)],
+    ids=["dense", "gaps", "transposed", "expanded"],
+)
+def test_moving_to_meta_keeps_the_order_in_memory(x: tt.Tensor) -> None:
+    assert x.to("meta").stride() == x.clone().stride()
+    assert x.to("meta", tt.float64).stride() == x.clone().stride()
+
+
+def test_moving_to_meta_takes_a_memory_format() -> None:
+    last = image().contiguous().to("meta", memory_format=tt.channels_last)
+    assert last.stride() == image().stride()
+    assert image().to("meta", memory_format=tt.contiguous_format).is_contiguous()
+
+
 def test_either_argument_of_a_convolution_decides() -> None:
     x, weight = image(), tt.ones(3, 4, 3, 3)
     last = weight.contiguous(memory_format=tt.channels_last)
@@ -78,6 +114,39 @@ def test_either_argument_of_a_convolution_decides() -> None:
 
 def test_all_tensors_of_a_list_decide() -> None:
     assert tt.cat([image(), image().contiguous()], 1).is_contiguous()
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    ("dim", "strides"),
+    [
+        (0, (384, 192, 1, 32, 4)),
+        (1, (384, 4, 1, 64, 8)),
+        (2, (384, 1, 192, 32, 4)),
+        (-2, (384, 1, 64, 32, 4)),
+        (-1, (384, 96, 16, 2, 1)),  # by PyTorch 2.13, as the others
+    ],
+)
+def test_a_stack_keeps_its_channels_last(dim: int, strides: tuple[int, ...], device: str) -> None:
+    assert tt.stack([image(device)] * 2, dim).stride() == strides
+
+
+@pytest.mark.parametrize("dim", range(5))
+def test_a_stack_of_images_has_their_values_and_gradients(dim: int) -> None:
+    x, y = image().requires_grad_(), (image() + 1).requires_grad_()
+    row = [tensor.detach().contiguous().requires_grad_() for tensor in (x, y)]
+    found, expected = tt.stack([x, y], dim), tt.stack(row, dim)
+    assert found.tolist() == expected.tolist()
+    weights = tt.arange(found.numel(), dtype=tt.float32).reshape(found.shape)
+    for one, other in zip(
+        tt.autograd.grad(found, (x, y), weights), tt.autograd.grad(expected, row, weights), strict=True
+    ):
+        assert one.tolist() == other.tolist()
+
+
+def test_stacked_images_without_a_batch_are_the_same_without_data() -> None:
+    found = [tt.stack(tt.unbind(image(device))) for device in ("cpu", "meta")]
+    assert found[0].stride() == found[1].stride()
 
 
 def test_volumes_have_a_format_too() -> None:
