@@ -22,7 +22,7 @@ from tt.plugins.autograd.record.graph import (
 from tt.plugins.autograd.record.inference import is_inference, is_inference_mode_enabled
 from tt.plugins.autograd.record.views import refresh, renew
 from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
-from tt.plugins.autograd.transforms.levels import Dual, refuse_in_transforms
+from tt.plugins.autograd.transforms.levels import Dual, refuse_in_transforms, shown
 
 __all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_grad", "requires_grad_"]
 
@@ -36,7 +36,7 @@ def _inside(self: Any) -> Any:
 
 def _is_leaf(self: Any) -> bool:
     """Return whether the tensor is a leaf of the graph: made by the user, or without gradient."""
-    self = _inside(self)
+    self = shown(self)
     return not self._keys & STATE.bit or bool(_fresh_record(self).leaf)
 
 
@@ -57,7 +57,7 @@ def _get_requires_grad(self: Any) -> bool:
     >>> (x * 2).requires_grad
     True
     """
-    return bool(_inside(self)._keys & STATE.bit)
+    return bool(shown(self)._keys & STATE.bit)
 
 
 def _set_requires_grad(self: Any, value: bool) -> None:
@@ -233,7 +233,7 @@ def _fresh_record(self: Any) -> AutogradMeta:
 
 def _get_grad_fn(self: Any) -> Node | None:
     """The node of the operation that made the tensor; None for leaves."""
-    self = _inside(self)
+    self = shown(self)
     if not self._keys & STATE.bit:
         return None
     record = _fresh_record(self)

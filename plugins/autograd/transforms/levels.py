@@ -51,6 +51,7 @@ __all__ = [
     "move_dim",
     "primal_and_tangent",
     "refuse_in_transforms",
+    "shown",
     "unwrap",
 ]
 
@@ -152,6 +153,21 @@ def is_captured(tensor: Any, further_out: bool = False) -> bool:
     """
     begun = _STACK.grads[:-1] if further_out else _STACK.grads
     return bool(begun) and bool(tensor._epoch < begun[-1])
+
+
+def shown(tensor: Any) -> Any:
+    """Return the tensor whose history one shows: that below its wrappers.
+
+    A tensor that a transform wraps shows what the functions record that run inside of it, and nothing of a history
+    further out: that one is its wrapper then, which has none.
+    """
+    while tensor._keys & BIT:
+        level = tensor._handle.level
+        hides = not isinstance(level, DualLevel) or level.transform
+        if hides and (not _STACK.grads or _STACK.grads[-1] < level.began):
+            break
+        tensor = tensor._handle.value
+    return tensor
 
 
 def is_outermost() -> bool:

@@ -34,3 +34,44 @@ def test_grad_has_a_second_name_that_never_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (x * 2)._grad is None and tt.ones(1)._grad is None
+
+
+NESTINGS = {
+    "jvp": lambda f, g, x, one: f.jvp(g, (x,), (one,)),
+    "vmap": lambda f, g, x, one: f.vmap(g)(x),
+    "grad": lambda f, g, x, one: f.grad(lambda v: g(v).sum())(x),
+    "vjp": lambda f, g, x, one: f.vjp(g, x),
+    "jacfwd": lambda f, g, x, one: f.jacfwd(g)(x),
+    "jacrev": lambda f, g, x, one: f.jacrev(g)(x),
+    "hessian": lambda f, g, x, one: f.hessian(lambda v: g(v).sum())(x),
+    "grad of vmap": lambda f, g, x, one: f.grad(lambda v: f.vmap(g)(v).sum())(x),
+    "vmap of grad": lambda f, g, x, one: f.vmap(f.grad(lambda v: g(v).sum()))(x),
+    "grad of jvp": lambda f, g, x, one: f.grad(lambda v: f.jvp(g, (v,), (one,))[1].sum())(x),
+    "jvp of grad": lambda f, g, x, one: f.jvp(f.grad(lambda v: g(v).sum()), (x,), (one,)),
+    "vmap of vmap of grad": lambda f, g, x, one: f.vmap(f.vmap(f.grad(lambda v: g(v))))(x[None]),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["plain", "requires_grad", "frozen", "parameter"])
+@pytest.mark.parametrize("nesting", NESTINGS)
+def test_a_tensor_inside_of_transforms_shows_the_history_of_the_innermost(nesting, kind):
+    torch = pytest.importorskip("torch")
+
+    def shown(m):
+        x = m.ones(3, requires_grad=kind == "requires_grad")
+        if kind in ("frozen", "parameter"):
+            x = m.nn.Parameter(x, requires_grad=kind == "parameter")
+        seen = []
+
+        def function(v):
+            y = v * v * v
+            seen.append((v.requires_grad, y.requires_grad, y.is_leaf, y.grad_fn is not None))
+            return y
+
+        results = NESTINGS[nesting](m.func, function, x, m.ones(3))
+        results = [r for r in (results if isinstance(results, tuple) else (results,)) if not callable(r)]
+        return seen[0], [(r.requires_grad, r.is_leaf) for r in results], x.requires_grad
+
+    assert shown(tt) == shown(torch)
