@@ -14,7 +14,17 @@ import numpy as np
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.backends.array_api.placement import PlacedNamespace
-from tt.core.library import Backend, Device, Kernel, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
+from tt.core.library import (
+    Backend,
+    Device,
+    Kernel,
+    KernelTable,
+    dtype,
+    errors,
+    from_numpy_dtype,
+    to_dtype,
+    warn_user,
+)
 
 __all__ = ["FAMILIES", "ArrayApiBackend"]
 
@@ -230,6 +240,7 @@ class ArrayApiBackend(Backend):
             if self.is_kind(native_dtype, "bool"):  # a conversion that the standard does not have
                 return handle != self.xp.zeros_like(handle)
             if not self.is_kind(native_dtype, "complex floating"):
+                warn_user("complex numbers become real ones, and their imaginary parts are lost")
                 handle = self.xp.real(handle)
         return self.xp.astype(handle, native_dtype)
 

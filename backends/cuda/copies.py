@@ -12,7 +12,14 @@ from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
 from tt.backends.cuda.pointwise import fill
-from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
+from tt.core.library import (
+    KernelTable,
+    contiguous_strides,
+    errors,
+    fitted_number,
+    from_numpy_dtype,
+    warn_user,
+)
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -40,6 +47,8 @@ def in_rows(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
 
 def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHandle:
     """Return the elements in another dtype; of complex numbers the real part, if the dtype is real."""
+    if handle.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+        warn_user("complex numbers become real ones, and their imaginary parts are lost")
     return run(backend, "Copy", [handle], dtype)
 
 

@@ -542,6 +542,36 @@ def older_context_of_processes(lib):
     lib.multiprocessing.SpawnContext([], [])
 
 
+@warning
+def kernels_of_attention_by_their_older_switch(lib):
+    with lib.backends.cuda.sdp_kernel(enable_flash=False):
+        assert not lib.backends.cuda.flash_sdp_enabled()
+    assert lib.backends.cuda.flash_sdp_enabled()
+
+
+@quiet
+def kernels_of_attention(lib):
+    with lib.nn.attention.sdpa_kernel(lib.nn.attention.SDPBackend.MATH):
+        assert not lib.backends.cuda.flash_sdp_enabled()
+    assert lib.backends.cuda.flash_sdp_enabled()
+
+
+@warning
+def storages_that_a_function_marks(lib):
+    class Double(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_shared_storage((x, x))
+            return x * 2
+
+    Double.apply(parameter(lib))
+
+
+@warning
+def sizes_of_a_dataset_by_their_former_name(lib):
+    assert lib.utils.data.ConcatDataset([[1], [2, 3]]).cummulative_sizes == [1, 3]
+
+
 # --- distributions and masks -----------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import tt
 from tt.nn.attention import bias
@@ -90,13 +90,23 @@ def sdpa_kernel(
         )
     if set_priority:
         chosen = _up_to_the_last(chosen)
-    with tt.backends.cuda.sdp_kernel(
-        enable_flash=SDPBackend.FLASH_ATTENTION in chosen,
-        enable_math=SDPBackend.MATH in chosen,
-        enable_mem_efficient=SDPBackend.EFFICIENT_ATTENTION in chosen,
-        enable_cudnn=SDPBackend.CUDNN_ATTENTION in chosen,
-    ):
+    flags = tt.backends.cuda
+    before = {name: getattr(flags, f"{name}_sdp_enabled")() for name in _FLAGS}
+    try:
+        for name, backend in _FLAGS.items():
+            getattr(flags, f"enable_{name}_sdp")(backend in chosen)
         yield {}
+    finally:
+        for name, enabled in before.items():
+            getattr(flags, f"enable_{name}_sdp")(enabled)
+
+
+_FLAGS: Final = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "math": SDPBackend.MATH,
+    "mem_efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+}
 
 
 def _up_to_the_last(chosen: list[SDPBackend]) -> list[SDPBackend]:

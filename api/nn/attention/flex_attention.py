@@ -224,6 +224,8 @@ def create_block_mask(
     >>> create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 512, 512).sparsity()
     37.5
     """
+    if _compile:
+        warn_user("create_block_mask(): _compile is deprecated and has no effect", DeprecationWarning)
     high, wide = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     padded = tt.nn.functional.pad(mask, (0, -KV_LEN % wide, 0, -Q_LEN % high))

@@ -7,6 +7,7 @@ from typing import Any
 
 import tt
 from tt.errors import ShapeError, ValueRangeError
+from tt.library import warn_user
 from tt.nn.parallel.scatter_gather import accelerator
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
@@ -241,6 +242,8 @@ def gather(
         if destination is not None:
             raise ValueRangeError("gather(): out has a device; leave out destination")
         return out.copy_(tt.cat([row.to(out.device) for row in rows], dim))
+    if destination == -1:
+        warn_user("gather(): -1 for the CPU is deprecated: use 'cpu'", FutureWarning)
     if destination in (-1, "cpu"):
         target = tt.device("cpu")
     elif destination is None:

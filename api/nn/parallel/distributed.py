@@ -13,6 +13,7 @@ from tt.distributed import collectives, objects, ranks, world
 from tt.distributed.algorithms.join import Join, Joinable, JoinHook
 from tt.distributed.debug_level import DebugLevel, get_debug_level
 from tt.distributed.reducer import BuiltinCommHookType, Reducer
+from tt.library import warn_user
 from tt.nn.modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
@@ -38,7 +39,7 @@ class DistributedDataParallel(Module, Joinable):
     output_device : int or Device, optional
         The device of outputs.
     dim : int
-        Unused, as in PyTorch.
+        Deprecated, without effect.
     broadcast_buffers : bool
         Whether each forward starts with rank 0's buffers.
     init_sync : bool
@@ -106,6 +107,10 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:
         super().__init__()
         Joinable.__init__(self)
+        if check_reduction:
+            warn_user(
+                "DistributedDataParallel(): check_reduction is deprecated and has no effect", FutureWarning
+            )
         if process_group is not None and device_mesh is not None:
             raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
         if device_mesh is not None:

@@ -146,6 +146,8 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
                 "gather(): Gather function not implemented for CPU tensors\n  try: tt.cat, they are on one device"
             )
         target = tt.device("cpu") if target_device in (-1, "cpu") else tt.device(target_device)
+        if dim == 0 and all(output.dim() == 0 for output in outputs):
+            warn_user("gather(): tensors without dimensions are joined to a vector")
         rows = [output.reshape(1) if output.dim() == 0 else output for output in outputs]
         return tt.cat([row.to(target) for row in rows], 0 if first.dim() == 0 else dim)
     if first is None:

@@ -223,6 +223,12 @@ class ConcatDataset(Dataset[Element]):
         """Return the sums of the lengths up to each dataset."""
         return list(accumulate(map(len, sequence)))
 
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """`cumulative_sizes`, by its former name."""
+        warn_user("cummulative_sizes is now cumulative_sizes", FutureWarning)
+        return self.cumulative_sizes
+
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 

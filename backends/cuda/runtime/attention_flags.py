@@ -7,11 +7,11 @@ too.  On the CPU there are flash attention and products; on CUDA, flash and memo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tt.backends.cuda.runtime.settings import Settings
-from tt.core.library import ATTENTION
+from tt.core.library import ATTENTION, warn_user
 
 __all__ = [
     "allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp",
@@ -172,25 +172,31 @@ def is_flash_attention_available() -> bool:
     return bool(tt.cuda.is_available())
 
 
-@contextmanager
 def sdp_kernel(
     enable_flash: bool = True,
     enable_math: bool = True,
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Enable some implementations of attention for the length of a `with` statement.
 
-    Deprecated in PyTorch: `tt.nn.attention.sdpa_kernel` does the same.
+    Deprecated: `tt.nn.attention.sdpa_kernel` does the same.
 
     Examples
     --------
     >>> import tt
-    >>> with tt.backends.cuda.sdp_kernel(enable_flash=False):
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"), tt.backends.cuda.sdp_kernel(enable_flash=False):
     ...     tt.backends.cuda.flash_sdp_enabled()
     False
     """
-    with FLAGS.flags(
+    warn_user("sdp_kernel() is deprecated: use tt.nn.attention.sdpa_kernel", FutureWarning)
+    return _enabled(
         flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
-    ):
+    )
+
+
+@contextmanager
+def _enabled(**flags: bool) -> Iterator[None]:
+    with FLAGS.flags(**flags):
         yield

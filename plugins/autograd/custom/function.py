@@ -68,6 +68,13 @@ class FunctionCtx:
         warn_user("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
         return self.saved_tensors
 
+    def mark_shared_storage(self, *pairs: tuple[Any, Any]) -> None:
+        """Do nothing but warn: tensors that share memory are known."""
+        warn_user(
+            "mark_shared_storage() is deprecated and has no effect: tensors that share memory are known",
+            FutureWarning,
+        )
+
     def mark_dirty(self, *tensors: Any) -> None:
         """Mark the arguments that `forward` changed in place; each must be returned, too."""
         self._dirty = tensors

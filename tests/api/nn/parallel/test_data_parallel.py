@@ -38,6 +38,7 @@ class Net(tt.nn.Module):
         return {"y": self.head(y), "sum": (y.sum(), None)}
 
 
+@pytest.mark.filterwarnings("ignore:gather")  # the sums of the devices are numbers
 def test_several_devices_share_a_batch_and_their_gradients_add_up():
     generator = np.random.default_rng(0)
     data = [tt.from_numpy(generator.normal(size=shape)) for shape in ((7, 3), (7, 4))]

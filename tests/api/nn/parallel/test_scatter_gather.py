@@ -29,7 +29,8 @@ def test_tensors_are_divided():
         ((2, 2), (1, 3), 1),
         ((1, 2), (1, 3), 1),
     ]
-    joined = gather([OrderedDict(a=part["x"], b=[part["x"].sum()]) for part in parts], "meta")
+    with pytest.warns(UserWarning, match="joined to a vector"):
+        joined = gather([OrderedDict(a=part["x"], b=[part["x"].sum()]) for part in parts], "meta")
     assert joined["a"].shape == (3, 2) and joined["b"][0].shape == (2,)
     assert gather([Pair(p["x"], None) for p in parts], "meta", dim=0).left.shape == (3, 2)
 
