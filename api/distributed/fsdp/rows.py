@@ -28,8 +28,9 @@ from tt.errors import UnsupportedError
 __all__ = ["Rows", "call", "rows_of"]
 
 _SAME_PLACES: Final = frozenset((
-    "_to_copy", "alias", "angle", "bfloat16", "clone", "contiguous", "copy", "detach", "double", "fill", "float",
-    "float_power", "half", "masked_fill", "positive", "resolve_conj", "resolve_neg", "to", "type_as", "where", "zero",
+    "_to_copy", "alias", "angle", "bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf", "char", "clone",
+    "contiguous", "copy", "detach", "double", "fill", "float", "float_power", "half", "int", "long", "masked_fill",
+    "positive", "resolve_conj", "resolve_neg", "short", "to", "type_as", "where", "zero",
 ))  # fmt: skip
 """Operators that are not pointwise in the schema, and whose elements are each of the one in the same position."""
 
@@ -379,8 +380,8 @@ def _reduced(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         listed = [dims] if isinstance(dims, int) else list(dims)
         if not any(dim in (0, -part.ndim) for dim in listed):
             return _by_row(part, _plainly(func, args, kwargs))
-        if name in ("max", "min"):
-            raise _refusal(name)
+    if name in ("argmax", "argmin") or (name in ("max", "min") and dims is not None):
+        return _extremes(name, args, kwargs, part, dims)
     if name in _SPREADS:
         return _spread(name, args, kwargs, part, dims)
     if name == "aminmax":
@@ -446,6 +447,30 @@ def _spread(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any,
         if not keepdim:
             results = [value.squeeze(over) for value in results]
     return tuple(results) if name.endswith("mean") else results[0]
+
+
+def _extremes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: Any, dims: Any) -> Any:
+    """Return the largest or smallest elements of columns or of all rows, and the first places where they are."""
+    if not hasattr(part, "placement"):
+        raise _refusal(name, "which rows of the whole they are is not known any more")
+    keepdim = bool(kwargs.get("keepdim", args[2] if len(args) > 2 else False))
+    before = part.placement.of_rank(part.placement.rank)[0]
+    smallest = name.endswith("min")
+    with tt.DisableTTFunctionSubclass():
+        rows = part if part.numel() else _nothing(part, smallest)
+        if dims is None:
+            rows, before = rows.reshape(-1), before * part.placement.row_size
+        values, places = (tt.min if smallest else tt.max)(rows, 0, keepdim)
+        values, places = _together(values, part.group), _together(places + before, part.group)
+        compared = values.detach()
+        if compared.dtype is tt.bool:
+            compared = compared.to(tt.uint8)
+        # The first rank of those that have it; ranks without rows are the last ones.
+        rank = (compared.argmin(0) if smallest else compared.argmax(0)).unsqueeze(0)
+        value, place = values.gather(0, rank).squeeze(0), places.gather(0, rank).squeeze(0)
+        if name.startswith("arg"):
+            return place.reshape((1,) * part.ndim) if dims is None and keepdim else place
+        return getattr(tt.return_types, name)((value, place))
 
 
 def _nothing(part: Any, largest: bool) -> Tensor:
