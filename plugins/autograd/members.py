@@ -92,7 +92,11 @@ def _set_requires_grad(self: Any, value: bool) -> None:
             renew(self, self._record)
 
 
-requires_grad = property(_get_requires_grad, _set_requires_grad)
+def _delete_requires_grad(self: Any) -> None:
+    raise errors.GradientError("requires_grad of a tensor cannot be deleted: set it to False")
+
+
+requires_grad = property(_get_requires_grad, _set_requires_grad, _delete_requires_grad)
 
 
 def requires_grad_(self: Any, requires_grad: bool = True) -> Any:

@@ -91,9 +91,10 @@ class GradcheckProblem:
         return outputs
 
     def evaluate(self, points: dict[int, Array]) -> list[Array]:
-        """Return the floating-point outputs at a point, without recording."""
+        """Return the floating-point outputs at a point; the inputs require gradients, as functions may ask or use."""
         args = [
-            self.where[i].tensor(points[i]) if i in points else plain(x) for i, x in enumerate(self.inputs)
+            self.where[i].tensor(points[i]).requires_grad_() if i in points else plain(x)
+            for i, x in enumerate(self.inputs)
         ]
         return [to_array(y) for y in self._outputs(args)]
 

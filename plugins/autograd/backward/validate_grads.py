@@ -220,10 +220,10 @@ def call_accumulated_hooks(node: AccumulateGrad) -> None:
             result = hook(node.variable)
         if result is not None:
             name = getattr(hook, "__name__", "hook")
-            raise errors.ArgumentError(
-                "register_post_accumulate_grad_hook",
-                f"the hook {name!r} must return None: nothing is left to replace",
-            )
+            text = f"the hook {name!r} must return None: nothing is left to replace"
+            if isinstance(result, TensorBase):
+                raise errors.GradientError(f"register_post_accumulate_grad_hook(): {text}")
+            raise errors.ArgumentError("register_post_accumulate_grad_hook", text)
 
 
 def apply_watched(node: Node, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +60,10 @@ def report(node: Node) -> None:
         seen = seen.metadata.get(PARENT)
         if seen is not None:
             text += f"\nwhich came from the backward of {seen.name()}, recorded by:\n"
-    warn_user(text)
+    try:
+        warn_user(text)
+    except Warning as warning:  # the filters make it an error, which must not hide the program's own
+        print(warning, file=sys.stderr)
 
 
 class running:  # noqa: N801 - reads as a statement: with running(node)

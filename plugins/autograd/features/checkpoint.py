@@ -20,6 +20,7 @@ from tt.core.library import (
     Carried,
     Generator,
     TensorBase,
+    alias,
     default_states,
     errors,
     fork_safe_lock,
@@ -33,6 +34,7 @@ from tt.plugins.autograd.features.checkpoint_log import OperatorLog, both_runs
 from tt.plugins.autograd.features.saved_hooks import saved_tensors_hooks
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.record.saved import same_kind
 from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
 
 __all__ = [
@@ -187,6 +189,11 @@ def _facts(tensor: Any) -> tuple[Any, ...]:
     return tuple(tensor.shape), tensor.dtype, tensor.device
 
 
+def _without_history(tensor: Any) -> Any:
+    """Return a tensor, or an alias if it has a history, which would keep it alive; modes do not see it."""
+    return same_kind(alias(tensor, STATE.bit), tensor) if tensor._keys & STATE.bit else tensor
+
+
 class Frame:
     """One call of a function under a checkpoint.
 
@@ -200,6 +207,11 @@ class Frame:
         Whether to stop the second run when all tensors are there.
     logs : tuple of OperatorLog, optional
         The operators of the two runs, which an error shows.
+
+    Attributes
+    ----------
+    completed : bool
+        Whether the first run has ended.  Before, a function that takes gradients in itself needs what it has saved.
     """
 
     def __init__(
@@ -210,6 +222,7 @@ class Frame:
         logs: tuple[OperatorLog, OperatorLog] | None = None,
     ) -> None:
         self._again, self._check, self._early_stop, self._logs = again, check, early_stop, logs
+        self.completed = False
         self._holders: list[weakref.ref[Holder]] = []
         self._lock = fork_safe_lock()
 
@@ -235,9 +248,11 @@ class Frame:
     def _fill(self) -> None:
         count = 0
 
-        def keep(tensor: Any) -> None:
+        def keep(tensor: Any) -> Any:
             nonlocal count
             if count == len(self._holders):
+                if not self.completed:
+                    return _without_history(tensor)  # the first run will save it, too
                 raise errors.CheckpointError(
                     f"a checkpointed function saved {count} tensors in the forward pass, and more when it ran again"
                 )
@@ -252,14 +267,10 @@ class Frame:
                 holder.tensor = tensor
             if self._early_stop and count == len(self._holders):
                 raise _AllThere
-
-        def refuse(packed: object) -> Any:
-            raise errors.CheckpointError(
-                "a checkpointed function runs a backward pass of its own tensors in itself"
-            )
+            return _without_history(tensor)  # for a backward pass that the function runs in itself
 
         try:
-            with recording(True), saved_tensors_hooks(keep, refuse):
+            with recording(True), saved_tensors_hooks(keep, lambda kept: kept):
                 self._again()
         except _AllThere:
             pass
@@ -310,7 +321,9 @@ def noop_context_fn() -> tuple[AbstractContextManager[Any], AbstractContextManag
 
 
 def _warn_of_default(function: str) -> None:
-    warn_user(f"{function}(): use_reentrant has to be given\n  try: use_reentrant=False")
+    warn_user(
+        f"{function}(): the use_reentrant parameter should be passed explicitly\n  try: use_reentrant=False"
+    )
 
 
 def checkpoint(
@@ -408,7 +421,9 @@ def checkpoint(
     stop = early_stop if _SETTINGS.stop is None else _SETTINGS.stop
     frame = Frame(again, determinism_check == "default", stop, logs)
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        frame.completed = True
+        return result
     raise errors.CheckpointError(
         "the first context of a checkpoint's context_fn suppressed an exception of the function, so it returned nothing"
     )

@@ -85,6 +85,14 @@ def _finished(values: Sequence[Any], as_tuple: bool, create_graph: bool) -> Any:
     return kept if as_tuple else kept[0]
 
 
+def _expect_dependent(derivatives: Sequence[Any], create_graph: bool, strict: bool, function: str) -> None:
+    """Raise with `strict` if a derivative that is to be differentiated itself is a constant."""
+    if create_graph and strict and not all(derivative.requires_grad for derivative in derivatives):
+        raise errors.GradientError(
+            f"{function}: the derivative does not depend on an input, and create_graph=True and strict=True"
+        )
+
+
 @outside_inference
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
@@ -115,6 +123,7 @@ def vjp(
     outputs, outputs_tuple = _run(func, leaves, "vjp")
     direction = _direction(v, outputs, "result", "vjp")
     found = _grads(outputs, leaves, direction, create_graph, strict, "vjp")
+    _expect_dependent(found, create_graph, strict, "vjp")
     return _finished(outputs, outputs_tuple, create_graph), _finished(found, as_tuple, create_graph)
 
 
@@ -159,6 +168,7 @@ def jvp(
     leaves = _leaves(given, create_graph)
     outputs, outputs_tuple = _run(func, leaves, "jvp")
     found = _jvp(outputs, leaves, direction, create_graph, strict, "jvp")
+    _expect_dependent(found, create_graph, strict, "jvp")
     return _finished(outputs, outputs_tuple, create_graph), _finished(found, outputs_tuple, create_graph)
 
 
@@ -216,9 +226,9 @@ def jacobian(
         for output in outputs:
             rows: list[list[Any]] = [[] for _ in leaves]
             for element in output.reshape(-1).unbind(0) if output.numel() else ():
-                for column, g in zip(
-                    rows, _grads([element], leaves, None, create_graph, strict, "jacobian"), strict=True
-                ):
+                row = _grads([element], leaves, None, create_graph, strict, "jacobian")
+                _expect_dependent(row, create_graph, strict, "jacobian")
+                for column, g in zip(rows, row, strict=True):
                     column.append(g)
             blocks = [
                 ops.reshape(ops.stack(column), (*output.shape, *leaf.shape))
@@ -238,7 +248,13 @@ def _vectorized(
     numbers: Any = tuple(range(len(given))) if as_tuple else 0
     transform = jacrev if strategy == "reverse-mode" else jacfwd
     leaves = given if create_graph else tuple(v.detach() for v in given)
-    return transform(func, numbers)(*leaves)
+
+    def checked(*values: Any) -> Any:
+        result = func(*values)
+        _tuple_of(result, "result", "jacobian")
+        return result
+
+    return transform(checked, numbers)(*leaves)
 
 
 def _scalar(outputs: Sequence[Any], is_tuple: bool, function: str) -> Any:

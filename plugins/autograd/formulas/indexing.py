@@ -51,6 +51,8 @@ def sparse_elements(g: Any, shape: Sequence[int], dim: int, index: Any) -> Any:
         )
         for d, size in enumerate(tuple(index.shape) if shape else ())
     ]
+    if shape and not index.shape:
+        places = [index]  # of one row, without its dim
     rows = [ops.reshape(place, (-1,)) for place in places]
     values = ops.reshape(g, (-1,))
     if not rows:

@@ -372,8 +372,11 @@ class SavedTensor:
     tensor([2.7188, 2.7188], grad_fn=<ExpBackward0>)
     """
 
-    def __init__(self, node: OpNode, place: int) -> None:
-        self._node, self._place = node, place
+    _node: OpNode
+    _place: int
+
+    def __init__(self) -> None:
+        raise errors.GradientError("a SavedTensor is made by the graph: read node._raw_saved_<name>")
 
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         """Store the tensor as `pack_hook` returns it; `unpack_hook` gives it back when it is needed.
@@ -400,4 +403,6 @@ def raw_attribute(node: OpNode, name: str) -> SavedTensor:
     place = _place(node, name)
     if node.plan.slots[place][0] not in (1, 2, 3):
         raise AttributeError(f"{node.name()} saved no tensor called {name!r}; read it as _saved_{name}")
-    return SavedTensor(node, place)
+    found = SavedTensor.__new__(SavedTensor)
+    found._node, found._place = node, place
+    return found

@@ -329,3 +329,16 @@ def test_outputs_that_depend_on_the_values_have_no_derivative(
         gradcheck(depends, x, **options)
     assert not gradcheck(depends, x, raise_exception=False, **options)
     assert gradcheck(lambda x: x[x > 0.6], x, **options)
+
+
+def test_functions_see_inputs_that_require_gradients_in_every_call():
+    seen = []
+
+    def function(x):
+        y = x * 2
+        seen.append(y.requires_grad)
+        y.register_hook(lambda gradient: gradient)
+        return y.sin()
+
+    assert gradcheck(function, (tt.ones(2, dtype=tt.float64, requires_grad=True),))
+    assert len(seen) > 4 and all(seen)

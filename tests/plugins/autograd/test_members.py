@@ -75,3 +75,10 @@ def test_a_tensor_inside_of_transforms_shows_the_history_of_the_innermost(nestin
         return seen[0], [(r.requires_grad, r.is_leaf) for r in results], x.requires_grad
 
     assert shown(tt) == shown(torch)
+
+
+def test_requires_grad_cannot_be_deleted():
+    x = tt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot be deleted"):
+        del x.requires_grad
+    assert x.requires_grad

@@ -229,3 +229,11 @@ def test_calls_in_hooks_stay_unseen_where_the_pass_began_so():
         (x + 1).sum().backward()
     (x + 1).sum().backward()
     assert seen == [1, 2]
+
+
+@pytest.mark.parametrize(("result", "kind"), [(tt.ones(2), RuntimeError), (5, TypeError)])
+def test_a_hook_after_a_leaf_has_its_gradient_returns_nothing(result: Any, kind: type[Exception]) -> None:
+    x = tt.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: result)
+    with pytest.raises(kind, match="must return None"):
+        x.sum().backward()

@@ -83,3 +83,15 @@ def test_the_switch_goes_back() -> None:
     finally:
         tt.autograd.set_detect_anomaly(False)
     assert not tt.is_anomaly_enabled()
+
+
+def test_a_report_that_filters_make_an_error_does_not_hide_the_error(capsys) -> None:
+    x = tt.ones(2, requires_grad=True)
+    with warnings.catch_warnings(), tt.autograd.set_detect_anomaly(True):
+        warnings.simplefilter("error")
+        y = x + 1
+        z = y**2
+        y += 1
+        with pytest.raises(RuntimeError, match="changed in place"):
+            z.sum().backward()
+    assert "Error detected in PowBackward0" in capsys.readouterr().err

@@ -397,3 +397,53 @@ def test_the_function_behind_it_is_called_as_in_pytorch():
         )
     assert found[0] == found[1]
     assert found[0][1:3] == (1, 2)
+
+
+# --- gradients inside of checkpoints ----------------------------------------------------------------------------
+
+
+def derivative(function):
+    """Return the function that a recorded backward pass makes of another."""
+
+    def differentiated(x):
+        with tt.enable_grad():
+            return tt.autograd.grad(function(x).sum(), x, create_graph=True)[0]
+
+    return differentiated
+
+
+def saving(function):
+    return lambda x: checkpoint(function, x, use_reentrant=False)
+
+
+def first_of_two(x):
+    return x.sin().exp().sin()
+
+
+def second_of_two(x):
+    return x.cos().sin().exp()
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize(
+    "twice",
+    [
+        lambda f: derivative(saving(derivative(f))),
+        lambda f: derivative(saving(derivative(saving(f)))),
+        lambda f: saving(derivative(saving(derivative(saving(f))))),
+    ],
+)
+@pytest.mark.parametrize(
+    "function",
+    [first_of_two, lambda x: saving(second_of_two)(saving(first_of_two)(x))],
+)
+def test_a_checkpointed_function_takes_gradients_in_itself(twice, function, early_stop):
+    x = tt.linspace(-1, 2, 5, dtype=tt.float64).requires_grad_()
+    with set_checkpoint_early_stop(early_stop):
+        found = twice(function)(x)
+    plain = first_of_two if function is first_of_two else lambda x: second_of_two(first_of_two(x))
+    expected = derivative(derivative(plain))(x)
+    assert tt.allclose(found, expected)
+    (one,) = tt.autograd.grad(found.sum(), x)
+    (other,) = tt.autograd.grad(expected.sum(), x)
+    assert tt.allclose(one, other)

@@ -113,3 +113,22 @@ def test_a_batched_pass_is_one_pass() -> None:
     (found,) = tt.autograd.grad(y, x, tt.eye(3, dtype=tt.float64), is_grads_batched=True)
     close(found, jacrev(mixing(tt))(tt.tensor(POINT)))
     assert len(calls) == 1
+
+
+def test_strict_refuses_a_derivative_that_is_constant_where_it_is_recorded() -> None:
+    x = tt.tensor(POINT, requires_grad=True)
+    for call in (
+        lambda f, **how: functional.jacobian(f, x, create_graph=True, **how),
+        lambda f, **how: functional.vjp(f, x, tt.ones_like(x), create_graph=True, **how)[1],
+        lambda f, **how: functional.jvp(f, x, tt.ones_like(x), create_graph=True, **how)[1],
+    ):
+        with pytest.raises(RuntimeError, match="does not depend on an input"):
+            call(tt.clone, strict=True)
+        assert call(tt.clone).shape[0] == len(POINT)
+        assert call(tt.sin, strict=True).requires_grad
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+def test_jacobian_refuses_results_that_are_no_tensors(vectorize: bool) -> None:
+    with pytest.raises(TypeError, match="result 1 must be a Tensor"):
+        functional.jacobian(lambda t: (t * 2, "text"), tt.tensor(POINT), vectorize=vectorize)

@@ -388,3 +388,16 @@ def test_blocks_of_allow_mutation_do_not_nest() -> None:
     for _ in range(2):  # each ends, also where the body raises
         with pytest.raises(ValueError, match="mine"), allow():
             raise ValueError("mine")
+
+
+def test_a_block_is_left_by_hand_without_arguments() -> None:
+    x = tt.ones(2, requires_grad=True)
+    block = saved_tensors_hooks(lambda t: t * 2, lambda t: t)
+    block.__enter__()
+    try:
+        y = x * x
+    finally:
+        block.__exit__()
+    y.sum().backward()
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [6, 6]

@@ -67,3 +67,10 @@ def test_the_method_takes_sparse_grad():
     x = tt.zeros(3, requires_grad=True)
     x.gather(0, tt.tensor([1]), sparse_grad=True).sum().backward()
     assert x.grad.layout == tt.sparse_coo
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_index_without_dims_reads_one_element(sparse):
+    x = tt.arange(4.0).requires_grad_()
+    tt.gather(x, 0, tt.tensor(2), sparse_grad=sparse).backward(tt.tensor(3.0))
+    assert x.grad.to_dense().tolist() == [0, 0, 3, 0]

@@ -37,3 +37,8 @@ def test_a_freed_graph_says_how_to_keep_it() -> None:
     y.backward()
     with pytest.raises(RuntimeError, match="the tensors that this graph had saved are gone"):
         y.backward()
+
+
+def test_only_the_graph_makes_saved_tensors():
+    with pytest.raises(RuntimeError, match="is made by the graph"):
+        tt.autograd.SavedTensor()
