@@ -212,9 +212,9 @@ class _Masks:
                 f"{name} must be a mask of bools or of floating point numbers",
             )
         if pairs is not None and tuple(pairs.shape) not in ((length, source), (heads, length, source)):
-            from tt.errors import ShapeError
+            from tt.errors import AssertedError
 
-            raise ShapeError(
+            raise AssertedError(
                 f"{_MHA}(): attn_mask must have the shape {[length, source]} or {[heads, length, source]}, got "
                 f"{list(pairs.shape)}"
             )

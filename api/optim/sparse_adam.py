@@ -48,6 +48,8 @@ class SparseAdam(Optimizer):
         maximize: bool = False,
     ) -> None:
         expect_rate(lr)
+        if lr == 0:
+            raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         expect_betas(betas)

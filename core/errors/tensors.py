@@ -61,7 +61,7 @@ class DimensionError(TTError, IndexError, RuntimeError):
         )
 
 
-class IndexValueError(TTError, IndexError, RuntimeError):
+class IndexValueError(TTError, IndexError, RuntimeError, ValueError):
     """An index outside of the dimension that it indexes, or an index expression that is not one."""
 
 

@@ -28,7 +28,7 @@ from tt.core.methods.array_operands import WRAPPING_MEMBERS
 from tt.core.methods.as_subclass import SUBCLASS_MEMBERS
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
-from tt.core.methods.indexing import setitem
+from tt.core.methods.indexing import delitem, setitem
 from tt.core.methods.interop import EXPORT_MEMBERS
 from tt.core.methods.memory.copying import COPYING_MEMBERS
 from tt.core.methods.memory.host_access import VALUE_MEMBERS, dense_form
@@ -425,6 +425,7 @@ MEMBERS: dict[str, Any] = {
     "__contains__": contains,
     "__getitem__": getitem,
     "__setitem__": setitem,
+    "__delitem__": delitem,
     "__repr__": represent,
     "new_tensor": new_tensor,
     "where": where,

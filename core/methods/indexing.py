@@ -44,7 +44,7 @@ from tt.core.types.user_warnings import warn_user
 if TYPE_CHECKING:
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["getitem", "setitem"]
+__all__ = ["delitem", "getitem", "setitem"]
 
 _INDEX_DTYPES: Final = frozenset((dt.int64, dt.int32, dt.uint8, dt.bool_))
 _NUMBER_TYPES: Final = (bool, int, float, complex, np.number, np.bool_)
@@ -69,13 +69,16 @@ def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any,
         try:
             item = array_from_nested(item) if len(item) else np.empty(0, np.int64)
         except (TypeError, RuntimeError) as error:
-            raise IndexValueError(
-                f"{_NOT_AN_INDEX.format(type(item).__name__)}: {error}\n  try: a tuple, for several dimensions"
-            ) from error
+            problem = f"{_NOT_AN_INDEX.format(type(item).__name__)}: {error}"
+            if any(isinstance(element, str | bytes) for element in item):
+                raise ArgumentError("__getitem__", problem) from error
+            raise IndexValueError(f"{problem}\n  try: a tuple, for several dimensions") from error
     if item.size == 0 and item.dtype.kind in "fc" and item.dtype.isbuiltin == 1:  # not those of ml_dtypes
         item = np.empty(item.shape, np.int64)
     if item.dtype == np.bool_ or item.dtype == np.uint8:
         return item
+    if item.dtype.kind in "USO":
+        raise ArgumentError("__getitem__", f"an array of {item.dtype} holds no numbers")
     if item.dtype.kind not in "iu":
         raise IndexValueError(
             f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
@@ -358,6 +361,11 @@ def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
     consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in given)
     broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in given)
     return int(view.ndim) - consumed + broadcast
+
+
+def delitem(self: Tensor, index: Any, /) -> None:
+    """Refuse to delete elements: a tensor has a fixed size."""
+    raise TypeError("elements of a tensor cannot be deleted\n  try: x[mask], a tensor of those that stay")
 
 
 def setitem(self: Tensor, index: Any, value: Any, /) -> None:

@@ -110,8 +110,6 @@ def _smallest(places: Tensor, elements: Tensor) -> tuple[int, ...]:
 
 
 def _as_coordinates(what: str, places: Tensor) -> Tensor:
-    if places.dtype.kind not in ("signed", "unsigned") and places.numel():
-        raise errors.DtypeError(f"{what}: indices must be an int64 tensor, but got {places.dtype}")
     if places.ndim != 2:
         raise errors.ShapeError(
             f"{what}: indices must be sparse_dim x nnz, but got: {list(places.shape)}: indices must have shape "

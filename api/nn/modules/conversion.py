@@ -51,7 +51,9 @@ def _target(
         device = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], tt.dtype)):
             dtype = rest.pop(0)
-    if rest:
+        elif rest:
+            non_blocking = None  # the second is a dtype
+    if rest and non_blocking is not None:
         non_blocking = rest.pop(0)
     if rest or not isinstance(non_blocking, int):
         raise TypeError(
@@ -155,6 +157,7 @@ class Conversion(Traversal):
         dtype: Any = None,
         non_blocking: bool = False,
         memory_format: Any = None,
+        copy: bool = False,
     ) -> Self:
         """Move or convert the module, in place.
 
@@ -173,11 +176,15 @@ class Conversion(Traversal):
             Whether copies from pinned memory may run while the program continues.
         memory_format : memory_format, optional
             The memory format of tensors with four or five dimensions.
+        copy : bool
+            Refused: a module is changed in place.
 
         Raises
         ------
         TypeError
             If the dtype is one of integers.
+        ValueRangeError
+            With `copy`.
 
         Examples
         --------
@@ -185,6 +192,10 @@ class Conversion(Traversal):
         >>> tt.nn.Linear(1, 1).to(tt.float64).weight.dtype
         tt.float64
         """
+        if copy:
+            raise tt.errors.ValueRangeError(
+                "Module.to() does not accept copy: try copy.deepcopy(module).to(...)"
+            )
         device, dtype, non_blocking, memory_format = _target(args, device, dtype, non_blocking, memory_format)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(

@@ -90,6 +90,12 @@ class _ConvNd(Module):
             raise ValueError("padding='same' is not supported for strided convolutions")
         if self.padding == "valid":
             return [0] * (2 * len(self.kernel_size))
+        if not all(isinstance(size, int) for size in self.kernel_size):
+            raise tt.errors.ArgumentError(type(self).__name__, "kernel_size must be int or a tuple of ints")
+        if len(self.kernel_size) != len(self.dilation):
+            raise tt.errors.ValueRangeError(
+                f"kernel_size has {len(self.kernel_size)} numbers for {len(self.dilation)} dimensions"
+            )
         sizes = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
         return [part for size in reversed(sizes) for part in (size // 2, size - size // 2)]
 

@@ -30,7 +30,7 @@ class _FractionalMaxPool(Module):
         name = type(self).__name__
         self.kernel_size = tuple_of(kernel_size, self._dims)
         if any(isinstance(size, int) and size <= 0 for size in self.kernel_size):
-            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+            raise tt.errors.ValueRangeError(f"kernel_size must be greater than 0, but got {kernel_size}")
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else tuple_of(output_size, self._dims)
@@ -39,8 +39,12 @@ class _FractionalMaxPool(Module):
             raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
         if self.output_size is not None and self.output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
+        if not all(isinstance(ratio, int | float) for ratio in self.output_ratio or ()):
+            raise tt.errors.ArgumentError(name, f"output_ratio must be a number or {self._dims} of them")
         if self.output_ratio is not None and len(self.output_ratio) != self._dims:
-            raise ValueError(f"output_ratio must be a number or {self._dims} (got {output_ratio})")
+            raise tt.errors.ValueRangeError(
+                f"output_ratio must be a number or {self._dims} (got {output_ratio})"
+            )
         if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 

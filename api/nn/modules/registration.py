@@ -236,9 +236,16 @@ class Registration(ModuleBase):
         elif isinstance(value, Buffer):
             if params is None:
                 _before_init("buffer")
-            self.register_buffer(name, value, value.persistent)
+            self._register(name, value)
         else:
             super().__setattr__(name, value)
+
+    def _register(self, name: str, buffer: Buffer) -> None:
+        """Register a buffer that is assigned; a subclass may define `register_buffer` without `persistent`."""
+        if buffer.persistent:
+            self.register_buffer(name, buffer)
+        else:
+            self.register_buffer(name, buffer, False)
 
     def _drop(self, name: str, keep: str) -> None:
         """Remove a name from everything except one table."""
@@ -265,7 +272,7 @@ class Registration(ModuleBase):
                 )
             self._modules[name] = _after_hooks(_module_hooks, self, name, value)
         elif isinstance(value, Buffer):
-            self.register_buffer(name, value, value.persistent)
+            self._register(name, value)
         else:
             if value is not None and not isinstance(value, tt.Tensor):
                 raise TypeError(

@@ -306,5 +306,7 @@ class OneCycleLR(_WithMomentum):
 
 def _expect_positive(**numbers: Any) -> None:
     for name, value in numbers.items():
+        if not isinstance(value, int | float | str):
+            raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
         if not isinstance(value, int) or value <= 0:
             raise ValueError(f"Expected positive integer {name}, but got {value}")

@@ -40,8 +40,8 @@ __all__ = [
     "shares_memory",
 ]
 
-FILLS: Final = frozenset({"fill", "masked_fill", "zero"})
-"""Operators that write one value: it does not matter how often, nor where it was."""
+FILLS: Final = frozenset({"fill", "masked_fill", "threshold", "zero"})
+"""Operators for which it does not matter how often they write to a place, nor where the one value was."""
 
 
 def refuse_shared(cached: KernelCall, target: TensorBase, args: Iterable[Any]) -> None:

@@ -22,10 +22,15 @@ def each(value: Any, count: int) -> tuple[int, ...]:
     return values * count if len(values) == 1 else values
 
 
+def in_dtype(g: Any, like: Any) -> Any:
+    """Return a gradient in the dtype of another tensor: a program may begin a backward pass with another precision."""
+    return g if g.dtype is like.dtype else g.to(like.dtype)
+
+
 def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, sizes: Sequence[int]) -> Any:
     """Return the convolution, of which the last dimensions are cut to sizes."""
     count = w.ndim - 2
-    y = getattr(ops, f"conv{count}d").default(x, w, None, stride, padding, dilation, groups)
+    y = getattr(ops, f"conv{count}d").default(in_dtype(x, w), w, None, stride, padding, dilation, groups)
     for dim, size in enumerate(tuple(sizes)[-count:], y.ndim - count):
         # An output_padding beyond the stride gives the transpose more places than have their own window.
         y = y if y.shape[dim] == size else ops.narrow(y, dim, 0, size)
@@ -44,7 +49,7 @@ def transposed(
             tuple(sizes)[-count:], y.shape[-count:], hops, pads, gaps, w.shape[2:], strict=True
         )
     ]
-    return getattr(ops, f"conv_transpose{count}d")(y, w, None, hops, pads, more, groups, gaps)
+    return getattr(ops, f"conv_transpose{count}d")(in_dtype(y, w), w, None, hops, pads, more, groups, gaps)
 
 
 def weight_of(
@@ -52,7 +57,7 @@ def weight_of(
 ) -> Any:
     """Return the gradient of the filters."""
     hops, pads, gaps = (each(value, len(size) - 2) for value in (stride, padding, dilation))
-    return ops._conv_weight(x, y, tuple(size), hops, pads, gaps, groups)
+    return ops._conv_weight(x, in_dtype(y, x), tuple(size), hops, pads, gaps, groups)
 
 
 def bias_of(g: Any, weight_shape: Sequence[int]) -> Any:
@@ -82,7 +87,7 @@ for op in ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"):
             g, conj(weight), stride, padding, dilation, groups, input_shape
         ),
         weight=lambda g, input, weight_shape, stride, padding, dilation, groups: weight_of(
-            g, conj(input), weight_shape, stride, padding, dilation, groups
+            in_dtype(g, input), conj(input), weight_shape, stride, padding, dilation, groups
         ),
         bias=bias_of,
     )

@@ -6,7 +6,6 @@ import pytest
 
 import tt
 from tt.core.errors import (
-    DtypeError,
     IndexValueError,
     ShapeError,
 )
@@ -77,10 +76,22 @@ def test_the_tensor_shares_the_memory_of_what_it_was_made_from():
             ShapeError,
             r"values has incorrect size, expected \[1, 3\], got \[1, 2\]",
         ),
-        (([[0.5, 1.5]], [1.0, 2.0]), DtypeError, "indices must be an int64 tensor"),
         (([[[0]]], [1.0]), ShapeError, r"indices must have shape \(sparse dimensions, elements\)"),
     ],
 )
 def test_coordinates_values_and_size_that_do_not_fit_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         tt.sparse_coo_tensor(*arguments)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_indices_of_other_dtypes_become_integers():
+    torch = pytest.importorskip("torch")
+    for dtype in ("float32", "bool", "uint8"):
+        found = []
+        for library in (tt, torch):
+            places = library.tensor([[1, 0], [0, 1]], dtype=getattr(library, dtype)) * 1
+            made = library.sparse_coo_tensor(places, library.tensor([1.0, 2.0]), (2, 2))
+            found.append((made.to_dense().tolist(), str(made._indices().dtype).partition(".")[2]))
+        assert found[0] == found[1]

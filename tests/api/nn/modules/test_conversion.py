@@ -148,3 +148,17 @@ def test_a_parameter_that_becomes_a_tensor_of_another_class_stays_the_same_objec
     layer._apply(lambda t: Wrapped(t) if t.dim() == 2 else t)
     assert layer.weight is weight and type(weight) is Wrapped and isinstance(weight, nn.Parameter)
     assert layer(tt.ones(1, 2)).tolist() == expected
+
+
+@pytest.mark.torch
+def test_what_to_refuses_is_what_pytorch_refuses():
+    torch = pytest.importorskip("torch")
+    for library in (tt, torch):
+        layer, cpu = library.nn.Linear(1, 1), library.device("cpu")
+        for args in ((cpu, True), (None, True), (library.int64,)):
+            with pytest.raises(TypeError):
+                layer.to(*args)
+        with pytest.raises(RuntimeError, match="does not accept copy"):
+            layer.to("cpu", copy=True)
+        assert layer.to(cpu, library.float64, True).weight.dtype == library.float64
+        assert layer.to(library.ones(1), True).weight.dtype == library.float32

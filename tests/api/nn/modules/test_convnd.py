@@ -87,3 +87,26 @@ def test_repr_names_what_is_not_the_default():
     assert repr(conv) == (
         "Conv2d(2, 4, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), groups=2, bias=False, padding_mode=reflect)"
     )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "name", ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+)
+@pytest.mark.parametrize(
+    ("dtype", "other"), [("bfloat16", "float32"), ("float32", "float64"), ("float64", "float32")]
+)
+def test_a_backward_pass_begins_with_a_gradient_of_another_precision(name, dtype, other):
+    torch = pytest.importorskip("torch")
+    shape = (1, 2) + (4,) * int(name[-2])
+    found = []
+    for library in (tt, torch):
+        layer = getattr(library.nn, name)(2, 2, 3).to(getattr(library, dtype))
+        with library.no_grad():
+            layer.weight.fill_(0.5)
+        x = library.ones(shape, dtype=getattr(library, dtype), requires_grad=True)
+        y = layer(x)
+        y.backward(library.ones(y.shape, dtype=getattr(library, other)))
+        grads = (x.grad, layer.weight.grad, layer.bias.grad)
+        found.append([(str(g.dtype).partition(".")[2], g.float().sum().item()) for g in grads])
+    assert found[0] == found[1]

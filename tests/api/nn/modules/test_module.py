@@ -640,3 +640,15 @@ def test_loading_a_state_dict_leaves_no_reference_cycle(assign):
     gc.collect()
     module.load_state_dict(state, assign=assign)
     assert gc.collect() == 0
+
+
+def test_a_subclass_defines_register_buffer_without_persistent():
+    class Bad(tt.nn.Module):
+        def register_buffer(self, name, value):
+            super().register_buffer(name, value, True)
+
+    module = Bad()
+    module.bar = tt.nn.Buffer(tt.ones(2))
+    assert list(module.state_dict()) == ["bar"]
+    with pytest.raises(TypeError):
+        module.other = tt.nn.Buffer(tt.ones(2), persistent=False)

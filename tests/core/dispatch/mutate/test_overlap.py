@@ -386,3 +386,14 @@ def test_one_value_for_all_may_be_written_where_elements_are_one(name):
     wide = x.expand(2, 3)
     assert getattr(wide, name)(*([0] if name == "fill_" else [])) is wide
     assert not x.any()
+
+
+@pytest.mark.torch
+def test_a_threshold_is_written_into_elements_that_are_one_in_memory():
+    torch = pytest.importorskip("torch")
+    found = []
+    for library in (tt, torch):
+        x = library.tensor([[0.25, 0.75, -1.0]]).expand(3, 3)
+        library.nn.functional.threshold(x, 0.5, 0.5, inplace=True)
+        found.append(x.tolist())
+    assert found[0] == found[1]
