@@ -20,6 +20,7 @@ from tt.distributed.reductions import check_reduction
 from tt.distributed.sparse_reduction import all_reduce_sparse
 from tt.distributed.target import Target
 from tt.distributed.work import Work
+from tt.library import warn_user
 
 __all__ = [
     "_coalescing_manager", "all_reduce", "all_reduce_coalesced", "barrier", "broadcast", "monitored_barrier", "reduce",
@@ -267,6 +268,8 @@ def all_reduce_coalesced(
 ) -> Work | None:
     """Do `all_reduce` for several tensors at once.
 
+    Deprecated, as in PyTorch.
+
     Parameters
     ----------
     tensors : list of Tensor
@@ -276,14 +279,19 @@ def all_reduce_coalesced(
 
     Examples
     --------
-    >>> import tt, tt.distributed as dist
+    >>> import tt, tt.distributed as dist, warnings
     >>> def program():
     ...     pair = [tt.ones(2), tt.ones(1)]
     ...     dist.all_reduce_coalesced(pair)
     ...     return pair
-    >>> dist.run_threads(program, 2)[0]
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     dist.run_threads(program, 2)[0]
     [tensor([2., 2.]), tensor([2.])]
     """
+    warn_user(
+        "all_reduce_coalesced() is deprecated\n  try: all_reduce of each, in a _coalescing_manager",
+        FutureWarning,
+    )
     given = tensor_list(tensors, "tensors")
     same_dtype(given)
     found = member(group, "all_reduce_coalesced")

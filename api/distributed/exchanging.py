@@ -17,6 +17,7 @@ from tt.distributed.reduce_op import ReduceOp
 from tt.distributed.reductions import check_reduction
 from tt.distributed.target import Target
 from tt.distributed.work import Work
+from tt.library import warn_user
 
 __all__ = [
     "all_to_all",
@@ -65,7 +66,7 @@ def reduce_scatter(
     return _reduced(found, "reduce_scatter", output, inputs, op, async_op)
 
 
-def reduce_scatter_tensor(
+def reduce_scatter_single(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Combine the tensors of all ranks, and give each rank its part of the result.
@@ -84,7 +85,7 @@ def reduce_scatter_tensor(
     >>> import tt, tt.distributed as dist
     >>> def program():
     ...     x = tt.zeros(2)
-    ...     dist.reduce_scatter_tensor(x, tt.arange(4.0))
+    ...     dist.reduce_scatter_single(x, tt.arange(4.0))
     ...     return x
     >>> dist.run_threads(program, 2)
     [tensor([0., 2.]), tensor([4., 6.])]
@@ -103,7 +104,12 @@ def reduce_scatter_tensor(
     return _reduced(found, "reduce_scatter_tensor", output, [input], op, async_op)
 
 
-reduce_scatter_single = reduce_scatter_tensor
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Do as `reduce_scatter_single`, under its former name."""
+    warn_user("reduce_scatter_tensor() is deprecated: use reduce_scatter_single", FutureWarning)
+    return reduce_scatter_single(output, input, op, group, async_op)
 
 
 def _reduced(

@@ -13,6 +13,7 @@ from tt.distributed.checks import group_rank, member, one_tensor, same_dtype, sa
 from tt.distributed.progress import Steps
 from tt.distributed.target import Target
 from tt.distributed.work import Work
+from tt.library import warn_user
 
 __all__ = [
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_single", "gather", "scatter",
@@ -78,7 +79,7 @@ def all_gather(
 _checked_list = tensor_list  # whose name is that of all_gather's first argument
 
 
-def all_gather_into_tensor(
+def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Gather the tensors of all ranks into one tensor, on every rank.
@@ -97,7 +98,7 @@ def all_gather_into_tensor(
     >>> import tt, tt.distributed as dist
     >>> def program():
     ...     found = tt.zeros(4)
-    ...     dist.all_gather_into_tensor(found, tt.full((2,), dist.get_rank() + 1.0))
+    ...     dist.all_gather_single(found, tt.full((2,), dist.get_rank() + 1.0))
     ...     return found
     >>> dist.run_threads(program, 2)[0]
     tensor([1., 1., 2., 2.])
@@ -125,7 +126,12 @@ def all_gather_into_tensor(
     return found.collective(call, input_tensor.device.type, body, async_op, [output_tensor])
 
 
-all_gather_single = all_gather_into_tensor
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Do as `all_gather_single`, under its former name."""
+    warn_user("all_gather_into_tensor() is deprecated: use all_gather_single", FutureWarning)
+    return all_gather_single(output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_coalesced(
@@ -136,6 +142,8 @@ def all_gather_coalesced(
 ) -> Work | None:
     """Gather several tensors of all ranks at once.
 
+    Deprecated, as in PyTorch.
+
     Parameters
     ----------
     output_tensor_lists : list of list of Tensor
@@ -145,6 +153,10 @@ def all_gather_coalesced(
     group, async_op
         As for `all_reduce`.
     """
+    warn_user(
+        "all_gather_coalesced() is deprecated\n  try: all_gather of each, in a _coalescing_manager",
+        FutureWarning,
+    )
     inputs = _checked_list(input_tensor_list, "input_tensor_list")
     if not isinstance(output_tensor_lists, (list, tuple)):
         raise TypeError("Invalid function argument: output_tensor_lists should be a list")

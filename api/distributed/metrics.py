@@ -6,7 +6,7 @@ from typing import Any
 
 from tt import Tensor
 from tt.distributed.checks import member
-from tt.distributed.gathering import all_gather_into_tensor
+from tt.distributed.gathering import all_gather_single
 from tt.distributed.objects import all_gather_object
 from tt.distributed.process_group import ProcessGroup
 from tt.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
@@ -124,5 +124,5 @@ def _gathered(leaf: Any, group: ProcessGroup) -> Any:
         return [value for together in zip(*rows, strict=True) for value in together]
     given = leaf.detach().contiguous()
     both = given.new_empty((size, *given.shape))
-    all_gather_into_tensor(both, given, group=group)
+    all_gather_single(both, given, group=group)
     return both.transpose(0, 1).reshape(size * len(given), *given.shape[1:])

@@ -572,6 +572,30 @@ def sizes_of_a_dataset_by_their_former_name(lib):
     assert lib.utils.data.ConcatDataset([[1], [2, 3]]).cummulative_sizes == [1, 3]
 
 
+# --- groups of ranks -------------------------------------------------------------------------------------------
+
+COLLECTIVES = {
+    "all_gather_into_tensor": lambda dist: dist.all_gather_into_tensor(tt.zeros(2), tt.ones(2)),
+    "reduce_scatter_tensor": lambda dist: dist.reduce_scatter_tensor(tt.zeros(2), tt.ones(2)),
+    "all_reduce_coalesced": lambda dist: dist.all_reduce_coalesced([tt.ones(2)]),
+    "all_gather_coalesced": lambda dist: dist.all_gather_coalesced([[tt.zeros(2)]], [tt.ones(2)]),
+}
+"""Deprecated ones; PyTorch's are marked as such, which needs no group of its own to be seen."""
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_former_names_of_collectives_warn(name: str) -> None:
+    assert getattr(torch.distributed, name).__deprecated__
+
+    def program() -> list[Any]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            COLLECTIVES[name](tt.distributed)
+        return [(w.category, w.filename) for w in found]
+
+    assert tt.distributed.run_threads(program, 1) == [[(FutureWarning, __file__)]]
+
+
 # --- distributions and masks -----------------------------------------------------------------------------------
 
 

@@ -178,7 +178,7 @@ def _one(
         elif operation == "all_gather":
             work = dist.all_gather(outs, own, async_op=later)
         elif operation == "all_gather_into_tensor":
-            work = dist.all_gather_into_tensor(outs[0], own, async_op=later)
+            work = dist.all_gather_single(outs[0], own, async_op=later)
         elif operation == "gather":
             work = dist.gather(own, outs if rank == root else None, root, async_op=later)
         elif operation == "scatter":
@@ -186,7 +186,7 @@ def _one(
         elif operation == "reduce_scatter":
             work = dist.reduce_scatter(outs[0], parts, op, async_op=later)
         elif operation == "reduce_scatter_tensor":
-            work = dist.reduce_scatter_tensor(outs[0], own, op, async_op=later)
+            work = dist.reduce_scatter_single(outs[0], own, op, async_op=later)
         elif operation == "all_to_all":
             work = dist.all_to_all(outs, parts, async_op=later)
         elif operation == "all_to_all_single":

@@ -29,7 +29,7 @@ class Average:
     def __init__(self, given: Tensor, group: Any, replicas: Any) -> None:
         self._part = given.new_empty(given.shape[1])
         self._replicas = replicas
-        self._work = exchanging.reduce_scatter_tensor(
+        self._work = exchanging.reduce_scatter_single(
             self._part, given.reshape(-1), group=group, async_op=True
         )
         self._summed: Any = None

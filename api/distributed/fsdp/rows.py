@@ -357,7 +357,7 @@ class _Together(Function):
     def forward(ctx: Any, result: Tensor, group: Any) -> Tensor:
         ctx.rank = ranks.get_rank(group)
         results = result.new_empty((ranks.get_world_size(group), *result.shape))
-        gathering.all_gather_into_tensor(results.view(-1), result.contiguous().view(-1), group=group)
+        gathering.all_gather_single(results.view(-1), result.contiguous().view(-1), group=group)
         return results
 
     @staticmethod

@@ -137,7 +137,7 @@ class ShardGroup:
         flat = tt.cat([padded(p.to_local(), p.placement).to(self._dtype(p)) for p in self.parameters])
         flat = flat if self._device is None else flat.to(self._device)
         found = flat.new_empty(self.size * flat.numel())
-        work = gathering.all_gather_into_tensor(found, flat, group=self.group, async_op=True)
+        work = gathering.all_gather_single(found, flat, group=self.group, async_op=True)
         self._under_way = found, work
 
     def _dtype(self, parameter: Tensor) -> Any:

@@ -178,6 +178,6 @@ def whole(part: Tensor, placement: Placement) -> Tensor:
     flat = padded(part, placement)
     size = ranks.get_world_size(placement.group)
     found = flat.new_empty(size * flat.numel())
-    gathering.all_gather_into_tensor(found, flat, group=placement.group)
+    gathering.all_gather_single(found, flat, group=placement.group)
     count = placement.rows * placement.row_size
     return found[:count].reshape(placement.shape)

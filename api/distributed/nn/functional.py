@@ -81,7 +81,7 @@ class _AllGather(Function):
         result = tt.empty(
             (dist.get_world_size(group), *tensor.shape), dtype=tensor.dtype, device=tensor.device
         )
-        dist.all_gather_into_tensor(result, tensor, group)
+        dist.all_gather_single(result, tensor, group)
         return result
 
     @staticmethod
@@ -94,7 +94,7 @@ class _ReduceScatter(Function):
     def forward(ctx: Any, rows: Tensor, op: ReduceOp, group: Any) -> Tensor:
         ctx.op, ctx.group = op, group
         result = tt.empty(rows.shape[1:], dtype=rows.dtype, device=rows.device)
-        dist.reduce_scatter_tensor(result, rows, op, group)
+        dist.reduce_scatter_single(result, rows, op, group)
         return result
 
     @staticmethod

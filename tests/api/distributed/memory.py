@@ -58,7 +58,7 @@ def reads(make, rank, size, count):
     for tensor, expected in zip(found, each, strict=True):
         holds(tensor, expected)
     whole = empty(size)
-    dist.all_gather_into_tensor(whole, own)
+    dist.all_gather_single(whole, own)
     holds(whole, np.concatenate(each))
     found = [[empty(), empty()] for _ in range(size)]
     dist.all_gather_coalesced(found, [own, own])
@@ -74,7 +74,7 @@ def reads(make, rank, size, count):
     dist.reduce_scatter(x, [own] * size)
     holds(x, total)
     x = empty()
-    dist.reduce_scatter_tensor(x, make(full(size * count, rank + 1)))
+    dist.reduce_scatter_single(x, make(full(size * count, rank + 1)))
     holds(x, total)
     found = [empty() for _ in range(size)]
     dist.all_to_all(found, [own] * size)
@@ -111,12 +111,12 @@ def refused(make, wrong, rank, size, count):
         "reduce": lambda x: dist.reduce(x[0], dst=writer),
         "broadcast": lambda x: dist.broadcast(x[0], src=other),
         "all_gather": lambda x: dist.all_gather(x, plain),
-        "all_gather_into_tensor": lambda x: dist.all_gather_into_tensor(target(size), plain),
+        "all_gather_into_tensor": lambda x: dist.all_gather_single(target(size), plain),
         "all_gather_coalesced": lambda x: dist.all_gather_coalesced([[one] for one in x], [plain]),
         "gather": lambda x: dist.gather(plain, x if rank == writer else None, dst=writer),
         "scatter": lambda x: dist.scatter(x[0], [plain] * size if rank == other else None, src=other),
         "reduce_scatter": lambda x: dist.reduce_scatter(x[0], [plain] * size),
-        "reduce_scatter_tensor": lambda x: dist.reduce_scatter_tensor(x[0], tt.ones(size * count)),
+        "reduce_scatter_tensor": lambda x: dist.reduce_scatter_single(x[0], tt.ones(size * count)),
         "all_to_all": lambda x: dist.all_to_all(x, [plain] * size),
         "all_to_all_single": lambda x: dist.all_to_all_single(target(size), tt.ones(size * count)),
     }

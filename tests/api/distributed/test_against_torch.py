@@ -35,7 +35,7 @@ def program(torch, dist):
         dist.all_gather(rows, x)
         found[f"all_gather {name}"] = [row.tolist() for row in rows]
         flat = torch.zeros(size * 2, 3, dtype=dtype)
-        dist.all_gather_into_tensor(flat, x)
+        dist.all_gather_single(flat, x)
         found[f"into {name}"] = flat.tolist()
         y = x.clone()
         dist.broadcast(y, src=2)

@@ -167,6 +167,7 @@ def test_a_barrier_ends_when_the_last_rank_has_come():
     assert min(end for _, end in times) >= max(came for came, _ in times)
 
 
+@pytest.mark.filterwarnings("ignore:all_reduce_coalesced")
 def test_several_tensors_are_combined_in_one_call_or_in_one_block():
     def program():
         rank = dist.get_rank()
@@ -184,6 +185,7 @@ def test_several_tensors_are_combined_in_one_call_or_in_one_block():
     assert run(program, 2) == [([2.0, 3.0], [2.0, 2.0], 2)] * 2
 
 
+@pytest.mark.filterwarnings("ignore:all_reduce_coalesced")
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [

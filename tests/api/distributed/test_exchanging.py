@@ -42,7 +42,7 @@ def test_reduce_scatter_gives_each_rank_its_part_of_the_combined_tensors(engine,
                 same(x, expected)
                 y = like(inputs[0], layout)
                 whole = tt.stack(inputs)
-                dist.reduce_scatter_tensor(y, whole, op=op)
+                dist.reduce_scatter_single(y, whole, op=op)
                 same(y, expected)
                 same(whole, np.stack(before))
 
@@ -55,7 +55,7 @@ def test_reduce_scatter_averages(engine):
         x = tt.zeros(1, dtype=tt.bfloat16)
         dist.reduce_scatter_single(x, tt.tensor([1.0, 3.0], dtype=tt.bfloat16), op=ReduceOp.AVG)
         z = tt.zeros(1, dtype=tt.complex64)
-        dist.reduce_scatter_tensor(z, tt.tensor([1j, 2.0], dtype=tt.complex64), op=ReduceOp.AVG)
+        dist.reduce_scatter_single(z, tt.tensor([1j, 2.0], dtype=tt.complex64), op=ReduceOp.AVG)
         return x.item(), z.item()
 
     assert run(program, 2, backend=engine) == [(1.0, 1j), (3.0, 2.0)]
@@ -112,12 +112,12 @@ def test_parts_of_different_sizes_are_exchanged(engine, size):
         (lambda: dist.reduce_scatter(tt.ones(2), []), RuntimeError, "one tensor for each of the 2 ranks"),
         (lambda: dist.reduce_scatter(tt.ones(2), [tt.ones(3)] * 2), RuntimeError, "3 elements"),
         (
-            lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(5)),
+            lambda: dist.reduce_scatter_single(tt.ones(2), tt.ones(5)),
             RuntimeError,
             "5 elements, not 2 times 2",
         ),
-        (lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(4).int()), ValueError, "different dtypes"),
-        (lambda: dist.reduce_scatter_tensor(tt.ones(2), tt.ones(4), op=ReduceOp.BOR), RuntimeError, "BOR"),
+        (lambda: dist.reduce_scatter_single(tt.ones(2), tt.ones(4).int()), ValueError, "different dtypes"),
+        (lambda: dist.reduce_scatter_single(tt.ones(2), tt.ones(4), op=ReduceOp.BOR), RuntimeError, "BOR"),
         (lambda: dist.all_to_all([], [tt.ones(1)]), RuntimeError, "output_tensor_list"),
         (lambda: dist.all_to_all_single(tt.ones(3), tt.ones(2)), RuntimeError, "does not divide equally"),
         (

@@ -33,7 +33,7 @@ def test_tensors_of_all_ranks_are_gathered_and_scattered_in_order(engine, size, 
                 np.testing.assert_array_equal(numbers(each), wanted)
 
             flat = tt.ones(size * own.numel()).to(dtype)
-            dist.all_gather_into_tensor(flat, own)
+            dist.all_gather_single(flat, own)
             np.testing.assert_array_equal(numbers(flat), np.concatenate([each.ravel() for each in expected]))
 
             root = size // 2
@@ -54,7 +54,7 @@ def test_outputs_of_another_shape_and_strided_wholes_are_filled():
     def program():
         rank = dist.get_rank()
         stacked = tt.zeros(2, 3)
-        dist.all_gather_into_tensor(stacked, tt.full((3,), float(rank)))
+        dist.all_gather_single(stacked, tt.full((3,), float(rank)))
         columns = tt.zeros(2, 4).t()
         dist.all_gather_single(columns, tt.full((2, 2), rank + 1.0))
         return stacked.tolist(), columns.tolist()
@@ -62,6 +62,7 @@ def test_outputs_of_another_shape_and_strided_wholes_are_filled():
     assert run(program, 2) == [([[0.0] * 3, [1.0] * 3], [[1.0, 1.0]] * 2 + [[2.0, 2.0]] * 2)] * 2
 
 
+@pytest.mark.filterwarnings("ignore:all_gather_coalesced")
 def test_several_tensors_are_gathered_at_once():
     def program():
         rank = dist.get_rank()
@@ -111,6 +112,7 @@ def test_ranks_outside_of_a_group_are_warned():
 ONE = [tt.ones(2)]
 
 
+@pytest.mark.filterwarnings("ignore:all_gather_coalesced")
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -124,11 +126,11 @@ ONE = [tt.ones(2)]
         (lambda: dist.all_gather(tt.ones(2, 2), tt.ones(2)), TypeError, "List"),
         (lambda: dist.all_gather([1, 2], tt.ones(2)), TypeError, "elements of type"),
         (
-            lambda: dist.all_gather_into_tensor(tt.ones(5), tt.ones(2)),
+            lambda: dist.all_gather_single(tt.ones(5), tt.ones(2)),
             RuntimeError,
             "5 elements, not 2 times 2",
         ),
-        (lambda: dist.all_gather_into_tensor(tt.ones(4).int(), tt.ones(2)), ValueError, "different dtypes"),
+        (lambda: dist.all_gather_single(tt.ones(4).int(), tt.ones(2)), ValueError, "different dtypes"),
         (lambda: dist.gather(tt.ones(2), None, dst=dist.get_rank()), ValueError, "must be specified on dest"),
         (
             lambda: dist.gather(tt.ones(2), ONE * 2, dst=1 - dist.get_rank()),

@@ -54,6 +54,7 @@ def another_collective(x):
     return dist.all_gather([tt.ones(4) for _ in range(SIZE)], x)
 
 
+@pytest.mark.filterwarnings("ignore:all_reduce_coalesced")
 @pytest.mark.parametrize(
     ("usual", "other", "texts"),
     [

@@ -11,6 +11,7 @@ from tests.api.distributed import memory
 from tests.api.distributed.programs import run
 
 
+@pytest.mark.filterwarnings("ignore:all_(gather|reduce)_coalesced")
 @pytest.mark.parametrize("engine", ["threads", "bare"])
 def test_what_is_read_may_be_read_only_and_what_is_written_is_refused_on_all_ranks(engine):
     run(lambda: memory.program(dist.get_rank(), dist.get_world_size()), 3, backend=engine)

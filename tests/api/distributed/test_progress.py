@@ -212,7 +212,7 @@ def test_an_operation_that_began_in_inference_mode_ends_outside_of_it():
     def gather():
         with tt.inference_mode():
             rows = tt.zeros(2, 3)
-            work = dist.all_gather_into_tensor(rows, tt.full((3,), dist.get_rank() + 1.0), async_op=True)
+            work = dist.all_gather_single(rows, tt.full((3,), dist.get_rank() + 1.0), async_op=True)
         work.wait()
         return rows.is_inference(), rows.tolist()
 

@@ -60,7 +60,7 @@ def program(seed):
                 work = dist.broadcast(found, root, group, in_background)
             elif kind == "all_gather":
                 found, expected = tt.zeros(len(ranks), length), [[float(each)] * length for each in ranks]
-                work = dist.all_gather_into_tensor(found, own, group, in_background)
+                work = dist.all_gather_single(found, own, group, in_background)
             else:
                 found, expected = tt.zeros(len(ranks)), [float(each) for each in ranks]
                 work = dist.all_to_all_single(

@@ -62,8 +62,8 @@ def _averaged(group: Any, bucket: GradBucket, width: int) -> Future[Tensor]:
     scales = tt.cat([step, zero], dim=1)
     all_codes, all_scales = codes.new_empty((size, *codes.shape)), scales.new_empty((size, *scales.shape))
     works = [
-        gathering.all_gather_into_tensor(all_scales, scales, group=group, async_op=True),
-        gathering.all_gather_into_tensor(all_codes, codes, group=group, async_op=True),
+        gathering.all_gather_single(all_scales, scales, group=group, async_op=True),
+        gathering.all_gather_single(all_codes, codes, group=group, async_op=True),
     ]
 
     def finish() -> Tensor:
