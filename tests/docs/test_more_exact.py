@@ -48,6 +48,10 @@ def normalized(x, axis):
     return (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis, keepdims=True) + 1e-5)
 
 
+CURVE = math.e / (1 + math.e) ** 2
+"""The second derivative of the logarithm of the sum of exponentials of 0 and 1."""
+
+
 # --- what is computed, in a library ------------------------------------------------------------------------------
 
 
@@ -55,6 +59,13 @@ def forward(library, function, x):
     """Return second derivatives by forward over forward mode."""
     jacfwd = import_module(f"{library.__name__}.func").jacfwd
     return jacfwd(jacfwd(function))(library.tensor(x)).reshape(x.size, x.size).numpy()
+
+
+def curved(library, numbers):
+    """Return second derivatives of sums of logarithms by forward over reverse mode."""
+    func = import_module(f"{library.__name__}.func")
+    x = library.tensor(numbers, dtype=library.float64)
+    return func.hessian(lambda x: library.logcumsumexp(x, 0).sum())(x).numpy()
 
 
 def derivative(library, function, x, order=1):
@@ -206,6 +217,14 @@ CASES = {
     "`cumprod` with a zero": (
         lambda t: forward(t, lambda x: t.cumprod(x, 0).sum(), NUMBERS),
         curves(lambda x: np.cumprod(x).sum(), NUMBERS),
+    ),
+    "`logcumsumexp` of distant": (
+        lambda t: curved(t, [-40.0, 0.0, 40.0, 41.0]),
+        [[0.0] * 4, [0.0] * 4, [0.0, 0.0, CURVE, -CURVE], [0.0, 0.0, -CURVE, CURVE]],
+    ),
+    "`logcumsumexp` behind": (
+        lambda t: curved(t, [-math.inf, 0.0, 1.0]),
+        [[0.0] * 3, [0.0, CURVE, -CURVE], [0.0, -CURVE, CURVE]],
     ),
     "`sinc`": (lambda t: derivative(t, t.sinc, [0.0, 1e-8], 2), [-math.pi**2 / 3] * 2),
     "`special.i1`": (lambda t: derivative(t, t.special.i1, [0.0, 1e-8], 3), [3 / 8] * 2),

@@ -533,3 +533,30 @@ def test_forward_over_reverse_of_what_is_no_gradient_is_transposed(
         jacfwd(grad(function(tt)))(x),
     ):
         close(transposed, right.T)
+
+
+COMPOSED_WITH_NORMS = {
+    "norm": lambda m, x: m.linalg.norm(x),
+    "square": lambda m, x: m.linalg.norm(x) ** 2,
+    "Gaussian": lambda m, x: m.exp(-(x.norm() ** 2)),
+    "distance": lambda m, x: m.exp(-(m.dist(x, m.zeros_like(x)) ** 2)),
+    "of rows": lambda m, x: m.linalg.vector_norm(x[None], dim=1).sum(),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("names", list(product(["jacrev", "jacfwd"], repeat=2)), ids="-".join)
+@pytest.mark.parametrize("composed", COMPOSED_WITH_NORMS)
+def test_second_derivatives_of_norms_at_zero_are_zero(
+    torch: Any, composed: str, names: tuple[str, str]
+) -> None:
+    def second(m: Any) -> np.ndarray:
+        outer, inner = (getattr(m.func, name) for name in names)
+        found = outer(inner(lambda x: COMPOSED_WITH_NORMS[composed](m, x)))(m.zeros(3, dtype=m.float64))
+        return found.detach().numpy()
+
+    assert not second(tt).any()
+    theirs = second(torch)
+    assert np.isnan(theirs).any() if names[0] == "jacrev" else not theirs.any()
+    true = hessian(lambda x: (x * x).sum())(tt.zeros(3, dtype=tt.float64))
+    assert true.tolist() == (2 * np.eye(3)).tolist()
