@@ -101,7 +101,8 @@ def sparse_rows(
         raise errors.GradientError(
             "embedding(): scale_grad_by_freq is not supported with sparse gradients\n  try: sparse=False"
         )
-    places = ops._to_copy(places, dtype=to_dtype("int64")) if places.dtype.name != "int64" else places
+    # A copy: the gradient stays as it is where a program writes its next indices into the same tensor.
+    places = ops._to_copy(places, dtype=to_dtype("int64"))
     if padding_idx is not None:
         kept = ops.ne(places, padding_idx)
         places, rows = ops.index(places, [kept]), ops.index(rows, [kept])

@@ -10,7 +10,7 @@ import pytest
 
 import tt
 import tt.nn.functional as F
-from tt.errors import AssertedError, ShapeError, ValueRangeError
+from tt.errors import AssertedError, ValueRangeError
 
 E, H, N, S = 8, 2, 2, 5
 

@@ -74,3 +74,12 @@ def test_an_index_without_dims_reads_one_element(sparse):
     x = tt.arange(4.0).requires_grad_()
     tt.gather(x, 0, tt.tensor(2), sparse_grad=sparse).backward(tt.tensor(3.0))
     assert x.grad.to_dense().tolist() == [0, 0, 3, 0]
+
+
+def test_sparse_gradients_of_an_embedding_keep_their_rows():
+    for make in (lambda i, w: tt.nn.functional.embedding(i, w, sparse=True),
+                 lambda i, w: tt.nn.functional.embedding_bag(i.view(1, 2), w, mode="sum", sparse=True)):  # fmt: skip
+        indices, weight = tt.tensor([1, 2]), tt.ones(9, 2, requires_grad=True)
+        make(indices, weight).sum().backward()
+        indices[0] = 8
+        assert weight.grad.coalesce().indices().tolist() == [[1, 2]]
