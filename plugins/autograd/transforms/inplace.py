@@ -4,12 +4,13 @@ Note [Tangents of memory]
 -------------------------
 A write changes memory, so that its tangent must change for all tensors that look at this memory.  The tangent of a view
 is therefore a view of the tangent of its root, and a write goes into both.  A result that has memory of its own has its
-tangent there, too: what a formula passes on is the tangent of the argument, and is copied.  Three kinds of targets have
+tangent there, too: what a formula passes on is the tangent of the argument, and is copied.  Four kinds of targets have
 no tangent that could be written to:
 
 - tensors made inside of the function (`zeros(3)`), which get their first tangent by the write;
 - tensors whose tangent is the same for all examples of a level, while that of the written values differs by example;
-- arguments of `jvp`, whose tangents are the caller's tensors, perhaps one for several arguments.
+- arguments of `jvp`, whose tangents are the caller's tensors, perhaps one for several arguments;
+- results of formulas that expand a number: elements of the tangent are one in memory.
 
 All get a new tangent: zeros, or a copy of the old one, with all levels of the value and of what is written.  The other
 views of the memory are searched for, as autograd does for the first history (`share_history`).  A tensor from outside
@@ -145,7 +146,12 @@ def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operato
         When a tensor without a tangent that shares the memory is a leaf that requires a gradient.
     """
     value, current = primal_and_tangent(target, level)
-    if current is None or not levels_of(tangent) <= levels_of(current) or _is_given(level, current):
+    if (
+        current is None
+        or not levels_of(tangent) <= levels_of(current)
+        or _is_given(level, current)
+        or _coincides(current)
+    ):
         _widen(level, target, levels_of(value) | levels_of(tangent) | levels_of(current), operator)
         current = target._handle.tangent
     elif target._root is None and target._storage is None:
@@ -159,6 +165,15 @@ def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operato
 def _is_given(level: DualLevel, tangent: Any) -> bool:
     """Return whether a tangent is in memory of the caller's, which may be that of several arguments."""
     return bool(level.given) and not memories(tangent).isdisjoint(memories(level.given))
+
+
+def _coincides(tangent: Any) -> bool:
+    """Return whether elements of a tangent, or examples of it, are one in memory."""
+    while tangent._keys & BIT:
+        tangent = tangent._handle.value
+    if tangent.layout.name != "strided":
+        return False
+    return any(not step and size > 1 for size, step in zip(tangent.shape, tangent.stride(), strict=True))
 
 
 def align_tangent(level: DualLevel, tensor: Any, operator: Operator, places: tuple[Any, ...] = ()) -> None:

@@ -382,3 +382,22 @@ def test_a_composite_in_place_can_be_differentiated(name: str, args: tuple[Any, 
     x = tt.tensor([[0.5, 2.0], [0.1, 0.2]], dtype=tt.float64)
     expected = grad(lambda v: (getattr(v * 1, name)(*args) * x).sum())(x)
     assert grad(lambda v: (getattr(v * 1, f"{name}_")(*args) * x).sum())(x).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("operator", ["log_softmax", "softmax", "normalize", "softmin"])
+def test_a_result_whose_inner_tangent_is_expanded_can_be_written_to(operator: str) -> None:
+    def written(x: Any) -> Any:
+        y = getattr(tt.nn.functional, operator)(x, dim=1)
+        y[0].mul_(2)
+        return y * y
+
+    def new(x: Any) -> Any:
+        y = getattr(tt.nn.functional, operator)(x, dim=1)
+        y = tt.cat([y[:1] * 2, y[1:]])
+        return y * y
+
+    x = tt.tensor(POINT)
+    tt.testing.assert_close(jacfwd(jacfwd(written))(x), jacrev(jacrev(new))(x))
+    value, tangent = jvp(jacfwd(written), (x,), (x * 2,))
+    tt.testing.assert_close(value, jacrev(new)(x))
+    tt.testing.assert_close(tangent, (jacrev(jacrev(new))(x) * (x * 2)).sum((-2, -1)))
