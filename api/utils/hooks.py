@@ -161,7 +161,14 @@ class BackwardHook:
         indices = [i for i, arg in enumerate(args) if isinstance(arg, tt.Tensor)]
         if not tt.is_grad_enabled() or not any(args[i].requires_grad for i in indices):
             return args, None
-        new = _boundary_function().apply(*[args[i] for i in indices])
+        try:
+            new = _boundary_function().apply(*[args[i] for i in indices])
+        except (tt.errors.ArgumentError, NotImplementedError) as error:
+            raise tt.errors.UnsupportedError(
+                "full backward hooks of a module are not called where vmap or forward mode runs around the gradient:\n"
+                "  those of all examples or directions are computed together\n"
+                "  try: remove() of the hooks before; tt.func.grad, vjp and jacrev alone call them"
+            ) from error
         new = new if isinstance(new, tuple) else (new,)
         nodes = [t.grad_fn for t in new if t.grad_fn is not None]
         if not nodes:
