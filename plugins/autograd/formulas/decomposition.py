@@ -110,7 +110,7 @@ def values_A(g: Any, A: Any) -> Any:
 
 
 def eigh_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
-    """V [diag(gL) + (V^H gV) / E] V^H with E[j, k] = L[k] - L[j] off the diagonal."""
+    """V [diag(gL) + skew(V^H gV) / E] V^H with E[j, k] = L[k] - L[j] off the diagonal: Hermitian, as A is."""
     gL, gV = gs
     V, L = eigenvectors, eigenvalues
     eye = ops.eye(L.shape[-1], dtype=L.dtype, device=L.device)
@@ -120,7 +120,7 @@ def eigh_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
         if V.dtype.is_complex:
             check_phase("linalg_eigh", ops.imag(ops.diagonal(product, 0, -2, -1)))
         E = ops.unsqueeze(L, -2) - ops.unsqueeze(L, -1) + eye
-        inner = _plus(inner, product * (1 - eye) / E)
+        inner = _plus(inner, (product - adjoint(product)) * 0.5 * (1 - eye) / E)
     return ops.matmul(ops.matmul(V, inner.to(V.dtype)), adjoint(V))
 
 

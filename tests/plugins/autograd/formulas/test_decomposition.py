@@ -162,3 +162,23 @@ def test_the_gradient_of_a_determinant_of_zero_is_the_matrix_of_cofactors() -> N
     zeros = tt.zeros(3, 3, dtype=tt.float64, requires_grad=True)
     tt.linalg.det(zeros).backward()
     assert not zeros.grad.any()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_gradient_of_eigenvectors_is_hermitian_as_the_matrix_is(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(0)
+    a = (random.random((2, 3, 3)) + (1j * random.random((2, 3, 3)) if dtype == "complex128" else 0)).astype(
+        dtype
+    )
+    a = a + a.conj().swapaxes(-1, -2)
+    weights = random.random((3, 3))
+    found = []
+    for lib in (tt, torch):
+        x = lib.tensor(a, requires_grad=True)
+        values, vectors = lib.linalg.eigh(x)
+        ((vectors.abs() * lib.tensor(weights)).sum() + (values * lib.tensor(weights[0])).sum()).backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[0], found[0].conj().swapaxes(-1, -2), rtol=1e-9, atol=1e-12)
