@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.by_name import module_named
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.resolve.components import component_tensors
-from tt.core.errors import ArgumentError, UnsupportedError, ValueRangeError, describe
+from tt.core.errors import ArgumentError, DataDependentError, UnsupportedError, ValueRangeError, describe
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.storage import Storage
 from tt.core.types.device import to_device
@@ -311,6 +311,8 @@ class TypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, index: int | slice) -> Any:
+        if self.device.type == "meta":
+            raise DataDependentError("storage[index]", "meta")
         found = self._elements[index]
         return found.tolist() if isinstance(index, slice) else found.item()
 

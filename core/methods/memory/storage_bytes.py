@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tt.core.errors import ArgumentError, IndexValueError, UnsupportedError
+from tt.core.errors import ArgumentError, DataDependentError, IndexValueError, UnsupportedError
 from tt.core.meta import MetaHandle, fresh
 from tt.core.methods.memory.host_storage import storage_tensor
 from tt.core.methods.typed_storage import CASTS, TypedStorage
@@ -27,6 +27,8 @@ def _as_tensor(storage: Storage) -> Tensor:
 
 def get_bytes(storage: Storage, index: Any) -> Any:
     """Return a byte as a number, or a copy of a slice of them as a storage."""
+    if isinstance(storage.owner, MetaHandle):
+        raise DataDependentError("storage[index]", "meta")
     found = _as_tensor(storage)[_place(storage, index)]
     return found.clone().untyped_storage() if isinstance(index, slice) else int(found.item())
 

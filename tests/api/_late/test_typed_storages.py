@@ -180,6 +180,8 @@ def test_storages_without_data_have_a_size_and_refuse_what_needs_values():
     calls = (
         lambda t, s: s[0],
         lambda t, s: s.untyped()[0],
+        lambda t, s: t.TypedStorage(device="meta")[0],
+        lambda t, s: t.UntypedStorage(device="meta")[0],
         lambda t, s: s.tolist(),
         lambda t, s: s.cpu(),
         lambda t, s: s.untyped().cpu(),
