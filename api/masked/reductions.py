@@ -9,7 +9,7 @@ sparse, with elements where some counted. An element that is not stored is a zer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf, nan
 from typing import Any
 
@@ -79,6 +79,17 @@ def sum(
     return tt.sum(x, _all(x, dim), keepdim) if x.ndim else tt.sum(x)
 
 
+def _distinct(name: str, ndim: int, dims: Sequence[int]) -> list[int]:
+    """Return dimensions counted from the front, all of them for none."""
+    found = [d + ndim * (d < 0) for d in dims] or list(range(ndim))
+    for given, d in zip(dims, found, strict=False):
+        if not 0 <= d < ndim:
+            raise tt.errors.DimensionError(name, given, ndim)
+    if len(set(found)) < len(found):
+        raise tt.errors.ValueRangeError(f"{name}(): a dimension appears more than once in {list(dims)}")
+    return found
+
+
 def prod(
     input: Any, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> tt.Tensor:
@@ -98,7 +109,7 @@ def prod(
     if not x.ndim:
         return tt.clone(x)
     found: tt.Tensor = x
-    for d in sorted((d % x.ndim for d in _all(x, dim) or range(x.ndim)), reverse=True):
+    for d in sorted(_distinct("masked.prod", x.ndim, _all(x, dim)), reverse=True):
         found = tt.prod(found, d, keepdim)
     return found
 

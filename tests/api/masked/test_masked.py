@@ -203,3 +203,14 @@ def test_results_have_the_dtype_of_the_input(dtype):
         )
         found.append([(str(r.dtype).partition(".")[2], round(abs(r.item()), 2)) for r in results])
     assert found[0] == found[1]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dim", [2, -3, (0, 0), (0, 5)])
+def test_wrong_dimensions_of_products_are_refused_as_in_pytorch(dim):
+    torch = pytest.importorskip("torch")
+    with pytest.raises((IndexError, RuntimeError)) as theirs:
+        torch.masked.prod(torch.ones(2, 3), dim)
+    with pytest.raises(theirs.type):
+        tt.masked.prod(tt.ones(2, 3), dim)
+    assert tt.masked.prod(tt.full((2, 3), 2.0), (0, -1)).item() == 64
