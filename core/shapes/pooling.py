@@ -218,7 +218,12 @@ def avg_unpool(
 @rule("adaptive_avg_unpool")
 def adaptive_avg_unpool(grad: Described, size: Shape, *, op: str) -> Shape:
     """The size passed by the caller."""
-    lead, _ = channels_of(op, grad, len(size))
+    count = len(size)
+    lead = tuple(grad.shape[:-count])
+    if (
+        len(lead) not in (1, 2) or 0 in grad.shape[-count:]
+    ):  # of no channels, as of an empty batch, there are means
+        channels_of(op, grad, count)
     if min(size, default=0) < 1:
         raise ShapeError(f"{op}(): the input of which this is the gradient is empty: {list(size)}")
     return (*lead, *size)

@@ -55,3 +55,14 @@ def test_an_image_without_channels_gives_one_without(pool, shape):
     y = pool(x)
     y.sum().backward()
     assert y.shape == (0, *(3,) * (len(shape) - 1)) and x.grad.shape == shape
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["Avg", "Max"])
+def test_gradients_of_nothing_are_nothing(kind, dims):
+    torch = pytest.importorskip("torch")
+    for library in (tt, torch):
+        x = library.ones(0, *(10,) * dims, requires_grad=True)
+        getattr(library.nn, f"Adaptive{kind}Pool{dims}d")(5)(x).sum().backward()
+        assert tuple(x.grad.shape) == (0, *(10,) * dims)
