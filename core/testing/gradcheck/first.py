@@ -16,6 +16,7 @@ from tt.core.testing.gradcheck.properties import (
     check_dtypes,
     check_inputs,
     check_layouts,
+    check_linear,
     check_undefined,
 )
 
@@ -110,6 +111,7 @@ def gradcheck(
             compare(problem, outputs, leaves, rtol, atol)
             return True
         (compare_fast if fast_mode else compare)(problem, outputs, leaves, rtol, atol)
+        check_linear(problem, outputs, leaves)
         check_layouts(problem, outputs, leaves)
         check_deterministic(problem, outputs, leaves, nondet_tol)
         if check_undefined_grad and len(outputs) > 1:

@@ -19,6 +19,7 @@ __all__ = [
     "check_dtypes",
     "check_inputs",
     "check_layouts",
+    "check_linear",
     "check_undefined",
 ]
 
@@ -129,6 +130,18 @@ def check_undefined(problem: GradcheckProblem, outputs: list[Any], leaves: dict[
                     f"respect to input {place} is\n{runs[0][place]}\nwhen the other outputs have none, and\n"
                     f"{runs[1][place]}\nwhen theirs are zeros"
                 )
+
+
+def check_linear(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """Check that a gradient is a multiple of the output's: zero where that is zero."""
+    zeros = [np.zeros(tuple(y.shape), y.dtype.numpy) for y in outputs]
+    for place, gradient in problem.gradients(outputs, leaves, zeros).items():
+        found = problem.where[place].read(gradient)
+        if not np.array_equal(found, np.zeros_like(found)):
+            raise GradcheckError(
+                f"backward not multiplied by grad_output: where the gradients of all outputs are zero, that of input "
+                f"{place} is\n{found}"
+            )
 
 
 def check_dtypes(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:

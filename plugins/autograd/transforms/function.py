@@ -252,7 +252,12 @@ def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel)
     if not level.open:
         return output
     given = [
-        ops.zeros_like(p) if t is None and isinstance(p, TensorBase) and inner._materialize else t
+        ops.zeros_like(p)
+        if t is None
+        and inner._materialize
+        and isinstance(p, TensorBase)
+        and STATE.floating >> p._spec.code & 1
+        else t
         for p, t in zip(primals, tangents, strict=True)
     ]
     found = cls.jvp(inner, *given)

@@ -106,7 +106,7 @@ def test_noise_is_found_and_tolerated_on_demand() -> None:
     noise = iter(np.linspace(0, 1e-4, 1000))
 
     def hook(g: Any) -> Any:
-        return g + float(next(noise))
+        return g * (1 + float(next(noise)))
 
     def noisy(x: Any) -> Any:
         y = x * 2
@@ -342,3 +342,15 @@ def test_functions_see_inputs_that_require_gradients_in_every_call():
 
     assert gradcheck(function, (tt.ones(2, dtype=tt.float64, requires_grad=True),))
     assert len(seen) > 4 and all(seen)
+
+
+def test_a_gradient_that_is_not_a_multiple_of_the_output_s_is_refused():
+    def shifted(x):
+        y = x.clone()
+        y.register_hook(lambda gradient: gradient + 1e-2)
+        return y
+
+    x = tt.ones(2, dtype=tt.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match="not multiplied by grad_output"):
+        gradcheck(shifted, (x,), atol=1e-1)
+    assert not gradcheck(shifted, (x,), atol=1e-1, raise_exception=False)

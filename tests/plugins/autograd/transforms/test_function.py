@@ -153,3 +153,22 @@ def test_tangents_of_values_without_a_history_are_not_differentiated() -> None:
         jvp(grad(Saving.apply), (x,), (x,))
     with pytest.raises(tt.errors.ArgumentError, match="setup_context"):
         hessian(Saving.apply)(x)
+
+
+def test_jvp_gets_no_tangent_of_an_argument_of_integers():
+    seen = []
+
+    class Scale(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, count):
+            return x * count
+
+        @staticmethod
+        def jvp(ctx, x, y, count):
+            seen.append((y, count))
+            return x * 2
+
+    x, y, count = tt.ones(2), tt.ones(2), tt.tensor(2)
+    _, tangent = tt.func.jvp(lambda v: Scale.apply(v, y, count), (x,), (x,))
+    assert tangent.tolist() == [2, 2]
+    assert seen[0][0].tolist() == [0, 0] and seen[0][1] is None
