@@ -7,6 +7,7 @@ typedef struct {
     npy_intp *count[3];           /* elements along each dimension by which the sum is divided */
     double divisor;               /* in their place, unless it is 0 */
     bool apart;                   /* windows are looked at one by one: few of their elements lie inside of the input */
+    npy_intp across;              /* how many channels lie last in memory; 0 where they lie first */
     const void *x;
     void *y;
     int64_t *index;               /* of the largest elements; NULL where only these are wanted */
@@ -36,3 +37,11 @@ static npy_intp inside(const pool *job, int d, npy_intp i)
 
 #define T double
 #include "pooling_mean.inc"
+
+#define T float
+#define PLACE int32_t
+#include "pooling_last.inc"
+
+#define T double
+#define PLACE int64_t
+#include "pooling_last.inc"

@@ -131,10 +131,27 @@ static void place_adaptive(pool *job)
 
 /* --- operators --- */
 
-static PyArrayObject *take(PyObject *object, tt_dtype *dtype)
+/* Whether the channels of an array lie last, as order_of_strides of core sees them, and nothing lies between its elements. */
+static bool lies_last(PyArrayObject *x, int dims)
 {
-    PyArrayObject *x = tt_row_major(object, "input");
+    int ndim = PyArray_NDIM(x);
+    if (dims < 2 || ndim != dims + 2 || PyArray_IS_C_CONTIGUOUS(x) || !PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) return false;
+    npy_intp step = PyArray_ITEMSIZE(x);
+    for (int k = 0; k < ndim; k++) {
+        int d = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
+        if (PyArray_STRIDE(x, d) != step) return false;
+        step *= PyArray_DIM(x, d);
+    }
+    return true;
+}
+
+/* `dims` is 0 where the result of channels that lie last has them first: ops.yaml says for which operators. */
+static PyArrayObject *take(PyObject *object, int dims, pool *job, tt_dtype *dtype)
+{
+    PyArrayObject *x = PyArray_Check(object) && lies_last((PyArrayObject *)object, dims) ? (PyArrayObject *)Py_NewRef(object)
+                                                                                        : tt_row_major(object, "input");
     if (x == NULL) return NULL;
+    job->across = lies_last(x, dims) ? PyArray_DIM(x, 1) : 0;
     *dtype = tt_dtype_of(x);
     if (*dtype == TT_F32 || *dtype == TT_F64) return x;
     tt_refuse_dtype("pooling", x);
@@ -142,12 +159,29 @@ static PyArrayObject *take(PyObject *object, tt_dtype *dtype)
     return NULL;
 }
 
-static PyArrayObject *result_of(PyArrayObject *x, int dims, const npy_intp *sizes, tt_dtype dtype)
+static PyArrayObject *result_of(PyArrayObject *x, int dims, const npy_intp *sizes, bool last, tt_dtype dtype)
 {
-    npy_intp shape[5];
+    npy_intp shape[5], strides[5], step = tt_sizes[dtype];
     int ndim = PyArray_NDIM(x);
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - dims ? PyArray_DIM(x, d) : sizes[3 - ndim + d];
-    return tt_empty(ndim, shape, dtype);
+    if (!last) return tt_empty(ndim, shape, dtype);
+    for (int k = 0; k < ndim; k++) {
+        int d = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
+        strides[d] = step;
+        step *= shape[d] != 0 ? shape[d] : 1;
+    }
+    return tt_new(PyArray_DescrFromType(tt_number_of(dtype)), ndim, shape, strides);
+}
+
+/* With the channels last, rows of results are shared among threads, not channels; returns what a row costs. */
+static npy_intp share_rows(pool *job)
+{
+    npy_intp rows = job->out[0] * job->out[1];
+    double taps = (double)volume(job->in) / (double)volume(job->out);
+    if (!job->apart) taps = (double)job->kernel[0] * (double)job->kernel[1] * (double)job->kernel[2];
+    job->channels = job->channels / job->across * rows;
+    double cost = (double)job->out[2] * (double)job->across * taps;
+    return cost < 1e15 ? (npy_intp)cost : (npy_intp)1e15;
 }
 
 /* What a channel costs, which decides how channels are shared. */
@@ -180,7 +214,7 @@ static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, int
     PyObject *result = NULL;
     if (what == ADAPTIVE ? !tt_expect_count("adaptive_max_pool", count, 3, 3)
         : what == LARGEST ? !tt_expect_count("max_pool", count, 7, 7) : !tt_expect_count("_max_pool", count, 6, 6)) return NULL;
-    if ((x = take(args[0], &dtype)) == NULL || !split(x, dims, what == ADAPTIVE, &job)) goto end;
+    if ((x = take(args[0], dims == 2 || what != ADAPTIVE ? dims : 0, &job, &dtype)) == NULL || !split(x, dims, what == ADAPTIVE, &job)) goto end;
     if (what == ADAPTIVE) {
         if (!tt_sizes_or_none(args[1], dims, job.in, job.out)) goto end;
     } else if (!parse_windows(&job, dims, args[1], args[2], args[3], args[4]) || !count_windows(&job, PyObject_IsTrue(args[5]))) goto end;
@@ -188,8 +222,14 @@ static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, int
         refuse("the channels are too large");
         goto end;
     }
-    if ((y = result_of(x, dims, job.out, dtype)) == NULL) goto end;
-    if (what != VALUES && (index = result_of(x, dims, job.out, TT_I64)) == NULL) goto end;
+    bool last = job.across != 0;
+    if (last && dtype == TT_F32 && volume(job.in) > INT32_MAX) { /* places have 32 bits */
+        Py_SETREF(x, tt_copied(x, NPY_CORDER));
+        if (x == NULL) goto end;
+        last = false;
+    }
+    if ((y = result_of(x, dims, job.out, last, dtype)) == NULL) goto end;
+    if (what != VALUES && (index = result_of(x, dims, job.out, last, TT_I64)) == NULL) goto end;
     bool done = PyArray_SIZE(y) == 0;
     if (!done) {
         if (!reserve(&job)) goto end;
@@ -199,7 +239,10 @@ static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, int
         tt_body body = job.apart ? (dtype == TT_F32 ? adaptive_largest_float : adaptive_largest_double)
             : what == VALUES ? (dtype == TT_F32 ? largest_values_float : largest_values_double)
                              : (dtype == TT_F32 ? largest_float : largest_double);
-        done = run(&job, body, cost_of(&job));
+        if (last) body = what == VALUES ? (dtype == TT_F32 ? largest_values_last_float : largest_values_last_double)
+                                        : (dtype == TT_F32 ? largest_last_float : largest_last_double);
+        npy_intp cost = last ? share_rows(&job) : cost_of(&job);
+        done = run(&job, body, cost);
     }
     if (done && index != NULL) {
         result = PyTuple_Pack(2, y, index);
@@ -224,7 +267,7 @@ static PyObject *mean_pool(PyObject *input, int dims, PyObject *size, PyObject *
     PyArrayObject *x = NULL, *y = NULL;
     npy_intp found[3];
     bool done = false, adaptive = ceil_mode == NULL;
-    if ((x = take(input, &dtype)) == NULL || !split(x, dims, adaptive, &job)) goto end;
+    if ((x = take(input, dims == 2 && size == NULL ? 2 : 0, &job, &dtype)) == NULL || !split(x, dims, adaptive, &job)) goto end;
     if (size != NULL) {
         memcpy(found, job.in, sizeof(found));
         for (int i = 0; i < 3; i++) job.in[i] = 1;
@@ -237,7 +280,8 @@ static PyObject *mean_pool(PyObject *input, int dims, PyObject *size, PyObject *
         refuse("the gradient does not fit");
         goto end;
     }
-    if ((y = result_of(x, dims, size != NULL ? job.in : job.out, dtype)) == NULL) goto end;
+    bool last = job.across != 0;
+    if ((y = result_of(x, dims, size != NULL ? job.in : job.out, last, dtype)) == NULL) goto end;
     if (PyArray_SIZE(y) == 0) {
         done = true;
         goto end;
@@ -253,7 +297,9 @@ static PyObject *mean_pool(PyObject *input, int dims, PyObject *size, PyObject *
     }
     job.x = PyArray_DATA(x), job.y = PyArray_DATA(y);
     tt_body body = size != NULL ? (dtype == TT_F32 ? share_float : share_double) : (dtype == TT_F32 ? mean_float : mean_double);
-    done = run(&job, body, cost_of(&job));
+    if (last) body = dtype == TT_F32 ? mean_last_float : mean_last_double;
+    npy_intp cost = last ? share_rows(&job) : cost_of(&job);
+    done = run(&job, body, cost);
 end:
     release(&job);
     Py_XDECREF(x);

@@ -230,3 +230,77 @@ def test_windows_with_few_elements_inside_of_the_input_have_no_places() -> None:
 def test_wrong_windows_are_refused_by_the_name_of_the_public_operator() -> None:
     with pytest.raises(tt.errors.ShapeError, match=r"^max_pool1d\(\): padding=2 is more than half"):
         tt.nn.functional.max_pool1d(tt.ones(1, 1, 4), 2, 1, 2)
+
+
+# --- channels last -------------------------------------------------------------------------------------------------
+
+
+def channels_last(array: Any) -> Any:
+    """Return a copy whose channels lie last in memory."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+
+
+def lies_last(array: Any) -> bool:
+    flags: Any = np.moveaxis(array, 1, -1).flags
+    return bool(flags.c_contiguous)
+
+
+@settings(max_examples=80, deadline=None)
+@given(geometries(dilated=True), DTYPES, st.integers(2, 70))
+def test_the_largest_element_of_channels_that_lie_last(geometry: Any, dtype: Any, channels: int) -> None:
+    sizes, *window = geometry
+    dims = len(sizes)
+    assume(dims > 1)
+    x = np.round(numbers(0, 2, channels, *sizes, dtype=dtype))
+    x[x > 1] = np.nan
+    x[x < -1] = -np.inf
+    last = channels_last(x)
+    expected, places = getattr(NATIVE, f"max_pool{dims}d_with_indices")(x, *window, False)
+    found, where = getattr(NATIVE, f"max_pool{dims}d_with_indices")(last, *window, False)
+    alone = getattr(NATIVE, f"_max_pool{dims}d")(last, *window)
+    for array, wanted in ((found, expected), (where, places), (alone, expected)):
+        np.testing.assert_array_equal(array, wanted)
+        assert lies_last(array) or last.flags.c_contiguous  # one pixel is row-major, too
+
+
+@settings(max_examples=80, deadline=None)
+@given(geometries(dilated=False), DTYPES, st.integers(2, 70), st.booleans(), st.sampled_from([None, 3, -2]))
+def test_the_mean_of_channels_that_lie_last(
+    geometry: Any, dtype: Any, channels: int, padded: bool, divisor: int | None
+) -> None:
+    sizes, kernel, hops, pads, _, ceil_mode = geometry
+    dims = len(sizes)
+    assume(dims > 1)
+    x = numbers(0, 2, channels, *sizes, dtype=dtype)
+    op, how = getattr(NATIVE, f"avg_pool{dims}d"), (kernel, hops, pads, ceil_mode, padded, divisor)
+    found = op(channels_last(x), *how)
+    np.testing.assert_allclose(found, op(x, *how), rtol=1e-6, atol=1e-6)
+    assert lies_last(found) or dims == 3 or x.size == 2 * channels
+
+
+@pytest.mark.parametrize("sizes", [(7, 9), (3, 5, 6), (40, 40)])
+@pytest.mark.parametrize("new", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_adaptive_windows_of_channels_that_lie_last(sizes: tuple[int, ...], new: int, dtype: Any) -> None:
+    x, dims = numbers(0, 3, 20, *sizes, dtype=dtype), len(sizes)
+    last = channels_last(x)
+    mean = getattr(NATIVE, f"adaptive_avg_pool{dims}d")
+    np.testing.assert_allclose(mean(last, new), mean(x, new), rtol=1e-5, atol=1e-6)
+    largest = getattr(NATIVE, f"adaptive_max_pool{dims}d_with_indices")
+    for found, expected in zip(largest(last, new, True), largest(x, new, True), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert lies_last(found) or dims == 3
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 6, 6), (2, 1, 6, 6), (2, 3, 1, 6), (2, 3, 1, 1), (0, 3, 4, 4)])
+def test_dimensions_of_size_one_have_the_strides_that_meta_tensors_say(shape: tuple[int, ...]) -> None:
+    for x in (tt.zeros(shape), tt.zeros(shape).contiguous(memory_format=tt.channels_last),
+              tt.zeros(shape).transpose(1, 3).contiguous().transpose(1, 3)):  # fmt: skip
+        for pool in (tt.nn.functional.max_pool2d, tt.nn.functional.avg_pool2d):
+            assert pool(x, 1).stride() == pool(x.to("meta"), 1).stride()
+
+
+def test_a_mean_of_many_elements_of_channels_that_lie_last_is_summed_by_columns() -> None:
+    x = numbers(0, 1, 3, 300, 300, dtype=np.float32) + 1
+    found = NATIVE.adaptive_avg_pool2d(channels_last(x), 1)
+    np.testing.assert_allclose(found, x.mean((2, 3), dtype=np.float64, keepdims=True), rtol=2e-6)
