@@ -273,8 +273,12 @@ class StateDict(Hooks):
     def _load_by_swap(self, param: Any, given: Any, assign: bool) -> None:
         from tt.utils import swap_tensors
 
-        if type(param).module_load is not tt.Tensor.module_load:
+        if any(type(tensor) not in (tt.Tensor, Parameter) for tensor in (param, given)):
             new = param.module_load(given, assign=assign)
+            if new is param or new is given:
+                raise tt.errors.ValueRangeError(
+                    "module_load returned one of its arguments\n  try: detach() of it, another object"
+                )
         else:  # a copy, not a change of the parameter: what does not fit leaves the module as it was
             new = given.detach() if assign else given.to(param.device, param.dtype).clone()
         if hasattr(type(param), "of_rows"):

@@ -162,3 +162,37 @@ def test_what_to_refuses_is_what_pytorch_refuses():
             layer.to("cpu", copy=True)
         assert layer.to(cpu, library.float64, True).weight.dtype == library.float64
         assert layer.to(library.ones(1), True).weight.dtype == library.float32
+
+
+class Marked(tt.Tensor):
+    """A subclass, whose parameters keep it when a state dict is loaded by swapping."""
+
+
+@pytest.fixture
+def swapping() -> Iterator[None]:
+    tt.__future__.set_swap_module_params_on_conversion(True)
+    yield
+    tt.__future__.set_swap_module_params_on_conversion(False)
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_a_parameter_of_a_subclass_keeps_it(swapping, assign):
+    layer = tt.nn.Linear(2, 2, bias=False)
+    layer.weight = tt.nn.Parameter(layer.weight.detach().as_subclass(Marked))
+    before, loaded = layer.weight, tt.nn.Linear(2, 2, bias=False).state_dict()
+    layer.load_state_dict(loaded, assign=assign)
+    assert (
+        layer.weight is before and type(layer.weight) is Marked and isinstance(layer.weight, tt.nn.Parameter)
+    )
+    assert layer.weight.tolist() == loaded["weight"].tolist()
+
+
+def test_a_replacement_that_is_one_of_the_tensors_is_refused(swapping):
+    class Same(tt.Tensor):
+        def module_load(self, other, assign=False):
+            return other
+
+    layer = tt.nn.Linear(2, 2, bias=False)
+    layer.weight = tt.nn.Parameter(layer.weight.detach().as_subclass(Same))
+    with pytest.raises(RuntimeError, match="one of its arguments"):
+        layer.load_state_dict(tt.nn.Linear(2, 2, bias=False).state_dict())
