@@ -100,6 +100,8 @@ class LBFGS(Optimizer):
             flat = tt.view_as_real(flat) if flat.is_complex() else flat
             size = flat.numel()
             flat.add_(direction[at : at + size].view_as(flat) * length)
+            if param.is_complex() and not flat._is_view():  # of arrays that have no views of another dtype
+                param.detach().copy_(tt.view_as_complex(flat))
             at += size
 
     def _saved(self) -> list[Any]:

@@ -345,7 +345,9 @@ class Elementwise(Optimizer):
         for places in self._agreeing(params, states):
             scalars = self._scalars_of(options, [states[i] for i in places])
             for i in places:
-                self._take(m, *_as_real(params[i], grads[i], states[i]), options, scalars)
+                real = _as_real(params[i], grads[i], states[i])
+                self._take(m, *real, options, scalars)
+                _write_back(params[i], states[i], real)
             self._advance(options, [states[i] for i in places])
 
     def _with_lists(self, options: Options, params: list[Any], grads: list[Any], states: list[State]) -> None:
@@ -355,6 +357,8 @@ class Elementwise(Optimizer):
             real = [_as_real(params[i], grads[i], states[i]) for i in places]
             state = {name: [item[2][name] for item in real] for name in real[0][2]}
             self._take(m, [item[0] for item in real], [item[1] for item in real], state, options, scalars)
+            for i, item in zip(places, real, strict=True):
+                _write_back(params[i], states[i], item)
             self._advance(options, [states[i] for i in places])
 
     def _scalars_of(self, options: Options, states: list[State]) -> Any:
@@ -395,7 +399,9 @@ class Elementwise(Optimizer):
             if step is not None and not group.get("capturable"):
                 step = step.item()
             scalars = self._scalars(group, step, [state], _same)
-            self._take(m, *_as_real(param, grad, state), group, scalars)
+            real = _as_real(param, grad, state)
+            self._take(m, *real, group, scalars)
+            _write_back(param, state, real)
             self._advance(group, [state])
 
     def _take(self, m: Any, param: Any, grad: Any, state: State, options: Options, scalars: Any) -> None:
@@ -426,6 +432,16 @@ def _as_real(param: Any, grad: Any, state: State) -> tuple[Any, Any, State]:
         for name, value in state.items()
     }
     return tt.view_as_real(param), tt.view_as_real(grad), seen
+
+
+def _write_back(param: Any, state: State, real: tuple[Any, Any, State]) -> None:
+    """Write changed pairs back where they are copies: arrays that cannot change have no views of another dtype."""
+    if not param.is_complex() or tt.view_as_real(param.detach())._is_view():
+        return
+    param.copy_(tt.view_as_complex(real[0]))
+    for name, value in state.items():
+        if tt.is_tensor(value) and value.is_complex():
+            value.copy_(tt.view_as_complex(real[2][name]))
 
 
 def _expect_capturable(param: Any, state: State) -> None:
