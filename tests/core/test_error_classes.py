@@ -90,7 +90,9 @@ def wrong(value: Any) -> Iterator[Any]:
     if isinstance(value, tt.Tensor):
         yield from ("x", None)
         yield from (
-            value.to(dtype) for dtype in (tt.int64, tt.bool, tt.complex64) if dtype is not value.dtype
+            (value.real if value.is_complex() else value).to(dtype)
+            for dtype in (tt.int64, tt.bool, tt.complex64)
+            if dtype is not value.dtype
         )
         yield from (tt.ones(shape, dtype=value.dtype) for shape in ((7, 5, 3), (), (0,)))
         if value.dtype in (tt.int64, tt.int32):

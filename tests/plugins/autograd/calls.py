@@ -54,6 +54,9 @@ class Call:
         with warnings.catch_warnings():
             # Some samples give the old arguments of losses, with which both libraries find fault.
             warnings.filterwarnings("ignore", ".*size_average and reduce", UserWarning)
+            warnings.filterwarnings(
+                "ignore", ".*(is deprecated|without a window|not contiguous|padding='same')", UserWarning
+            )
             return self._run(args)
 
     def _run(self, args: list[Any]) -> Any:
