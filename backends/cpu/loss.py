@@ -174,9 +174,8 @@ def cross_entropy(
         log_probability = scores - largest
         sums = np.log(np.add.reduce(np.exp(log_probability), -1, keepdims=True))
         log_probability = np.subtract(log_probability, sums)
-        logsumexp = np.where(np.isnan(sums), largest, largest + sums)[
-            ..., 0
-        ]  # infinite scores have no logarithm
+        # NaN for infinite scores, like their loss.
+        logsumexp = (largest + sums)[..., 0]
     weights = _weights(input, place, ignored, weight)
     picked = np.take_along_axis(log_probability, place[..., None].astype(np.int64), -1)[..., 0]
     zero = input.dtype.type(0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import tt
 import tt.nn.functional as F
+from tt.backends.cpu import loss as loss_kernels
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -190,6 +192,15 @@ def test_the_gradient_of_infinite_scores_is_as_unknown_as_their_loss(same, reduc
         return loss.detach(), given
 
     same(gradient, scores, torch.tensor([0, 1, 2, 0]))
+
+
+def test_numpys_kernel_has_no_gradient_of_infinite_scores_either():
+    scores = np.array([[0.5, math.inf, 0.0], [-math.inf] * 3, [1.0, -math.inf, 2.0]])
+    classes, options = np.array([0, 1, 2]), (-100, "none", 0.0)
+    with np.errstate(invalid="ignore"):
+        loss, total = loss_kernels.cross_entropy(scores, classes, None, *options)
+        slope = loss_kernels.cross_entropy_backward(np.ones(3), scores, classes, None, total, *options)
+    assert np.isnan(loss[:2]).all() and np.isnan(slope[:2]).all() and np.isfinite(slope[2]).all()
 
 
 def test_infinite_gradients_do_not_count_outside_of_an_image(same):
