@@ -44,6 +44,7 @@ _MEMBERS: Final = {
     "autograd": (
         "requires_grad", "requires_grad_", "grad", "_grad", "grad_fn", "is_leaf", "backward", "retain_grad",
         "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
+        "_gradient_hooks",
     ),
     "nested": ("lengths", "offsets", "to_padded_tensor"),
     "quantized": (
