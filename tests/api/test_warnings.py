@@ -479,6 +479,12 @@ def logarithms_of_flex_attention(lib):
 
 
 @warning
+def compiled_block_mask(lib):
+    flex = importlib.import_module(f"{lib.__name__}.nn.attention.flex_attention")
+    flex.create_block_mask(lambda b, h, q, k: q >= k, 1, 1, 4, 4, device="cpu", _compile=True)
+
+
+@warning
 def plateau_at_an_epoch(lib):
     optimizer = lib.optim.SGD([parameter(lib)], lr=0.1)
     lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer).step(1.0, epoch=3)
@@ -596,6 +602,16 @@ def test_former_names_of_collectives_warn(name: str) -> None:
     assert tt.distributed.run_threads(program, 1) == [[(FutureWarning, __file__)]]
 
 
+def test_an_argument_of_data_parallel_training_without_effect_warns() -> None:
+    def program() -> list[Any]:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            tt.nn.parallel.DistributedDataParallel(tt.nn.Linear(2, 2), check_reduction=True)
+        return [(w.category, w.filename) for w in found]
+
+    assert tt.distributed.run_threads(program, 1) == [[(FutureWarning, __file__)]]
+
+
 # --- distributions and masks -----------------------------------------------------------------------------------
 
 
@@ -604,12 +620,29 @@ def wishart_of_few_degrees_of_freedom(lib):
     lib.distributions.Wishart(lib.tensor(1.5), lib.eye(2))
 
 
+@warning
+def masked_tensor_of_data_with_gradient(lib):
+    lib.masked.masked_tensor(parameter(lib), lib.tensor([True, False]))
+
+
 @quiet
 def wishart(lib):
     (
         lib.distributions.Wishart(lib.tensor(2.0), lib.eye(2)),
         lib.distributions.Wishart(lib.tensor(3.0), lib.eye(2)),
     )
+
+
+# --- other backends --------------------------------------------------------------------------------------------
+
+
+def test_complex_numbers_that_become_real_ones_warn_on_arrays_of_the_standard() -> None:
+    backend = importlib.import_module("tt.backends.array_api.backend")
+    made = backend.ArrayApiBackend(pytest.importorskip("array_api_strict"), "strict")
+    value = made.xp.ones((2,), dtype=made.xp.complex64)
+    with pytest.warns(UserWarning, match="imaginary parts are lost"):
+        assert made.cast(value, made.xp.float32).dtype == made.xp.float32
+    assert caught(lambda _: made.cast(value, made.xp.complex128), None) == []
 
 
 # --- the tests -------------------------------------------------------------------------------------------------

@@ -78,3 +78,8 @@ def test_the_parameters_are_pytorchs():
     for name in comm.__all__:
         expected, found = (inspect.signature(getattr(m, name)).parameters.values() for m in (theirs, comm))
         assert [(p.name, p.kind, p.default) for p in found] == [(p.name, p.kind, p.default) for p in expected]
+
+
+def test_a_number_for_the_cpu_is_deprecated() -> None:
+    with pytest.warns(FutureWarning, match="use 'cpu'"), pytest.raises(RuntimeError):
+        comm.gather([X.to("meta")], destination=-1)  # what lies on the device meta has no values to move
