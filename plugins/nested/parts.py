@@ -66,7 +66,14 @@ def like(tensor: Tensor, values: Tensor, dim: int | None = None) -> Tensor:
 
 
 def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) -> Tensor:
-    """Return the jagged tensor of values and rows; a view if others hold the values, too."""
+    """Return the jagged tensor of values and rows; a view if others hold the values, too.
+
+    Raises
+    ------
+    DeviceError
+        When the device has no jagged tensors: where arrays have no views, a view would be a strided copy.
+    """
+    REGISTRY.backend(values.device.type, "jagged")
     lengths = None if rows.lengths is None else rows.lengths.tolist()
     op = ops.nested.jagged_view if view else ops.nested.jagged
     found: Tensor = op(values, rows.offsets.tolist(), lengths, dim)

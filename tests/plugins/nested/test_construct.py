@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tt
+from tests.backends.strict_device import strict_device
 from tests.plugins.nested.batches import assert_same, rows_of
 
 
@@ -105,3 +106,11 @@ def test_wrong_input_is_refused(call, error, match):
 
 def from_jagged(offsets, **options):
     return tt.nested.nested_tensor_from_jagged(tt.ones(3), tt.tensor(offsets), **options)
+
+
+@pytest.mark.parametrize("offsets", [[0, 3, 6], [0, 2, 6]])
+def test_a_device_without_jagged_tensors_makes_none(offsets):
+    with strict_device() as device:
+        values = tt.arange(12.0, device=device).view(6, 2)
+        with pytest.raises(tt.errors.DeviceError, match="'strict' has no tensors of layout 'jagged'"):
+            tt.nested.nested_tensor_from_jagged(values, tt.tensor(offsets, device=device))
