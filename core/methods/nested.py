@@ -110,11 +110,6 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
                 raise ValueRangeError(
                     f"the sequences of dimension {len(shape)} differ in length: {length} and {len(item)}"
                 )
-        if any(issubclass(kind, np.ndarray) for kind in set(map(type, level))):
-            warn_user(
-                "a tensor is made of a list of NumPy arrays, one number at a time, which is slow\n"
-                "  try: tt.tensor(numpy.array(arrays))"
-            )
         shape.append(length)
         level = list(chain.from_iterable(level))
     if not level:
@@ -122,7 +117,22 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     if not _NUMBERS.issuperset(map(type, level)):
         for leaf in level:
             _check_leaf(leaf, len(shape))
+        if _holds_arrays(data):
+            warn_user(
+                "a tensor is made of a list of NumPy arrays, one number at a time, which is slow\n"
+                "  try: tt.tensor(numpy.array(arrays))"
+            )
     return tuple(shape), level
+
+
+def _holds_arrays(data: Any) -> bool:
+    """Return whether arrays with dimensions are among what nested data consists of."""
+    level = list(data) if _is_sequence(data) else []
+    while level and _is_sequence(level[0]):
+        if any(isinstance(item, np.ndarray) for item in level):
+            return True
+        level = list(chain.from_iterable(level))
+    return False
 
 
 def _check_leaf(leaf: Any, dim: int) -> None:
