@@ -97,7 +97,13 @@ def rsub(self: Any, other: Any, alpha: Any) -> Any:
 
 @cpu.kernel("pow", dtypes="floating_complex")
 def power(self: Any, exponent: Any) -> Any:
-    return self**exponent  # the operator has short ways for squares and square roots, np.power has not
+    result = self**exponent  # the operator has short ways for squares and square roots, np.power has not
+    if isinstance(exponent, np.ndarray) and exponent.dtype.kind == "c":
+        # NumPy multiplies for whole exponents and divides at last, by infinity and NaN.
+        lost = np.isinf(self) & (exponent.real < 0) & (exponent.imag == 0)
+        if lost.any():
+            result = np.where(lost, 0, result)
+    return result
 
 
 @cpu.kernel("pow", dtypes="integral")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import tt
@@ -242,3 +243,16 @@ def test_rounding_integers_gives_a_copy_where_the_library_returns_its_argument(m
     numbers = tt.arange(3)
     found = tt.round(numbers)
     assert tt.equal(found, numbers) and found.data_ptr() != numbers.data_ptr()
+
+
+@pytest.mark.parametrize("dtype", [tt.complex64, tt.complex128])
+@pytest.mark.parametrize("exponent", [-1, -2, -3, -0.5])
+def test_a_negative_power_of_a_complex_infinity_is_zero(dtype, exponent):
+    infinite = [complex(math.inf, 0), complex(-math.inf, 0), complex(0, math.inf), complex(1, -math.inf)]
+    base = tt.tensor([*infinite, 2j], dtype=dtype)
+    result = tt.pow(base, tt.full((5,), exponent, dtype=dtype))
+    assert result.dtype is dtype
+    assert result[:4].tolist() == [0] * 4
+    np.testing.assert_allclose(result[4].item(), 2j**exponent, rtol=1e-6)
+    for one in infinite:
+        assert tt.pow(tt.tensor(one, dtype=dtype), tt.tensor(exponent, dtype=dtype)).item() == 0
