@@ -127,7 +127,10 @@ def class_loss_backward(
         even = ops.where.default(ignored, zero, ops.mul(g, label_smoothing / classes))
         total = classes if weight is None else ops.sum(widened(weight))
         share = ops.add(own, ops.mul(even, total))
-    slope = ops.exp(ops.sub(x, ops.unsqueeze(widened(logsumexp), dim)))
+    difference = ops.sub(x, ops.unsqueeze(widened(logsumexp), dim))
+    # What is not known of ignored rows is not known to any derivative.
+    unknown = ops.logical_and(ops.unsqueeze(ignored, dim), ops.isnan(difference))
+    slope = ops.exp(ops.where.default(unknown, zero, difference))
     # Where nothing counts, infinite or unknown scores count no more than others.
     share = ops.unsqueeze(share, dim)
     nothing = ops.logical_and(ops.eq(share, 0), ops.logical_not(ops.isfinite(slope)))

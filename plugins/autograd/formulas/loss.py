@@ -67,7 +67,10 @@ def cross_entropy_input(
     if to_sum is None:
         return found
     dim = 0 if input.ndim == 1 else 1
-    more = ops.unsqueeze(to_sum, dim) * ops.exp(input - ops.unsqueeze(logsumexp, dim))
+    difference = input - ops.unsqueeze(logsumexp, dim)
+    # What is not known of ignored rows is not known to any derivative.
+    unknown = ops.unsqueeze(target == ignore_index, dim) & ops.isnan(difference)
+    more = ops.unsqueeze(to_sum, dim) * ops.exp(ops.where(unknown, 0, difference))
     return more if found is None else found + more
 
 

@@ -53,6 +53,17 @@ def outputs_of(call: Call, tensors: list[Any]) -> list[Any]:
     return [t for t in found if t.is_floating_point() or t.is_complex()]
 
 
+def is_refused(call: Call) -> bool:
+    """Return whether a formula refuses these arguments: `linalg.qr` without Q, for instance."""
+    leaves = [t.detach().clone().requires_grad_() for t in call.inputs]
+    outputs = [t for t in outputs_of(call, leaves) if t.requires_grad]
+    try:
+        tt.autograd.grad(outputs, leaves, [tt.ones_like(t) for t in outputs], allow_unused=True)
+    except tt.core.errors.GradientError:
+        return True
+    return False
+
+
 def check_adjoints(definition: OpDefinition, dtype: tt.dtype) -> None:
     """Compare <u, J t> with <J* u, t>, at points where both are numbers, of which there is one at least."""
     tt.manual_seed(0)
@@ -115,19 +126,21 @@ def test_tangents_of_complex_numbers_are_the_transpose_of_gradients(definition: 
 def test_a_tangent_shares_memory_where_its_value_does(definition: OpDefinition) -> None:
     dtypes = [dtype for dtype in (tt.float64, tt.complex128) if serves(definition, dtype)]
     for name, call in [pair for dtype in dtypes for pair in calls(definition, dtype)]:
+        if is_refused(call):
+            continue
         if any(overlaps_itself(x) for x in call.inputs):
             continue  # such memory is not written to
         values = [t.detach() for t in call.inputs]
         tangents = [tt.empty_like(x).copy_(random_like(x)) for x in values]
         with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(x, t) for x, t in zip(values, tangents, strict=True)]
             try:
-                results = outputs_of(
-                    call, [forward_ad.make_dual(x, t) for x, t in zip(values, tangents, strict=True)]
-                )
+                results = outputs_of(call, duals)
             except tt.core.errors.NoDerivativeError:
                 continue
             pairs = [forward_ad.unpack_dual(r) for r in results]
-        known = list(zip(values, tangents, strict=True))
+            # A view lays the tangent out as the value is: it may be in other memory from then on.
+            known = [forward_ad.unpack_dual(one) for one in duals]
         for value, tangent in pairs:
             if tangent is None:
                 continue
@@ -146,7 +159,7 @@ def test_a_tangent_shares_memory_where_its_value_does(definition: OpDefinition) 
     "definition", [d for d in DIFFERENTIABLE if d.grad and serves(d, tt.float64)], ids=lambda d: d.name
 )
 def test_results_have_no_levels_that_the_arguments_have_not(definition: OpDefinition) -> None:
-    pairs = list(calls(definition, tt.float64))
+    pairs = [pair for pair in calls(definition, tt.float64) if not is_refused(pair[1])]
     for name, call in pairs[:1] + pairs[-1:]:
         values = [tt.stack([x, x]).detach() for x in call.inputs]
         with running(2) as outer:
