@@ -83,8 +83,11 @@ def test_functions_of_two_arrays_for_every_pair_of_dtypes(name, shape):
         except (TypeError, ValueError):  # not defined by the standard
             continue
         found = getattr(xp, name)(xp.asarray(np.asarray(left)), xp.asarray(np.asarray(right)))
-        if name in ("floor_divide", "remainder") and found.dtype.is_floating_point:
-            # NumPy's results for infinite numbers are not the standard's; see the table below.
+        if (name in ("floor_divide", "remainder") and found.dtype.is_floating_point) or (
+            name == "pow" and found.is_complex()
+        ):
+            # NumPy's results for infinite numbers are not the standard's, see the table below; the standard leaves
+            # powers of complex ones open.
             finite = xp.isfinite(xp.asarray(np.asarray(left))) & xp.isfinite(xp.asarray(np.asarray(right)))
             found, expected = (
                 xp.where(finite, found, 0),

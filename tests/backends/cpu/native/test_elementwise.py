@@ -50,6 +50,7 @@ def wide(array: Any) -> Any:
     return array.astype(np.float64)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("left", [*itertools.permutations(range(3))], ids=str)
 @pytest.mark.parametrize("right", [*itertools.permutations(range(3))], ids=str)
 def test_of_two_orders_in_memory_the_first_tensor_decides(left, right):
@@ -62,6 +63,7 @@ def test_of_two_orders_in_memory_the_first_tensor_decides(left, right):
     assert found.stride() == expected.stride()
 
 
+@pytest.mark.torch
 def test_a_broadcast_tensor_orders_only_its_own_dimensions():
     torch = pytest.importorskip("torch")
     for shape in ((3, 1), (2, 1, 1), (1, 3, 4), (3, 4)):
