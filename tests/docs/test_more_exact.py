@@ -177,7 +177,27 @@ def turned(library):
     return library.autograd.grad(view.sum(), x)[0].numpy()
 
 
+def spread(library):
+    images = library.arange(16, dtype=library.float64).sin().reshape(1, 2, 2, 4)
+    images = images.contiguous(memory_format=library.channels_last).requires_grad_()
+    weight = library.tensor([2.0, 0.0, 3.0, 0.0], dtype=library.float64)[::2]
+    result = library.nn.functional.batch_norm(images, None, None, weight, training=True)
+    return library.autograd.grad((result**3).sum(), images)[0].numpy()
+
+
+def slopes_of_images():
+    images = np.sin(np.arange(16.0)).reshape(1, 2, 2, 4)
+
+    def total(x):
+        mean, variance = x.mean((0, 2, 3), keepdims=True), x.var((0, 2, 3), keepdims=True)
+        scaled = (x - mean) / np.sqrt(variance + 1e-5) * np.array([2.0, 3.0]).reshape(1, 2, 1, 1)
+        return (scaled**3).sum()
+
+    return slopes(total, images).reshape(images.shape)
+
+
 CASES = {
+    "images with their channels last": (spread, slopes_of_images()),
     "`view_as_real`, `view_as_complex`": (turned, [[2.0, 14.0], [8.0, 20.0]]),
     "`squeeze_()` under": (squeezed, np.ones((2, 1, 2, 3))),
     "`jvp` of a function": (written, [1.0, 1.0]),
