@@ -146,7 +146,7 @@ def smooth_l1_loss(
 
     def measure(difference: Any) -> Any:
         size = ops.abs(difference)
-        square = ops.mul(ops.square(size), 0.5 / beta)
+        square = ops.mul(ops.square(difference), 0.5 / beta)  # of the size, it would have no curvature at 0
         return ops.where.default(ops.lt(size, beta), square, ops.sub(size, beta / 2))
 
     return _regression("smooth_l1_loss", input, target, None, found, measure if beta else ops.abs)
@@ -164,7 +164,8 @@ def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: An
     def measure(difference: Any) -> Any:
         size = ops.abs(difference)
         linear = ops.mul(ops.sub(size, delta / 2), delta)
-        return ops.where.default(ops.le(size, delta), ops.mul(ops.square(size), 0.5), linear)
+        # The square of the size would have no curvature at 0.
+        return ops.where.default(ops.le(size, delta), ops.mul(ops.square(difference), 0.5), linear)
 
     return _regression("huber_loss", input, target, weight, found, measure, mean_by_weight=False)
 
@@ -292,13 +293,15 @@ def _measure(x: Any, t: Any, kind: str, parameter: float) -> Any:
     if kind == "square":
         return ops.square(ops.sub(x, t))
     if kind in ("absolute", "smooth", "huber"):
-        size = ops.abs(ops.sub(x, t))
+        difference = ops.sub(x, t)
+        size = ops.abs(difference)
         if kind == "absolute":
             return size
+        # The square of the size would have no curvature at 0.
         if kind == "huber":
             linear = ops.mul(ops.sub(size, parameter / 2), parameter)
-            return ops.where.default(ops.le(size, parameter), ops.mul(ops.square(size), 0.5), linear)
-        square = ops.mul(ops.square(size), 0.5 / parameter)
+            return ops.where.default(ops.le(size, parameter), ops.mul(ops.square(difference), 0.5), linear)
+        square = ops.mul(ops.square(difference), 0.5 / parameter)
         return ops.where.default(ops.lt(size, parameter), square, ops.sub(size, parameter / 2))
     if kind == "probability":
         lowest = number(-100, x)
