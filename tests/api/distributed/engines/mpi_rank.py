@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -259,6 +260,7 @@ def start(file, rank, size, timeout):
 def main():
     """Run a program, and say what went wrong."""
     program, file, rank, size, timeout = sys.argv[1:]
+    warnings.filterwarnings("ignore", "all_(gather|reduce)_coalesced", FutureWarning)  # they are tested, too
     if rank == "auto":
         from mpi4py import MPI
 
