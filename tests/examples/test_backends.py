@@ -61,12 +61,14 @@ def not_of_pytorch(failures: list[str]) -> list[str]:
     """Leave out PyTorch's own names.
 
     Views of memory as a dtype with which it does not compute are refused; a remainder of zero has the sign of the
-    dividend, not that of the divisor as in the array API standard and NumPy; and log1p of the smallest number is 0.
+    dividend, not that of the divisor as in the array API standard and NumPy; log1p of the smallest number is 0; and the
+    library gives results the order in memory that its own functions of the standard give them.
     """
 
     def known(failure: str) -> bool:
         return (
             "have no dtype uint" in failure
+            or "] format: with the channels last" in failure
             or (failure.startswith("remainder") and "the sign of zero is wrong" in failure)
             or (failure.startswith("special_xlog1py") and "[2] nan instead of -inf" in failure)
         )
@@ -89,8 +91,8 @@ def test_every_operator_conforms_on_pytorch(run, dtype):
     program = f"""
         import json
         from tt.core.testing.conformance import check_target, targets
-        chosen = targets("torchcpu", dtypes={DTYPES})
-        assert {{target.dtype for target in chosen}} == set({DTYPES})
+        chosen = targets("torchcpu", dtypes={DTYPES})  # of operators without these dtypes the others
+        assert {{target.dtype for target in chosen}} >= set({DTYPES})
         reports = [check_target(target, "torchcpu") for target in chosen if target.dtype == {dtype!r}]
         print(json.dumps([sum(sum(report.checks.values()) for report in reports),
                           [op for report in reports for op, _ in report.missing],
