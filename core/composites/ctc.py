@@ -242,8 +242,15 @@ def alpha_backward(
     log_alpha: Any,
     blank: int,
 ) -> Any:
+    check_shapes("_ctc_loss", log_probs, targets, input_lengths, target_lengths, blank)
     x, alpha, g = widened(log_probs), widened(log_alpha), widened(grad)
     lattice = _Lattice(x, targets, input_lengths, target_lengths, blank)
+    expected = (x.shape[1], x.shape[0], lattice.states)
+    for name, tensor in (("grad", g), ("log_alpha", alpha)):
+        if tuple(tensor.shape) != expected:
+            raise ShapeError(
+                f"_ctc_alpha_backward(): {name} must have the shape {list(expected)}, got {list(tensor.shape)}"
+            )
     zero = number(0, x)
     row = ops.zeros((x.shape[1], lattice.states), dtype=x.dtype, device=x.device)
     slopes = []
