@@ -1,10 +1,10 @@
 """Measures everything, and writes it down: `python -m benchmarks.publish`, or `make bench`.
 
 The suites run once for each instruction set that the processor has, with all libraries held to it; the rest is measured
-with the best one.  Into a folder go the reports (JSON) and tables (text) of each instruction set, and the picture (PNG
-and SVG).  With `--readme`, reports go to benchmarks/results, what is not committed, tables and the picture, to
-build/benchmarks, and the sections of README.md and docs/benchmarks.md that hold figures are written again; a test
-compares them with the reports.  `--draw` measures nothing and writes the same from the reports that are there.
+with the best one.  Into a folder go the reports (folders of CSV files) and tables (text) of each instruction set, and
+the picture (PNG and SVG).  With `--readme`, reports go to benchmarks/results, what is not committed, tables and the
+picture, to build/benchmarks, and the sections of README.md and docs/benchmarks.md that hold figures are written again;
+a test compares them with the reports.  `--draw` measures nothing and writes the same from the reports that are there.
 `--suite` and `--part` measure some again on the same machine and keep the other figures; the page says which.
 """
 
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,8 +28,9 @@ from benchmarks.environment import environment
 from benchmarks.levels import TITLES, hold_to
 from benchmarks.libraries import set_threads
 from benchmarks.parts import PARTS, measure_parts
+from benchmarks.records import has_report, read_report, read_reports, report_name, write_report
 
-__all__ = ["PARTS", "RESULTS", "main", "read_reports"]
+__all__ = ["PARTS", "RESULTS", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -56,22 +57,9 @@ STEP = re.compile(r"^.*: (\d+)/\d+ (.*)$")
 Step = Callable[[int, str], None]
 
 
-def report_name(level: str) -> str:
-    """Return the name of the file of an instruction set's report; there is none where no kernels are compiled."""
-    return f"report-{level}.json" if level else "report.json"
-
-
 def tables_name(level: str) -> str:
     """Return the name of the file of an instruction set's tables."""
     return f"tables-{level}.txt" if level else "tables.txt"
-
-
-def read_reports(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the reports of a folder by instruction set, the best first."""
-    files = {level: folder / report_name(level) for level in (*TITLES, "")}
-    return {
-        level: json.loads(file.read_text(encoding="utf-8")) for level, file in files.items() if file.exists()
-    }
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -192,7 +180,7 @@ def measure(options: argparse.Namespace) -> int:
 
             report, text, failed = level_report(options, level, chosen, show)
             kept[level] = merged(kept.get(level), report)
-            write(options.to, level, kept[level])  # kept if what follows is interrupted
+            write_report(options.to / report_name(level), kept[level])  # kept if what follows is interrupted
             (tables / tables_name(level)).write_text(f"{text.strip()}\n", encoding="utf-8")
             status = status or failed
         if also:
@@ -203,12 +191,12 @@ def measure(options: argparse.Namespace) -> int:
             )
             again = {name: stamp(now) for name in also} if options.some else {}
             report.update(measured, again={**report.get("again", {}), **again})
-            write(options.to, levels[0], report)
+            write_report(options.to / report_name(levels[0]), report)
             with (tables / tables_name(levels[0])).open("a", encoding="utf-8") as file:
                 file.write(f"\n{text}\n")
     for level in () if options.isa or options.some else (*TITLES, ""):  # of what another processor had
         if level not in kept:
-            (options.to / report_name(level)).unlink(missing_ok=True)
+            shutil.rmtree(options.to / report_name(level), ignore_errors=True)
     return status
 
 
@@ -241,11 +229,6 @@ def merged(before: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, An
 def stamp(conditions: dict[str, str]) -> str:
     """Return when and of which commit something was measured."""
     return f"{conditions['date']}, tt at {conditions['commit']}"
-
-
-def write(folder: Path, level: str, report: dict[str, Any]) -> None:
-    """Write the report of an instruction set."""
-    (folder / report_name(level)).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def level_report(
@@ -284,8 +267,8 @@ def suite_words(options: argparse.Namespace, level: str, names: tuple[str, ...],
 def suites(words: list[str], step: Step) -> tuple[dict[str, Any], str, int]:
     """Run suites in a separate process; return their report, output and exit status."""
     with tempfile.TemporaryDirectory(prefix="tt-bench-") as folder:
-        file, output = Path(folder, "report.json"), Path(folder, "output.txt")
-        command = [sys.executable, "-m", "benchmarks.run", *words, "--json", str(file)]
+        saved, output = Path(folder, "report"), Path(folder, "output.txt")
+        command = [sys.executable, "-m", "benchmarks.run", *words, "--save", str(saved)]
         before = last = 0
         with (
             output.open("w", encoding="utf-8") as stdout,
@@ -303,9 +286,9 @@ def suites(words: list[str], step: Step) -> tuple[dict[str, Any], str, int]:
                 step(before + last, found[2])
         text = output.read_text(encoding="utf-8")
         print(text, flush=True)
-        if not file.exists():
+        if not has_report(saved):
             raise SystemExit(run.returncode or 1)
-        return json.loads(file.read_text(encoding="utf-8")), text, run.returncode
+        return read_report(saved), text, run.returncode
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The measurements, as tables and for JSON."""
+"""The measurements, as tables of text and as the dictionaries of a report."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def rounded(value: float) -> float:
 
 
 def suite_dict(suite: Suite, measurements: Sequence[Measurement], form: str = "compiled") -> dict[str, Any]:
-    """Return a suite for JSON."""
+    """Return a suite as a report has it."""
     cases: dict[str, Any] = {}
     for m in measurements:
         ratios = {peer: r for peer in PEERS if (r := m.ratio(peer)) is not None}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import json
 import os
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from benchmarks.cases import Case, Suite, read_suite, suite_names
 from benchmarks.levels import LEVELS, hold_numpy_to, hold_to
 from benchmarks.libraries import PEERS, installed, set_threads
+from benchmarks.records import has_report, read_report, write_report
 
 __all__ = ["FAILED", "WORSE", "main"]
 
@@ -79,9 +79,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="in a pipe, report on standard error every case, not every fourth part",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="write the report here, as tables (CSV)")
     parser.add_argument(
-        "--compare", type=Path, metavar="FILE", help="show how the ratios changed since this report"
+        "--compare", type=Path, metavar="FOLDER", help="show how the ratios changed since this report"
     )
     parsed = parser.parse_args(words)
     for name in parsed.suites:
@@ -91,7 +91,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         parser.error("--rounds, --seconds and --threads must be positive")
     if parsed.busy:
         parsed.threads = 1
-    if parsed.compare and not parsed.compare.exists():
+    if parsed.compare and not has_report(parsed.compare):
         parser.error(f"no report at {parsed.compare}")
     parsed.peers = parsed.peers.split(",") if parsed.peers is not None else list(PEERS)
     for name in parsed.peers:
@@ -164,11 +164,11 @@ def main(words: list[str] | None = None) -> int:
                 continue
             report["suites"][suite.name] = suite_dict(suite, measurements, form)
             print("\n" + suite_text(suite, measurements, form), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if options.save:
+        write_report(options.save, report)
     worse = False
     if options.compare:
-        differences = changes(json.loads(options.compare.read_text(encoding="utf-8")), report)
+        differences = changes(read_report(options.compare), report)
         worse = any(c.worse for c in differences)
         print("\n" + compare_text(differences))
     return FAILED if failed else WORSE if worse else 0

@@ -16,6 +16,7 @@ from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "site"))
+sys.path.append(str(ROOT))  # for `benchmarks`, whose results a picture shows
 
 from docstrings import process  # noqa: E402 - modules of docs/site
 from landing import landing  # noqa: E402

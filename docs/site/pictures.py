@@ -5,7 +5,6 @@ A page has `<!-- picture: NAME -->`; a function of that name without parameters 
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Callable
@@ -14,6 +13,8 @@ from typing import Any
 
 import tutorials
 from drawing import Picture, in_page_colours
+
+from benchmarks.records import read_reports
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -128,9 +129,7 @@ def plugin() -> Picture:
 
 def speed(folder: Path = RESULTS) -> Picture:
     """Draw the published means, times of tt as parts of those of PyTorch: a bar for each measured instruction set."""
-    reports = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("report*.json"))]
-    order = ["AVX-512", "AVX2", "baseline", ""]
-    reports.sort(key=lambda report: order.index(level_of(report["environment"])))
+    reports = list(read_reports(folder).values())
     levels = [level_of(report["environment"]) for report in reports]
     means = [means_of(report["suites"]) for report in reports]
     said = [

@@ -14,7 +14,7 @@ from benchmarks import environment
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a repository of two files with one commit, in which the module believes it lies."""
     (tmp_path / "benchmarks" / "results").mkdir(parents=True)
-    for name in ("core.py", "benchmarks/results/report.json"):
+    for name in ("core.py", "benchmarks/results/cases.csv"):
         (tmp_path / name).write_text("before\n", encoding="utf-8")
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
         identity = ["-c", "user.name=n", "-c", "user.email=e"]
@@ -26,7 +26,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_report_that_a_run_has_written_changes_nothing_that_is_measured(repository: Path) -> None:
     name = environment.commit()
     assert len(name) >= 7 and int(name, 16) >= 0
-    (repository / "benchmarks" / "results" / "report.json").write_text("after\n", encoding="utf-8")
+    (repository / "benchmarks" / "results" / "cases.csv").write_text("after\n", encoding="utf-8")
     assert environment.commit() == name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,7 +14,8 @@ import pytest
 from benchmarks import publish, written
 from benchmarks.cases import read_suite
 from benchmarks.environment import environment
-from benchmarks.publish import RESULTS, ROOT, read_reports
+from benchmarks.publish import RESULTS, ROOT
+from benchmarks.records import read_reports, report_name, write_report
 from benchmarks.written import BEGIN, END, digest, replace, section
 
 
@@ -57,8 +57,10 @@ def test_the_reports_hold_all_cases_and_the_conditions() -> None:
 
 def test_reports_are_read_by_instruction_set_the_best_first(tmp_path: Path) -> None:
     for level in ("baseline", "avx2", "avx512", "other"):
-        (tmp_path / f"report-{level}.json").write_text(json.dumps(level), encoding="utf-8")
-    assert read_reports(tmp_path) == {"avx512": "avx512", "avx2": "avx2", "baseline": "baseline"}
+        write_report(tmp_path / level, {"environment": {"form": level}, "suites": {}})
+    assert [(level, report["environment"]["form"]) for level, report in read_reports(tmp_path).items()] == [
+        ("avx512", "avx512"), ("avx2", "avx2"), ("baseline", "baseline"),
+    ]  # fmt: skip
 
 
 def test_each_instruction_set_has_a_column_and_what_misses_its_target_is_bold() -> None:
@@ -117,7 +119,7 @@ def test_drawing_again_gives_the_same(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first = next(iter(saved().values()))
     for level in ("avx512", "avx2"):
-        (tmp_path / f"report-{level}.json").write_text(json.dumps(first), encoding="utf-8")
+        write_report(tmp_path / level, first)
     before = section(ROOT / "README.md")
     assert publish.main(["--draw", "--to", str(tmp_path)]) == 0
     svg = (tmp_path / "benchmarks.svg").read_text(encoding="utf-8")
@@ -130,13 +132,11 @@ def test_without_matplotlib_there_is_no_picture_and_a_line_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = next(iter(saved().values()))
-    (tmp_path / "report-avx2.json").write_text(json.dumps(first), encoding="utf-8")
+    write_report(tmp_path / "avx2", first)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert publish.main(["--draw", "--to", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.endswith(
-        f"{tmp_path}: report-avx2.json; no picture: matplotlib is not installed\n"
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["report-avx2.json"]
+    assert capsys.readouterr().out.endswith(f"{tmp_path}: avx2; no picture: matplotlib is not installed\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["avx2"]
 
 
 def test_the_instruction_sets_of_the_processor_are_measured_but_for_the_baseline(
@@ -207,9 +207,8 @@ def test_a_short_run_writes_a_report_for_each_instruction_set(tmp_path: Path) ->
 @pytest.mark.exhaustive
 def test_a_part_is_measured_beside_what_is_there(tmp_path: Path) -> None:
     (level, *_) = publish.usable_levels()
-    file = tmp_path / publish.report_name(level)
     now = environment(["tt", "torch", "numpy"], len(os.sched_getaffinity(0)))
-    file.write_text(json.dumps({"environment": now, "suites": {}, "memory": {}}), encoding="utf-8")
+    write_report(tmp_path / report_name(level), {"environment": now, "suites": {}, "memory": {}})
     words = ["-m", "benchmarks.publish", "--short", "--part", "cold", "--to", str(tmp_path)]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "measuring: 1/1" in done.stderr, done.stderr

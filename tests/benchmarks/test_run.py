@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from benchmarks import run
 from benchmarks.environment import form_of_tt
 from benchmarks.publish import ROOT
+from benchmarks.records import read_report, write_report
 
 
 @pytest.fixture(autouse=True)
@@ -54,15 +54,15 @@ def test_patterns_choose_cases_and_brackets_stand_for_themselves(capsys: pytest.
 
 @pytest.mark.exhaustive
 def test_a_report_is_written_and_compared_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "report.json"
-    assert run.main(["small_calls", "--cases", "a + b", "--json", str(file), *QUICK]) == 0
-    report = json.loads(file.read_text(encoding="utf-8"))
+    folder = tmp_path / "report"
+    assert run.main(["small_calls", "--cases", "a + b", "--save", str(folder), *QUICK]) == 0
+    report = read_report(folder)
     case = report["suites"]["small_calls"]["cases"]["a + b"]
     assert set(case["microseconds"]) == {"tt", "numpy"}
     case["ratio"]["numpy"] = 1e-9  # as if tt had been faster than any interrupted turn can make it seem
     report["suites"]["small_calls"]["groups"] = {}
-    file.write_text(json.dumps(report), encoding="utf-8")
-    assert run.main(["small_calls", "--cases", "a + b", "--compare", str(file), *QUICK]) == run.WORSE
+    write_report(folder, report)
+    assert run.main(["small_calls", "--cases", "a + b", "--compare", str(folder), *QUICK]) == run.WORSE
     assert capsys.readouterr().out.endswith("\nworse: a + b\n")
 
 
@@ -82,7 +82,7 @@ def test_the_form_is_shown_and_another_one_refused(capsys: pytest.CaptureFixture
         (["--cases", "a ++ b"], "no case matches a ++ b"),
         (["--peers", "matlab"], "no cases are written for 'matlab'; the peers are: "),
         (["--rounds", "0"], "must be positive"),
-        (["--compare", "absent.json"], "no report at absent.json"),
+        (["--compare", "absent"], "no report at absent"),
     ],
 )
 def test_mistakes_are_explained(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
