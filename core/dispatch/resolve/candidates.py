@@ -147,10 +147,10 @@ def _form_of(
         return codes.WRITES_OUTPUT, out
     ufuncs = [s for s in functional if _takes_output(s.registration.kernel.function) and not s.upcast]
     if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
-        return 2, ufuncs
+        return codes.WRITES_OUTPUT, ufuncs
     if functional:
-        return 0, functional
-    return (4, inplace) if inplace else (5, out)
+        return codes.RETURNS, functional
+    return (codes.FROM_INPLACE, inplace) if inplace else (codes.FROM_OUT, out)
 
 
 def _takes_output(function: Any) -> bool:

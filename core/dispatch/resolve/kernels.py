@@ -86,7 +86,9 @@ def _build(
         ranked = _ranked(operator, ranked)
     choices = [choice for choice, _ in ranked]
     form_note = (
-        ", its new values are written back" if operator.mutates and not how else _FORM_NOTES.get(how, "")
+        ", its new values are written back"
+        if operator.mutates and how == codes.RETURNS
+        else _FORM_NOTES.get(how, "")
     )
     note = (
         "serves the dtype"

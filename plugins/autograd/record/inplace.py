@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.library import CachedCall, errors, ops
+from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.op_node import OpNode, SavePlan, save
 from tt.plugins.autograd.record.rules import GradientRule
@@ -111,7 +112,7 @@ def snapshot(plan: SavePlan, args: tuple[Any, ...]) -> dict[int, int]:
     return {
         place: version_of(args[position])
         for place, (kind, position, _) in enumerate(plan.slots)
-        if kind in (1, 2)
+        if kind in (codes.TENSOR, codes.TENSORS)
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tt.core.library import Carried, TensorBase, alias, as_kind, errors, seen
 from tt.plugins.autograd.record import codes
@@ -31,6 +31,9 @@ __all__ = [
     "versions",
     "with_edge",
 ]
+
+WITH_TENSORS: Final = (codes.TENSOR, codes.TENSORS, codes.RESULT)
+"""The slots of a plan whose values have versions, and go through the hooks."""
 
 
 def raise_released() -> NoReturn:
@@ -64,7 +67,7 @@ def version_of(value: Any) -> int:
 def versions(plan: SavePlan, saved: Sequence[Any]) -> tuple[int, ...]:
     """Return the version of each slot's value; zero if it is not a tensor."""
     return tuple(
-        version_of(value) if kind in (1, 2, 3) else 0
+        version_of(value) if kind in WITH_TENSORS else 0
         for (kind, _, _), value in zip(plan.slots, saved, strict=True)
     )
 
@@ -217,7 +220,7 @@ def pack_slots(node: OpNode) -> None:
     """Let the hooks of this thread store the tensors that a node saved."""
     if HOOKS.pairs and node.saved is not None:
         node.saved = tuple(
-            pack_if_asked(value) if kind in (1, 2, 3) else value
+            pack_if_asked(value) if kind in WITH_TENSORS else value
             for (kind, _, _), value in zip(node.plan.slots, node.saved, strict=True)
         )
 
