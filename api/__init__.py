@@ -220,6 +220,8 @@ _LAZY = {
     "fork": "tt.jit",
     "wait": "tt.jit",
 }  # fmt: skip
+# Deprecated names, which warn each time they are read: they are neither kept nor listed.
+_DEPRECATED = dict.fromkeys(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"), "tt._late.build_facts")
 _MODULES = (
     "_utils",
     "accelerator",
@@ -292,6 +294,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(_LAZY[name]), name)
     elif name in _MODULES:
         return importlib.import_module(f"tt.{name}")
+    elif name in _DEPRECATED:
+        return getattr(importlib.import_module(_DEPRECATED[name]), name)
     else:
         from tt.core.dispatch.registry.registry import ops
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import tt
-from tt.backends import cudnn, mkl, openmp
+from tt.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
 from tt.errors import ArgumentError, DeviceError
+from tt.library import warn_user
+
+if TYPE_CHECKING:
+    has_cuda: bool
+    has_cudnn: bool
+    has_mkldnn: bool
+    has_mps: bool
 
 __all__ = [
     "AcceleratorError",
@@ -35,6 +42,24 @@ has_mkl: Final = mkl.is_available()
 
 has_openmp: Final = openmp.is_available()
 """Whether kernels use OpenMP."""
+
+
+_FUNCTIONS: Final = {
+    "has_cuda": ("tt.backends.cuda.is_built()", cuda.is_built),
+    "has_cudnn": ("tt.backends.cudnn.is_available()", cudnn.is_available),
+    "has_mkldnn": ("tt.backends.mkldnn.is_available()", mkldnn.is_available),
+    "has_mps": ("tt.backends.mps.is_built()", mps.is_built),
+}
+"""The function that took the place of each deprecated fact."""
+
+
+def __getattr__(name: str) -> bool:
+    """Return a deprecated fact, with a warning."""
+    if name not in _FUNCTIONS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    instead, function = _FUNCTIONS[name]
+    warn_user(f"'{name}' is deprecated, please use '{instead}'")
+    return bool(function())
 
 
 def compiled_with_cxx11_abi() -> bool:

@@ -61,19 +61,26 @@ LEFT_OUT: Final = (
         "tt.device of an installed backend; docs/backends.md adds one",
     ),
     _row(
+        "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "
+        "utils.benchmark.*Callgrind* utils.benchmark.Fuzz* utils.benchmark.FunctionCount* "
+        "utils.benchmark.ParameterAlias monitor profiler",
+        "measurement inside of PyTorch's C++",
+        "tt.utils.benchmark.Timer, tt.trace_calls",
+    ),
+    _row(
         "jit.script jit.trace Script* *ScriptModule* ScriptModule* AliasDb *Type Argument ArgumentSpec "
         "Block CallStack Capsule Code CompilationUnit CompleteArgumentSpec ConcreteModule* "
         "DeepCopyMemoTable DeserializationStorageContext SerializationStorageContext ErrorReport "
         "ExecutionPlan FileCheck FunctionSchema Gradient Graph GraphExecutorState IODescriptor "
         "JITException LockingLogger NoopLogger LoggerBase Node OperatorInfo PyTorchFile* StaticModule "
-        "TracingState Type Use Value import_ir_module* merge_type_from_type_comment "
+        "TracingState Use Value import_ir_module* merge_type_from_type_comment "
         "parse_ir parse_schema parse_type_comment unify_type_list cpp classes BufferDict ModuleDict "
-        "ParameterDict FatalError Tag nn.functional.boolean_dispatch nn.functional.BroadcastingList*",
+        "ParameterDict FatalError nn.functional.boolean_dispatch nn.functional.BroadcastingList*",
         "TorchScript and its internals do not exist",
         "the function or module itself, which runs as Python",
     ),
     _row(
-        "export fx onnx package SymInt SymFloat SymBool DispatchKey* ExcludeDispatchKeyGuard",
+        "export fx onnx SymInt SymFloat SymBool",
         "programs are not captured as graphs; shapes are plain integers",
         "tt.trace_calls, which shows the operators of a program",
     ),
@@ -99,24 +106,21 @@ LEFT_OUT: Final = (
     ),
     _row(
         "DisableTorchFunction DisableTorchFunctionSubclass overrides.*torch_function* "
-        "nn.functional.*torch_function* library.register_torch_dispatch "
-        "overrides.enable_reentrant_dispatch overrides.redispatch_function",
+        "overrides.*TorchFunctionMode nn.functional.*torch_function* library.register_torch_dispatch",
         "the protocol has tt's name",
         "tt.DisableTTFunctionSubclass, tt.overrides.has_tt_function, tt.library.register_tt_dispatch, ...: "
         "docs/tensor-likes.md",
+    ),
+    _row(
+        "overrides.enable_reentrant_dispatch overrides.redispatch_function",
+        "what runs below a tensor-like is chosen by a call, not by a state of the thread",
+        "tt.DisableTTFunctionSubclass and super().__tt_function__: docs/tensor-likes.md",
     ),
     _row(
         "sparse.SparseSemiStructured* sparse.to_sparse_semi_structured Tensor.grad_dtype slice_inverse "
         "Tensor.slice_inverse",
         "prototypes",
         "dense tensors; gradients of the tensor's dtype; tt.as_strided",
-    ),
-    _row(
-        "ThroughputBenchmark BenchmarkConfig BenchmarkExecutionStats AggregationType AVG SUM "
-        "utils.benchmark.*Callgrind* utils.benchmark.Fuzz* utils.benchmark.FunctionCount* "
-        "utils.benchmark.ParameterAlias monitor profiler",
-        "measurement inside of PyTorch's C++",
-        "tt.utils.benchmark.Timer, tt.autograd.profiler",
     ),
     _row(
         "get_file_path prepare_multiprocessing_environment torch_version",
@@ -143,7 +147,8 @@ LEFT_OUT: Final = (
     _row(
         "utils.mkldnn backends.mkl.verbose backends.nnpack.flags backends.nnpack.set_flags "
         "backends.cusparselt.version backends.cusparselt.get_max_alg_id backends.mps.get_* backends.mps.is_macos* "
-        "backends.xeon cuda.tunable cuda.gds",
+        "backends.xeon backends.miopen backends.python_native backends.quantized backends.xnnpack "
+        "cuda.tunable cuda.gds",
         "settings of libraries and machines that tt does not use",
         "is_available of the library, which says so",
     ),
@@ -157,9 +162,10 @@ LEFT_OUT: Final = (
     _row(
         "cuda.green_contexts cuda.GreenContext cuda.CudaError cuda.DeferredCudaCallError cuda.check_error "
         "cuda.cudaStatus cuda.cudart cuda.current_*_handle cuda.get_arch_list cuda.get_gencode_flags cuda.has_half "
-        "cuda.has_magma cuda.StreamContext cpu.StreamContext cuda.sparse",
+        "cuda.has_magma cuda.StreamContext cpu.StreamContext cuda.sparse "
+        "cuda.jiterator",
         "PyTorch's own binding of CUDA, and what it was compiled with",
-        "CuPy: cupy.cuda.runtime; `with stream:`; tt.cuda.get_device_capability",
+        "CuPy: cupy.cuda.runtime, cupy.ElementwiseKernel; `with stream:`; tt.cuda.get_device_capability",
     ),
     _row(
         "cuda.MemPool cuda.use_mem_pool cuda.caching_allocator_enable cuda.caching_allocator_disabled "
@@ -177,7 +183,7 @@ LEFT_OUT: Final = (
         "tt.nn.parallel.comm, tt.distributed",
     ),
     _row(
-        "accelerator.Graph autograd.graph.set_override_stale_capture_stream "
+        "accelerator.Graph accelerator.graphs autograd.graph.set_override_stale_capture_stream "
         "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch "
         "autograd.graph.region_activation_memory_budget "
         "autograd.enforce_grad_layout_policy autograd.grad_mode.enforce_grad_layout_policy "
@@ -196,15 +202,26 @@ LEFT_OUT: Final = (
         "the functions: tt.autograd.Function, gradcheck, checkpoint, tt.nn.utils.spectral_norm, ...",
     ),
     _row(
-        "cpu.amp.* cuda.amp.autocast_mode cuda.amp.common cuda.amp.grad_scaler "
+        "cpu.amp cuda.amp.autocast_mode cuda.amp.common cuda.amp.grad_scaler "
         "cuda.amp.amp_definitely_not_available masked.maskedtensor",
         "modules inside of packages that have their names",
         "tt.amp, tt.cuda.amp, tt.masked",
     ),
     _row(
-        "library.fallthrough_kernel library.get_ctx library.triton_op library.wrap_triton",
+        "DispatchKey* ExcludeDispatchKeyGuard library.fallthrough_kernel library.get_ctx "
+        "library.triton_op library.wrap_triton",
         "the keys of PyTorch's dispatcher do not exist: layers and plugins take their place",
         "tt.library.Layer; docs/plugins.md",
+    ),
+    _row(
+        "package",
+        "files hold no code",
+        "tt.save of a state dict; a package of Python's",
+    ),
+    _row(
+        "Tag",
+        "tags of operators are plain text",
+        'tt.library.custom_op(..., tags="pointwise"); `tt ops show`',
     ),
     _row(
         "library.register_autocast",
@@ -219,7 +236,9 @@ LEFT_OUT: Final = (
         "utils.cpp_backtrace utils.debug_log utils.file_baton utils.hipify utils.collect_env.SystemEnv "
         "utils.collect_env.run* utils.collect_env.get_[!ep]* utils.collect_env.get_pip_packages "
         "utils.collect_env.get_platform utils.collect_env.get_python_platform utils.collect_env.check_release_file "
-        "utils.collect_env.is_xnnpack_available utils.collect_env.pretty_str",
+        "utils.collect_env.is_xnnpack_available utils.collect_env.pretty_str utils.flop_counter.*_flop "
+        "utils.flop_counter.*_flop_count utils.flop_counter.convert_* utils.flop_counter.get_s* "
+        "utils.flop_counter.normalize_tuple utils.flop_counter.shape_wrapper nn.factory_kwargs",
         "names that PyTorch's own modules use",
         "tt.save and tt.load; `tt env`; docs/backends.md, which adds a device under its own name",
     ),
@@ -256,7 +275,8 @@ LEFT_OUT: Final = (
     _row(
         "compiler.get_default_backend compiler.set_default_backend compiler.keep_* compiler.skip_* "
         "compiler.*_cache_artifacts compiler.load_compiled_function compiler.nested_compile_region "
-        "compiler.set_enable_guard_collectives compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy",
+        "compiler.set_enable_guard_collectives compiler.config compiler.set_stance "
+        "compiler.substitute_in_graph compiler.wrap_numpy",
         "settings of a compiler, which is not built yet",
         "nothing: programs run as Python",
     ),
@@ -270,6 +290,22 @@ LEFT_OUT: Final = (
         "distributed.*Options distributed.ProcessGroupGloo distributed.Reducer distributed.Logger",
         "classes of PyTorch's C++, and arguments of their methods",
         "the functions of tt.distributed, whose arguments they hold, and DistributedDataParallel",
+    ),
+    _row(
+        "distributed.fsdp.*Config distributed.fsdp.StateDict* distributed.fsdp.OptimStateKeyType",
+        "a state dict has one form: whole, with the names and shapes of the module alone",
+        "model.state_dict(); tt.distributed.checkpoint.state_dict, whose options cover the others",
+    ),
+    _row(
+        "distributed.fsdp.DataParallelMeshDims distributed.fsdp.UnshardHandle distributed.fsdp.share_comm_ctx "
+        "distributed.fsdp.register_fsdp_forward_method",
+        "prototypes, and helpers of one engine",
+        "a mesh with named dimensions; FSDPModule.unshard(); the module's forward",
+    ),
+    _row(
+        "distributed.optim.DistributedOptimizer distributed.optim.as_functional_optim",
+        "optimizers of parameters in other processes",
+        "tt.distributed.optim.ZeroRedundancyOptimizer",
     ),
     _row(
         "distributed.tensor distributed.pipelining",

@@ -175,7 +175,7 @@ def api_stub() -> str:
     for name, target in tt._SYNONYMS.items():
         lines.append(f"{name}: {_constant_type(getattr(tt, target))}")
         taken.add(name)
-    for name, module in {**tt._TYPES, **tt._LAZY}.items():
+    for name, module in {**tt._TYPES, **tt._LAZY, **tt._DEPRECATED}.items():
         lines.append(f"from {module} import {name} as {name}")
         taken.add(name)
     present = [m for m in tt._MODULES if _exists(f"api/{m}") or _exists(m)]

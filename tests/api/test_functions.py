@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from operator import attrgetter
 
 import pytest
 
@@ -393,6 +394,23 @@ def test_facts_of_the_installation_are_booleans():
     assert tt.cudnn_is_acceptable(tt.ones(1)) == tt.backends.cudnn.is_acceptable(tt.ones(1))
     with pytest.raises(TypeError, match="cudnn_is_acceptable"):
         tt.cudnn_is_acceptable(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("has_cuda", "backends.cuda.is_built"),
+        ("has_cudnn", "backends.cudnn.is_available"),
+        ("has_mkldnn", "backends.mkldnn.is_available"),
+        ("has_mps", "backends.mps.is_built"),
+    ],
+)
+def test_former_facts_warn_each_time_and_name_their_function(name, instead):
+    for _ in range(2):
+        with pytest.warns(UserWarning, match=f"please use 'tt.{instead}"):
+            fact = getattr(tt, name)
+        assert fact is attrgetter(instead)(tt)()
+    assert name not in dir(tt)
 
 
 def test_a_thread_may_ask_for_its_number_of_kernels():

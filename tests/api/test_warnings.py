@@ -578,6 +578,21 @@ def sizes_of_a_dataset_by_their_former_name(lib):
     assert lib.utils.data.ConcatDataset([[1], [2, 3]]).cummulative_sizes == [1, 3]
 
 
+@warning
+def former_facts_of_the_installation(lib):
+    lib.has_cuda, lib.has_cudnn, lib.has_mkldnn, lib.has_mps  # noqa: B018
+
+
+@quiet
+def facts_of_the_installation(lib):
+    lib.has_lapack, lib.has_mkl, lib.has_openmp, lib.has_spectral  # noqa: B018
+
+
+@warning
+def former_permutation_of_batches(lib):
+    lib.nn.modules.rnn.apply_permutation(lib.ones(2, 2), lib.tensor([1, 0]))
+
+
 # --- groups of ranks -------------------------------------------------------------------------------------------
 
 COLLECTIVES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tt.distributed.fsdp.fully_shard import FSDPModule, clip_grad_norm_, fully_shard
 from tt.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from tt.distributed.fsdp.policies import (
+    BackwardPrefetch,
     CPUOffload,
     CPUOffloadPolicy,
     MixedPrecision,
@@ -15,6 +16,7 @@ from tt.distributed.fsdp.policies import (
 from tt.distributed.fsdp.sharded_parameter import ShardedParameter, ShardedTensor
 
 __all__ = [
+    "BackwardPrefetch",
     "CPUOffload",
     "CPUOffloadPolicy",
     "FSDPModule",

@@ -7,7 +7,8 @@ from enum import Enum, auto
 from typing import Any
 
 __all__ = [
-    "CPUOffload", "CPUOffloadPolicy", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "ShardingStrategy",
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy",
+    "ShardingStrategy",
 ]  # fmt: skip
 
 
@@ -88,6 +89,13 @@ class MixedPrecision:
     keep_low_precision_grads: bool = False
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
+
+
+class BackwardPrefetch(Enum):
+    """When backward gathers the next module's parameters: parameters are always gathered ahead, so both run alike."""
+
+    BACKWARD_PRE = auto()
+    BACKWARD_POST = auto()
 
 
 class ShardingStrategy(Enum):

@@ -28,6 +28,26 @@ def permuted(tensor: tt.Tensor, permutation: tt.Tensor, dim: int = 1) -> tt.Tens
     return tensor.index_select(dim, permutation)
 
 
+def apply_permutation(tensor: tt.Tensor, permutation: tt.Tensor, dim: int = 1) -> tt.Tensor:
+    """Return a tensor with a dimension in another order; deprecated: `tensor.index_select(dim, permutation)`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tt
+    >>> from tt.nn.modules.rnn import apply_permutation
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     apply_permutation(tt.tensor([[1, 2, 3]]), tt.tensor([2, 0, 1]))
+    tensor([[3, 1, 2]])
+    """
+    warn_user(
+        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
+        FutureWarning,
+    )
+    return permuted(tensor, permutation, dim)
+
+
 class RNNBase(Module):
     """The base of RNN, LSTM and GRU: the parameters of all layers and directions, and checks of the input.
 

@@ -13,6 +13,7 @@ import tt.distributed as dist
 from tt import nn
 from tt.distributed.engines.threads import run_threads
 from tt.distributed.fsdp import (
+    BackwardPrefetch,
     CPUOffload,
     FSDPModule,
     FullyShardedDataParallel,
@@ -273,3 +274,17 @@ def test_a_model_on_the_meta_device_is_reset_and_taken_from_rank_zero():
     for weight, bias in run_threads(run, 2):
         assert weight == [[pytest.approx(0.8)] * 3] * 4
         assert bias == pytest.approx([1.9, 1.9])
+
+
+def test_backward_gathers_ahead_whichever_way_is_asked_for():
+    def run(prefetch):
+        model = FullyShardedDataParallel(made(), backward_prefetch=prefetch, auto_wrap_policy={nn.Linear})
+        optimizer = tt.optim.SGD(model.parameters(), lr=0.1)
+        model(tt.from_numpy(part()[0])).sum().backward()
+        optimizer.step()
+        return {name: value.numpy() for name, value in model.state_dict().items()}
+
+    expected = run_threads(run, 2, None)[0]
+    for prefetch in BackwardPrefetch:
+        for state in run_threads(run, 2, prefetch):
+            assert all(np.array_equal(state[name], expected[name]) for name in expected)

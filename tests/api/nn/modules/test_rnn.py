@@ -350,3 +350,9 @@ def test_second_derivatives_are_torchs():
             found.append([value.grad, *(p.grad for p in layer.parameters())])
         for a, b in zip(*found, strict=True):
             np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_the_former_permutation_of_batches_warns_and_permutes():
+    with pytest.warns(FutureWarning, match="index_select"):
+        found = nn.modules.rnn.apply_permutation(tt.tensor([[1, 2, 3]]), tt.tensor([2, 0, 1]))
+    assert found.tolist() == [[3, 1, 2]]
