@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.library import warn_user
-from tt.nn.modules.calling import GLOBAL_HOOKS
-from tt.nn.modules.conversion import Conversion
+from tt.nn.modules.calling import GLOBAL_HOOKS, HOOK_TABLES
 from tt.utils.hooks import BackwardHook, RemovableHandle
 
+if TYPE_CHECKING:
+    from tt.nn.modules.module import Module
+
 __all__ = [
-    "Hooks",
+    "GlobalTables",
+    "HookTable",
+    "add_hook",
+    "call_with_hooks",
+    "choose_kind",
     "register_module_backward_hook",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
@@ -21,19 +28,19 @@ __all__ = [
     "register_module_full_backward_pre_hook",
 ]
 
-Table = OrderedDict[int, Any]
+HookTable = OrderedDict[int, Any]
 
-_global_backward_pre_hooks: Table = OrderedDict()
-_global_backward_hooks: Table = OrderedDict()
+_global_backward_pre_hooks: HookTable = OrderedDict()
+_global_backward_hooks: HookTable = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
-_global_forward_pre_hooks: Table = OrderedDict()
-_global_forward_hooks: Table = OrderedDict()
-_global_forward_hooks_always_called: Table = OrderedDict()
-_global_forward_hooks_with_kwargs: Table = OrderedDict()
+_global_forward_pre_hooks: HookTable = OrderedDict()
+_global_forward_hooks: HookTable = OrderedDict()
+_global_forward_hooks_always_called: HookTable = OrderedDict()
+_global_forward_hooks_with_kwargs: HookTable = OrderedDict()
 
 
-def _added(
-    table: Table, hook: Any, extras: Sequence[Table] = (), *, prepend: bool = False
+def add_hook(
+    table: HookTable, hook: Any, extras: Sequence[HookTable] = (), *, prepend: bool = False
 ) -> RemovableHandle:
     """Add a hook to a table, and its number to further ones."""
     handle = RemovableHandle(table, extra_dict=list(extras))
@@ -45,9 +52,9 @@ def _added(
     return handle
 
 
-def _added_globally(table: Table, hook: Any, extras: Sequence[Table] = ()) -> RemovableHandle:
+def _added_globally(table: HookTable, hook: Any, extras: Sequence[HookTable] = ()) -> RemovableHandle:
     GLOBAL_HOOKS[:] = [True]
-    return _added(table, hook, extras)
+    return add_hook(table, hook, extras)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -99,210 +106,144 @@ def _any_global_hooks() -> bool:
     )
 
 
-class Hooks(Conversion):
-    """Registration of hooks, and the call with them."""
+def choose_kind(module: Module, full: bool) -> None:
+    """Refuse to mix full backward hooks of a module with others."""
+    if module._is_full_backward_hook not in (None, full):
+        raise RuntimeError("a module has either full backward hooks or others: choose one kind")
+    module._is_full_backward_hook = full
 
-    _is_full_backward_hook: bool | None = None
-    _backward_hooks: Table
-    _backward_pre_hooks: Table
-    _forward_hooks: Table
-    _forward_hooks_always_called: Table
-    _forward_hooks_with_kwargs: Table
-    _forward_pre_hooks: Table
-    _forward_pre_hooks_with_kwargs: Table
 
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call a hook before each `forward`.
+def _backward_hooks(module: Module) -> tuple[list[Any], list[Any]]:
+    """Return the full backward hooks and the others, the global ones first."""
+    full: list[Any] = []
+    partial: list[Any] = []
+    if _global_backward_hooks:
+        (full if _global_is_full_backward_hook else partial).extend(_global_backward_hooks.values())
+    (full if module._is_full_backward_hook else partial).extend(module._backward_hooks.values())
+    return full, partial
 
-        Parameters
-        ----------
-        hook : callable
-            `hook(module, args)`; its result, if not None, replaces the positional arguments.  With `with_kwargs`
-            it is `hook(module, args, kwargs)` and returns None or a pair.
-        prepend : bool
-            Whether it runs before the hooks of this module that are there already.
-        with_kwargs : bool
-            Whether it gets the keyword arguments.
 
-        Returns
-        -------
-        RemovableHandle
-            Removes the hook.
-        """
-        extras = [self._forward_pre_hooks_with_kwargs] * with_kwargs
-        return _added(self._forward_pre_hooks, hook, extras, prepend=prepend)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """Call a hook after each `forward`.
-
-        Parameters
-        ----------
-        hook : callable
-            `hook(module, args, output)`, with `with_kwargs` `hook(module, args, kwargs, output)`; its result, if
-            not None, is the module's output.
-        prepend : bool
-            Whether it runs before the hooks of this module that are there already.
-        with_kwargs : bool
-            Whether it gets the keyword arguments.
-        always_call : bool
-            Whether it runs also where `forward` raised.
-
-        Returns
-        -------
-        RemovableHandle
-            Removes the hook.
-
-        Examples
-        --------
-        >>> import tt
-        >>> layer = tt.nn.Identity()
-        >>> with layer.register_forward_hook(lambda module, args, output: output + 1):
-        ...     layer(tt.zeros(2))
-        tensor([1., 1.])
-        """
-        extras = [self._forward_hooks_with_kwargs] * with_kwargs + [
-            self._forward_hooks_always_called
-        ] * always_call
-        return _added(self._forward_hooks, hook, extras, prepend=prepend)
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the module's gradients are computed; it may return new ones."""
-        return _added(self._backward_pre_hooks, hook, prepend=prepend)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are computed.
-
-        Its result, if not None, replaces them.
-        """
-        self._choose_kind(True)
-        return _added(self._backward_hooks, hook, prepend=prepend)
-
-    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call a hook at the backward of the module's last operation; `register_full_backward_hook` is preferable."""
-        self._choose_kind(False)
-        return _added(self._backward_hooks, hook)
-
-    def _choose_kind(self, full: bool) -> None:
-        if self._is_full_backward_hook not in (None, full):
-            raise RuntimeError("a module has either full backward hooks or others: choose one kind")
-        self._is_full_backward_hook = full
-
-    def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
-        """Return the full backward hooks and the others, the global ones first."""
-        full: list[Any] = []
-        partial: list[Any] = []
-        if _global_backward_hooks:
-            (full if _global_is_full_backward_hook else partial).extend(_global_backward_hooks.values())
-        (full if self._is_full_backward_hook else partial).extend(self._backward_hooks.values())
-        return full, partial
-
-    def _get_backward_pre_hooks(self) -> list[Any]:
-        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not _any_global_hooks():
-            GLOBAL_HOOKS.clear()
-            self._drop_empty_hooks()
-            if not self._may_have_hooks:  # the last one was removed
-                return self.forward(*args, **kwargs)
-        called: set[int] = set()
-        result = None
-        try:
-            args, kwargs = self._before(args, kwargs)
-            full, partial = self._get_backward_hooks()
-            before = self._get_backward_pre_hooks()
-            backward = BackwardHook(self, full, before) if full or before else None
-            if backward is not None:
-                args = backward.setup_input_hook(args)
-            result = self.forward(*args, **kwargs)
-            for number, hook, with_kwargs, always in self._forward_hooks_in_order():
-                if always:
-                    called.add(number)
-                output = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+def call_with_hooks(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call `forward` with the hooks of the module and those of all modules around it."""
+    if not _any_global_hooks():
+        GLOBAL_HOOKS.clear()
+        _drop_empty_hooks(module)
+        if not module._may_have_hooks:  # the last one was removed
+            return module.forward(*args, **kwargs)
+    called: set[int] = set()
+    result = None
+    try:
+        args, kwargs = _after_pre_hooks(module, args, kwargs)
+        full, partial = _backward_hooks(module)
+        before = [*_global_backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+        backward = BackwardHook(module, full, before) if full or before else None
+        if backward is not None:
+            args = backward.setup_input_hook(args)
+        result = module.forward(*args, **kwargs)
+        for number, hook, with_kwargs, always in _forward_hooks_in_order(module):
+            if always:
+                called.add(number)
+            output = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+            if output is not None:
+                result = output
+        if backward is not None:
+            if not isinstance(result, (tt.Tensor, tuple)):
+                warn_user(
+                    f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors, "
+                    f"but received {type(result)}",
+                )
+            result = backward.setup_output_hook(result)
+        if partial:
+            _hook_last_node(module, partial, result)
+    except Exception:
+        for number, hook, with_kwargs, always in _forward_hooks_in_order(module):
+            if always and number not in called:
+                try:
+                    output = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+                except Exception as error:
+                    warn_user(
+                        "a module's forward hook with always_call=True raised after forward had raised, "
+                        f"and this was silenced: {error}",
+                    )
+                    continue
                 if output is not None:
                     result = output
-            if backward is not None:
-                if not isinstance(result, (tt.Tensor, tuple)):
-                    warn_user(
-                        f"For backward hooks to be called, module output should be a Tensor or a tuple of Tensors, "
-                        f"but received {type(result)}",
-                    )
-                result = backward.setup_output_hook(result)
-            if partial:
-                self._hook_last_node(partial, result)
-        except Exception:
-            for number, hook, with_kwargs, always in self._forward_hooks_in_order():
-                if always and number not in called:
-                    try:
-                        output = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
-                    except Exception as error:
-                        warn_user(
-                            "a module's forward hook with always_call=True raised after forward had raised, "
-                            f"and this was silenced: {error}",
-                        )
-                        continue
-                    if output is not None:
-                        result = output
-            raise
-        return result
+        raise
+    return result
 
-    def _before(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments as the forward pre-hooks leave them."""
-        for number, hook in (*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
-            if number in self._forward_pre_hooks_with_kwargs:
-                output = hook(self, args, kwargs)
-                if output is None:
-                    continue
-                if not (isinstance(output, tuple) and len(output) == 2):
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {output}."
-                    )
-                args, kwargs = output
-            else:
-                output = hook(self, args)
-                if output is not None:
-                    args = output if isinstance(output, tuple) else (output,)
-        return args, kwargs
 
-    def _forward_hooks_in_order(self) -> list[tuple[int, Any, bool, bool]]:
-        """Return number and function of each forward hook, whether it takes keywords and is always called."""
-        found = []
-        for hooks, keywords, always in (
-            (_global_forward_hooks, _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called),
-            (self._forward_hooks, self._forward_hooks_with_kwargs, self._forward_hooks_always_called),
-        ):
-            found += [(number, hook, number in keywords, number in always) for number, hook in hooks.items()]
-        return found
+def _drop_empty_hooks(module: Module) -> None:
+    """Make calls fast again once the last hook is removed."""
+    members = module.__dict__
+    if not any(members.get(table) for table in HOOK_TABLES):
+        for name in (*HOOK_TABLES, "_may_have_hooks"):
+            members.pop(name, None)
 
-    def _hook_last_node(self, hooks: list[Any], result: Any) -> None:
-        """Register the hooks that are not full with the node of the first tensor among the outputs."""
-        first = result
-        while not isinstance(first, tt.Tensor):
-            if isinstance(first, dict):
-                first = next(value for value in first.values() if isinstance(value, tt.Tensor))
-            else:
-                first = first[0]
-        node = first.grad_fn
-        if node is None:
-            return
-        if isinstance(result, tuple) or len(node.next_functions) > 1:
-            warn_user(
-                "a backward hook that is not full sees only the gradients of the module's last operation: "
-                "use register_full_backward_hook",
-                FutureWarning,
-            )
-        for hook in hooks:
-            node.register_hook(lambda grad_input, grad_output, hook=hook: hook(self, grad_input, grad_output))
+
+def _after_pre_hooks(
+    module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments as the forward pre-hooks leave them."""
+    for number, hook in (*_global_forward_pre_hooks.items(), *module._forward_pre_hooks.items()):
+        if number in module._forward_pre_hooks_with_kwargs:
+            output = hook(module, args, kwargs)
+            if output is None:
+                continue
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError(
+                    f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {output}."
+                )
+            args, kwargs = output
+        else:
+            output = hook(module, args)
+            if output is not None:
+                args = output if isinstance(output, tuple) else (output,)
+    return args, kwargs
+
+
+def _forward_hooks_in_order(module: Module) -> list[tuple[int, Any, bool, bool]]:
+    """Return number and function of each forward hook, whether it takes keywords and is always called."""
+    found = []
+    for hooks, keywords, always in (
+        (_global_forward_hooks, _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called),
+        (module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called),
+    ):
+        found += [(number, hook, number in keywords, number in always) for number, hook in hooks.items()]
+    return found
+
+
+def _hook_last_node(module: Module, hooks: list[Any], result: Any) -> None:
+    """Register the hooks that are not full with the node of the first tensor among the outputs."""
+    first = result
+    while not isinstance(first, tt.Tensor):
+        if isinstance(first, dict):
+            first = next(value for value in first.values() if isinstance(value, tt.Tensor))
+        else:
+            first = first[0]
+    node = first.grad_fn
+    if node is None:
+        return
+    if isinstance(result, tuple) or len(node.next_functions) > 1:
+        warn_user(
+            "a backward hook that is not full sees only the gradients of the module's last operation: "
+            "use register_full_backward_hook",
+            FutureWarning,
+        )
+    for hook in hooks:
+        node.register_hook(lambda grad_input, grad_output, hook=hook: hook(module, grad_input, grad_output))
+
+
+class GlobalTables(ModuleType):
+    """The class of the module `module`: programs find the tables of global hooks there, and replace them."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_global_"):
+            return globals()[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_global_"):
+            GLOBAL_HOOKS[:] = [True]  # the next call of a module sees whether there are any
+            globals()[name] = value
+        else:
+            super().__setattr__(name, value)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tt
 from tt.library import warn_user
-from tt.nn.modules.conversion import _swaps
-from tt.nn.modules.hooks import Hooks, _added
+from tt.nn.modules.conversion import swaps_tensors
 from tt.nn.parameter import Parameter, is_lazy
-from tt.utils.hooks import RemovableHandle
 
-__all__ = ["StateDict"]
+if TYPE_CHECKING:
+    from tt.nn.modules.module import Module
+
+__all__ = ["StatePreHook", "collect_state", "load_own", "load_tree", "save_own"]
 
 _EXTRA_STATE = "_extra_state"
 
@@ -36,377 +37,268 @@ class _IncompatibleKeys(_Keys):
     __str__ = __repr__
 
 
-class _StatePreHook:
+class StatePreHook:
     """A hook with or without the module as its first argument."""
 
     def __init__(self, hook: Callable[..., Any], with_module: bool) -> None:
         self.hook, self.with_module = hook, with_module
 
     def __call__(self, module: Any, *args: Any) -> Any:
+        """Call the hook."""
         return self.hook(module, *args) if self.with_module else self.hook(*args)
 
 
-class StateDict(Hooks):
-    """State dicts of a tree of modules."""
+def save_own(module: Module, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+    """Add this module's own parameters and persistent buffers."""
+    for name, param in module._parameters.items():
+        if param is not None:
+            destination[prefix + name] = param if keep_vars else param.detach()
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent_buffers_set:
+            destination[prefix + name] = buffer if keep_vars else buffer.detach()
+    if module._overrides("get_extra_state"):
+        destination[f"{prefix}{_EXTRA_STATE}"] = module.get_extra_state()
 
-    _version: int = 1
-    """Of the names and shapes in the state dict; `_load_from_state_dict` may convert older ones."""
 
-    _state_dict_hooks: OrderedDict[int, Any]
-    _state_dict_pre_hooks: OrderedDict[int, Any]
-    _load_state_dict_pre_hooks: OrderedDict[int, Any]
-    _load_state_dict_post_hooks: OrderedDict[int, Any]
+def collect_state(
+    module: Module, args: tuple[Any, ...], destination: Any, prefix: str, keep_vars: bool
+) -> Any:
+    """Add the entries of a module and those below it, with its hooks; return the mapping that has them."""
+    if args:
+        warn_user("state_dict() takes destination, prefix and keep_vars as keywords", FutureWarning)
+        positional = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = positional.get("destination", destination)
+        prefix, keep_vars = positional.get("prefix", prefix), positional.get("keep_vars", keep_vars)
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    metadata = {"version": module._version}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = metadata
+    hooked = module._may_have_hooks
+    if hooked:
+        for hook in module._state_dict_pre_hooks.values():
+            hook(module, prefix, keep_vars)
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    if hooked:
+        for hook in module._state_dict_hooks.values():
+            result = hook(module, destination, prefix, metadata)
+            if getattr(hook, "_from_public_api", False):
+                if result is not None:
+                    raise RuntimeError("state_dict post-hook must return None")
+            elif result is not None:
+                destination = result
+    return destination
 
-    def get_extra_state(self) -> Any:
-        """Return what belongs to the state dict besides tensors; to be overridden, with `set_extra_state`."""
-        raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called: "
-            "a module that overrides set_extra_state has to override get_extra_state"
+
+def load_own(
+    module: Module,
+    state_dict: Any,
+    prefix: str,
+    local_metadata: dict[str, Any],
+    strict: bool,
+    missing_keys: list[str],
+    unexpected_keys: list[str],
+    error_msgs: list[str],
+) -> None:
+    """Load this module's own entries; what does not fit is added to the three lists."""
+    if module._may_have_hooks:
+        for hook in module._load_state_dict_pre_hooks.values():
+            hook(
+                module,
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
+                error_msgs,
+            )
+    assign = local_metadata.get("assign_to_params_buffers", False)
+    own: dict[str, Any] = {n: p for n, p in module._parameters.items() if p is not None}
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent_buffers_set:
+            own[name] = buffer
+    for name, param in own.items():
+        key = prefix + name
+        if key in state_dict:
+            problem = _load_one(module, name, key, param, state_dict[key], assign)
+            if problem:
+                error_msgs.append(problem)
+        elif strict:
+            missing_keys.append(key)
+    extra_key = f"{prefix}{_EXTRA_STATE}"
+    if module._overrides("set_extra_state"):
+        if extra_key in state_dict:
+            module.set_extra_state(state_dict[extra_key])
+        elif strict:
+            missing_keys.append(extra_key)
+    elif strict and extra_key in state_dict:
+        unexpected_keys.append(extra_key)
+    if strict:
+        for key in state_dict:
+            if key.startswith(prefix) and key != extra_key:
+                name, *below = key[len(prefix) :].split(".", 1)
+                if name not in module._modules if below else name not in own:
+                    unexpected_keys.append(key)
+
+
+def _load_one(module: Module, name: str, key: str, param: Any, given: Any, assign: bool) -> str:
+    """Load one parameter or buffer; return why it does not fit, if it does not."""
+    if not isinstance(given, tt.Tensor):
+        return (
+            f'While copying the parameter named "{key}", expected tt.Tensor or Tensor-like object from '
+            f"checkpoint but received {type(given)}"
         )
-
-    def set_extra_state(self, state: Any) -> None:
-        """Take what `get_extra_state` returned when the state dict was made; to be overridden."""
-        raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called: "
-            "a module that overrides get_extra_state has to override set_extra_state"
+    if is_lazy(param) and is_lazy(given):
+        return ""  # still without a shape
+    if not is_lazy(param):
+        if param.dim() == 0 and given.dim() == 1 and len(given) > 0:
+            given = given[0]  # numbers were vectors of one element once
+        if is_lazy(given):
+            return f"{key} of the checkpoint is uninitialized, and that of the model has shape {param.shape}."
+        if given.shape != param.shape:
+            return (
+                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
+                f"the shape in current model is {param.shape}."
+            )
+    if param.is_meta and not given.is_meta and not assign:
+        warn_user(
+            f"{key}: copying values to a parameter on the meta device changes nothing\n"
+            "  try: load_state_dict(..., assign=True), or to_empty() first",
         )
+    try:
+        with tt.no_grad():
+            if swaps_tensors():
+                _load_by_swap(module, param, given, assign)
+            elif assign and hasattr(
+                type(param), "of_rows"
+            ):  # divided among ranks, whose groups know the object
+                from tt.utils import swap_tensors
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it changes it in place."""
-        hook._from_public_api = True  # type: ignore[attr-defined]  # a mark on the function
-        return self._register_state_dict_hook(hook)
+                swap_tensors(param, param.of_rows(given.detach()))
+            elif assign:
+                if isinstance(param, Parameter):
+                    given = (
+                        given.requires_grad_(param.requires_grad)
+                        if isinstance(given, Parameter)
+                        else Parameter(given, requires_grad=param.requires_grad)
+                    )
+                setattr(module, name, given)
+            else:
+                param.copy_(given)
+    except Exception as error:
+        doing = "swapping" if swaps_tensors() else "copying"
+        return (
+            f'While {doing} the parameter named "{key}", whose dimensions in the model are {param.size()} and '
+            f"whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
+        )
+    return ""
 
-    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register a hook that may return another state dict."""
-        return _added(self._state_dict_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
-        return _added(self._state_dict_pre_hooks, hook)
+def _load_by_swap(module: Module, param: Any, given: Any, assign: bool) -> None:
+    from tt.utils import swap_tensors
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call a hook before this module loads.
-
-        `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
-        """
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
-
-    def _register_load_state_dict_pre_hook(
-        self, hook: Callable[..., Any], with_module: bool = False
-    ) -> RemovableHandle:
-        return _added(self._load_state_dict_pre_hooks, _StatePreHook(hook, with_module))
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` when this module and those below it have loaded."""
-        return _added(self._load_state_dict_post_hooks, hook)
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Add this module's own parameters and persistent buffers."""
-        for name, param in self._parameters.items():
-            if param is not None:
-                destination[prefix + name] = param if keep_vars else param.detach()
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                destination[prefix + name] = buffer if keep_vars else buffer.detach()
-        if type(self).get_extra_state is not StateDict.get_extra_state:
-            destination[f"{prefix}{_EXTRA_STATE}"] = self.get_extra_state()
-
-    def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> Any:
-        """Return parameters and persistent buffers by their names, the submodules' too.
-
-        Parameters
-        ----------
-        *args
-            destination, prefix and keep_vars by position; deprecated.
-        destination : dict, optional
-            Where the entries are added; a new ordered dict without one.
-        prefix : str
-            What all names begin with.
-        keep_vars : bool
-            Whether the tensors are those of the module; otherwise they share memory and have no history.
-
-        Returns
-        -------
-        dict
-            Tensors by name; its `_metadata` has the version of each module.
-
-        Examples
-        --------
-        >>> import tt
-        >>> list(tt.nn.Linear(1, 1).state_dict())
-        ['weight', 'bias']
-        """
-        if args:
-            warn_user("state_dict() takes destination, prefix and keep_vars as keywords", FutureWarning)
-            given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
-            destination = given.get("destination", destination)
-            prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
-        metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = metadata
-        hooked = self._may_have_hooks
-        if hooked:
-            for hook in self._state_dict_pre_hooks.values():
-                hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        if hooked:
-            for hook in self._state_dict_hooks.values():
-                result = hook(self, destination, prefix, metadata)
-                if getattr(hook, "_from_public_api", False):
-                    if result is not None:
-                        raise RuntimeError("state_dict post-hook must return None")
-                elif result is not None:
-                    destination = result
-        return destination
-
-    def _load_from_state_dict(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
-        """Load this module's own entries; what does not fit is added to the three lists."""
-        if self._may_have_hooks:
-            for hook in self._load_state_dict_pre_hooks.values():
-                hook(
-                    self,
-                    state_dict,
-                    prefix,
-                    local_metadata,
-                    strict,
-                    missing_keys,
-                    unexpected_keys,
-                    error_msgs,
-                )
-        assign = local_metadata.get("assign_to_params_buffers", False)
-        own: dict[str, Any] = {n: p for n, p in self._parameters.items() if p is not None}
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                own[name] = buffer
-        for name, param in own.items():
-            key = prefix + name
-            if key in state_dict:
-                problem = self._load_one(name, key, param, state_dict[key], assign)
-                if problem:
-                    error_msgs.append(problem)
-            elif strict:
-                missing_keys.append(key)
-        extra_key = f"{prefix}{_EXTRA_STATE}"
-        if type(self).set_extra_state is not StateDict.set_extra_state:
-            if extra_key in state_dict:
-                self.set_extra_state(state_dict[extra_key])
-            elif strict:
-                missing_keys.append(extra_key)
-        elif strict and extra_key in state_dict:
-            unexpected_keys.append(extra_key)
-        if strict:
-            for key in state_dict:
-                if key.startswith(prefix) and key != extra_key:
-                    name, *below = key[len(prefix) :].split(".", 1)
-                    if name not in self._modules if below else name not in own:
-                        unexpected_keys.append(key)
-
-    def _load_one(self, name: str, key: str, param: Any, given: Any, assign: bool) -> str:
-        """Load one parameter or buffer; return why it does not fit, if it does not."""
-        if not isinstance(given, tt.Tensor):
-            return (
-                f'While copying the parameter named "{key}", expected tt.Tensor or Tensor-like object from '
-                f"checkpoint but received {type(given)}"
+    if any(type(tensor) not in (tt.Tensor, Parameter) for tensor in (param, given)):
+        new = param.module_load(given, assign=assign)
+        if new is param or new is given:
+            raise tt.errors.ValueRangeError(
+                "module_load returned one of its arguments\n  try: detach() of it, another object"
             )
-        if is_lazy(param) and is_lazy(given):
-            return ""  # still without a shape
-        if not is_lazy(param):
-            if param.dim() == 0 and given.dim() == 1 and len(given) > 0:
-                given = given[0]  # numbers were vectors of one element once
-            if is_lazy(given):
-                return f"{key} of the checkpoint is uninitialized, and that of the model has shape {param.shape}."
-            if given.shape != param.shape:
-                return (
-                    f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
-                    f"the shape in current model is {param.shape}."
-                )
-        if param.is_meta and not given.is_meta and not assign:
-            warn_user(
-                f"{key}: copying values to a parameter on the meta device changes nothing\n"
-                "  try: load_state_dict(..., assign=True), or to_empty() first",
-            )
-        try:
-            with tt.no_grad():
-                if _swaps():
-                    self._load_by_swap(param, given, assign)
-                elif assign and hasattr(
-                    type(param), "of_rows"
-                ):  # divided among ranks, whose groups know the object
-                    from tt.utils import swap_tensors
+    else:  # a copy, not a change of the parameter: what does not fit leaves the module as it was
+        new = given.detach() if assign else given.to(param.device, param.dtype).clone()
+    if hasattr(type(param), "of_rows"):
+        new = param.of_rows(new)
+    elif isinstance(param, Parameter):
+        new = Parameter(new, requires_grad=param.requires_grad)
+    swap_tensors(param, new)
 
-                    swap_tensors(param, param.of_rows(given.detach()))
-                elif assign:
-                    if isinstance(param, Parameter):
-                        given = (
-                            given.requires_grad_(param.requires_grad)
-                            if isinstance(given, Parameter)
-                            else Parameter(given, requires_grad=param.requires_grad)
-                        )
-                    setattr(self, name, given)
-                else:
-                    param.copy_(given)
-        except Exception as error:
-            doing = "swapping" if _swaps() else "copying"
-            return (
-                f'While {doing} the parameter named "{key}", whose dimensions in the model are {param.size()} and '
-                f"whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
-            )
-        return ""
 
-    def _load_by_swap(self, param: Any, given: Any, assign: bool) -> None:
-        from tt.utils import swap_tensors
+def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> _IncompatibleKeys:
+    """Load a module and those below it, or leave all as they were; the arguments are `load_state_dict`'s."""
+    if not isinstance(state_dict, Mapping):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+    found = _IncompatibleKeys([], [])
+    errors: list[str] = []
+    metadata = getattr(state_dict, "_metadata", None)
+    working: Any = OrderedDict(state_dict)
+    if metadata is not None:
+        working._metadata = metadata
+    undo = None if _fits(module, state_dict) else _Snapshot(module)
+    ties = _Ties(module) if assign else None
 
-        if any(type(tensor) not in (tt.Tensor, Parameter) for tensor in (param, given)):
-            new = param.module_load(given, assign=assign)
-            if new is param or new is given:
-                raise tt.errors.ValueRangeError(
-                    "module_load returned one of its arguments\n  try: detach() of it, another object"
-                )
-        else:  # a copy, not a change of the parameter: what does not fit leaves the module as it was
-            new = given.detach() if assign else given.to(param.device, param.dtype).clone()
-        if hasattr(type(param), "of_rows"):
-            new = param.of_rows(new)
-        elif isinstance(param, Parameter):
-            new = Parameter(new, requires_grad=param.requires_grad)
-        swap_tensors(param, new)
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> Any:
-        """Load parameters and buffers, the submodules' too.
-
-        A state dict that does not fit leaves parameters and buffers as they were.
-
-        Parameters
-        ----------
-        state_dict : mapping of str to Tensor
-            What `state_dict` returned.
-        strict : bool
-            Whether its names have to be exactly those of this module's state dict.
-        assign : bool
-            Whether its tensors become the module's; otherwise their values are copied.  A tensor that the module has
-            under several names stays one, unless the state dict has different values for them.
-
-        Returns
-        -------
-        _IncompatibleKeys
-            The names that are missing, and those that are too many.
-
-        Raises
-        ------
-        TypeError
-            If `state_dict` is not a mapping.
-        RuntimeError
-            If something does not fit; the message lists everything.
-
-        Examples
-        --------
-        >>> import tt
-        >>> first, second = tt.nn.Linear(1, 1), tt.nn.Linear(1, 1)
-        >>> second.load_state_dict(first.state_dict())
-        <All keys matched successfully>
-        """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        found = _IncompatibleKeys([], [])
-        errors: list[str] = []
-        metadata = getattr(state_dict, "_metadata", None)
-        working: Any = OrderedDict(state_dict)
-        if metadata is not None:
-            working._metadata = metadata
-        undo = None if self._fits(state_dict) else _Snapshot(self)
-        ties = _Ties(self) if assign else None
-
-        # It gets itself: a function that finds itself in its closure is a cycle, which keeps the state dict.
-        def load(again: Any, module: Any, local: Any, prefix: str = "") -> None:
-            local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
-            if assign:
-                local_metadata["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(
-                local, prefix, local_metadata, True, found.missing_keys, found.unexpected_keys, errors
-            )
-            for name, child in module._modules.items():
-                if child is not None:
-                    path = f"{prefix}{name}."
-                    again(again, child, {k: v for k, v in local.items() if k.startswith(path)}, path)
-            if module._may_have_hooks:
-                for hook in module._load_state_dict_post_hooks.values():
-                    if hook(module, found) is not None:
-                        raise AssertionError(
-                            "Hooks set with ``register_load_state_dict_post_hook`` are not expected to return new "
-                            "values, change the incompatible keys in place"
-                        )
-
-        try:
-            load(load, self, working)
-            if ties is not None:
-                ties.restore()
-            if strict:
-                if found.unexpected_keys:
-                    names = ", ".join(f'"{key}"' for key in found.unexpected_keys)
-                    errors.insert(0, f"Unexpected key(s) in state_dict: {names}. ")
-                if found.missing_keys:
-                    names = ", ".join(f'"{key}"' for key in found.missing_keys)
-                    errors.insert(0, f"Missing key(s) in state_dict: {names}. ")
-            if errors:
-                listed = "\n\t".join(errors)
-                raise RuntimeError(f"Error(s) in loading state_dict for {self._get_name()}:\n\t{listed}")
-        except BaseException:
-            if undo is not None:
-                undo.restore()
-            raise
-        return found
-
-    def _get_name(self) -> str:
-        return type(self).__name__
-
-    def _fits(self, state_dict: Mapping[str, Any]) -> bool:
-        """Return whether names and shapes are those of this module, so that loading cannot fail half-way."""
-        own = self._loadable("")
-        if own.keys() != state_dict.keys():
-            return False
-        for name, value in own.items():
-            given = state_dict[name]
-            if value is not None and (
-                not isinstance(given, tt.Tensor)
-                or is_lazy(value)
-                or is_lazy(given)
-                or value.shape != given.shape
-            ):
-                return False
-        return True
-
-    def _loadable(self, prefix: str) -> dict[str, tt.Tensor | None]:
-        """Return parameters and buffers by name, and None for extra states, without hooks and what is overridden."""
-        found: dict[str, tt.Tensor | None] = {
-            f"{prefix}{n}": p for n, p in self._parameters.items() if p is not None
-        }
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                found[f"{prefix}{name}"] = buffer
-        if type(self).get_extra_state is not StateDict.get_extra_state:
-            found[f"{prefix}{_EXTRA_STATE}"] = None
-        for name, child in self._modules.items():
+    # It gets itself: a function that finds itself in its closure is a cycle, which keeps the state dict.
+    def load(again: Any, module: Any, local: Any, prefix: str = "") -> None:
+        local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
+        if assign:
+            local_metadata["assign_to_params_buffers"] = assign
+        module._load_from_state_dict(
+            local, prefix, local_metadata, True, found.missing_keys, found.unexpected_keys, errors
+        )
+        for name, child in module._modules.items():
             if child is not None:
-                found.update(child._loadable(f"{prefix}{name}."))
-        return found
+                path = f"{prefix}{name}."
+                again(again, child, {k: v for k, v in local.items() if k.startswith(path)}, path)
+        if module._may_have_hooks:
+            for hook in module._load_state_dict_post_hooks.values():
+                if hook(module, found) is not None:
+                    raise AssertionError(
+                        "Hooks set with ``register_load_state_dict_post_hook`` are not expected to return new "
+                        "values, change the incompatible keys in place"
+                    )
+
+    try:
+        load(load, module, working)
+        if ties is not None:
+            ties.restore()
+        if strict:
+            if found.unexpected_keys:
+                names = ", ".join(f'"{key}"' for key in found.unexpected_keys)
+                errors.insert(0, f"Unexpected key(s) in state_dict: {names}. ")
+            if found.missing_keys:
+                names = ", ".join(f'"{key}"' for key in found.missing_keys)
+                errors.insert(0, f"Missing key(s) in state_dict: {names}. ")
+        if errors:
+            listed = "\n\t".join(errors)
+            raise RuntimeError(f"Error(s) in loading state_dict for {module._get_name()}:\n\t{listed}")
+    except BaseException:
+        if undo is not None:
+            undo.restore()
+        raise
+    return found
+
+
+def _fits(module: Module, state_dict: Mapping[str, Any]) -> bool:
+    """Return whether names and shapes are those of this module, so that loading cannot fail half-way."""
+    own = _loadable(module, "")
+    if own.keys() != state_dict.keys():
+        return False
+    for name, value in own.items():
+        given = state_dict[name]
+        if value is not None and (
+            not isinstance(given, tt.Tensor) or is_lazy(value) or is_lazy(given) or value.shape != given.shape
+        ):
+            return False
+    return True
+
+
+def _loadable(module: Module, prefix: str) -> dict[str, tt.Tensor | None]:
+    """Return parameters and buffers by name, and None for extra states, without hooks and what is overridden."""
+    found: dict[str, tt.Tensor | None] = {
+        f"{prefix}{n}": p for n, p in module._parameters.items() if p is not None
+    }
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent_buffers_set:
+            found[f"{prefix}{name}"] = buffer
+    if module._overrides("get_extra_state"):
+        found[f"{prefix}{_EXTRA_STATE}"] = None
+    for name, child in module._modules.items():
+        if child is not None:
+            found.update(_loadable(child, f"{prefix}{name}."))
+    return found
 
 
 class _Snapshot:

@@ -1,4 +1,4 @@
-"""Walks over a module's tree: parameters, buffers and submodules with their names, and finding one by its path."""
+"""The tree below a module: finding what lies at a path like "encoder.0.weight", walking, and showing it."""
 
 from __future__ import annotations
 
@@ -7,231 +7,104 @@ from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.nn.modules.calling import ModuleBase
-from tt.nn.modules.registration import Registration, typename
+from tt.nn.modules.registration import typename
 from tt.nn.parameter import Parameter
 
 if TYPE_CHECKING:
     from tt.nn.modules.module import Module
 
-__all__ = ["Traversal"]
+__all__ = ["buffer_at", "describe", "named_members", "parameter_at", "replace_submodule", "submodule_at"]
 
 
-class Traversal(Registration):
-    """Parameters, buffers and submodules of a tree of modules."""
-
-    def _named_members(
-        self,
-        get_members_fn: Callable[[Any], Iterable[tuple[str, Any]]],
-        prefix: str = "",
-        recurse: bool = True,
-        remove_duplicate: bool = True,
-    ) -> Iterator[tuple[str, Any]]:
-        """Yield the items that a function finds in this module and those below it, with full names."""
-        seen = set()
-        modules = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
-        for path, module in modules:
-            for name, value in get_members_fn(module):
-                if value is None or id(value) in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(id(value))
-                yield f"{path}.{name}" if path else name, value
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Yield the parameters, each once.
-
-        Parameters
-        ----------
-        recurse : bool
-            Whether those of submodules belong to them.
-
-        Examples
-        --------
-        >>> import tt
-        >>> [p.shape for p in tt.nn.Linear(2, 3).parameters()]
-        [tt.Size([3, 2]), tt.Size([3])]
-        """
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """Yield names and parameters.
-
-        Parameters
-        ----------
-        prefix : str
-            What all names begin with, and a dot.
-        recurse : bool
-            Whether those of submodules belong to them.
-        remove_duplicate : bool
-            Whether a parameter with several names is yielded once, by the first.
-        """
-        yield from self._named_members(
-            lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
-        )
-
-    def buffers(self, recurse: bool = True) -> Iterator[tt.Tensor]:
-        """Yield the buffers, each once; `recurse` as in `parameters`."""
-        for _, buffer in self.named_buffers(recurse=recurse):
-            yield buffer
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, tt.Tensor]]:
-        """Yield names and buffers; the parameters are those of `named_parameters`."""
-        yield from self._named_members(
-            lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
-        )
-
-    def children(self) -> Iterator[Module]:
-        """Yield the submodules of this module itself, each once."""
-        for _, module in self.named_children():
-            yield module
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Yield names and submodules of this module itself, each once."""
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and id(module) not in seen:
-                seen.add(id(module))
-                yield name, module
-
-    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """Yield this module and all below it, each once.
-
-        Parameters
-        ----------
-        remove_duplicate : bool
-            Whether a module with several names is yielded once.
-
-        Examples
-        --------
-        >>> import tt
-        >>> model = tt.nn.Sequential(tt.nn.Identity(), tt.nn.Identity())
-        >>> [type(module).__name__ for module in model.modules()]
-        ['Sequential', 'Identity', 'Identity']
-        """
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
-
-    def named_modules(
-        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
-        """Yield names and modules: this one, by the prefix alone, and all below it.
-
-        Parameters
-        ----------
-        memo : set, optional
-            The modules that were yielded already; further ones are added.
-        prefix : str
-            The name of this module.
-        remove_duplicate : bool
-            Whether a module with several names is yielded once.
-        """
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        this: Any = self
-        yield prefix, this
-        for name, module in self._modules.items():
-            if module is not None:
-                path = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, path, remove_duplicate)
-
-    def get_submodule(self, target: str) -> Module:
-        """Return the submodule with a path like "encoder.0.linear"; the module itself for "".
-
-        Raises
-        ------
-        AttributeError
-            If the path leads nowhere, or to something that is not a module.
-        """
-        module: Any = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(
-                    f"{module._get_name()} has no attribute `{name}`, part of the path {target!r}"
-                )
-            module = getattr(module, name)
-            if not isinstance(module, ModuleBase):
-                raise AttributeError(
-                    f"`{name}` is not an nn.Module, but a {typename(module)}; the path is {target!r}"
-                )
-        found: Module = module
-        return found
-
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Replace the submodule at a path.
-
-        Parameters
-        ----------
-        target : str
-            The path.
-        module : Module
-            The new submodule.
-        strict : bool
-            Whether there has to be one at that path already; without it the last name may be new.
-
-        Raises
-        ------
-        ValueError
-            If the path is empty, or `module` is not a module.
-        AttributeError
-            If the path leads nowhere, or to something that is not a module.
-        """
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, ModuleBase):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        path, _, name = target.rpartition(".")
-        parent = self.get_submodule(path)
-        there = hasattr(parent, name)
-        if strict and not there:
-            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if there and not isinstance(getattr(parent, name), ModuleBase):
-            raise AttributeError(f"`{name}` is not an nn.Module")
-        setattr(parent, name, module)
-
-    def get_parameter(self, target: str) -> Parameter:
-        """Return the parameter at a path like "encoder.0.weight".
-
-        Raises
-        ------
-        AttributeError
-            If the path leads nowhere, or to something that is not a parameter.
-        """
-        found = self._get_tensor(target)
-        if not isinstance(found, Parameter):
+def submodule_at(module: Module, path: str) -> Module:
+    """Return the submodule at a path; the module itself for ""."""
+    part: Any = module
+    for name in path.split(".") if path else ():
+        if not hasattr(part, name):
+            raise AttributeError(f"{part._get_name()} has no attribute `{name}`, part of the path {path!r}")
+        part = getattr(part, name)
+        if not isinstance(part, ModuleBase):
             raise AttributeError(
-                f"`{target.rpartition('.')[2]}` is not an nn.Parameter, but a {typename(found)}"
+                f"`{name}` is not an nn.Module, but a {typename(part)}; the path is {path!r}"
             )
-        return found
+    submodule: Module = part
+    return submodule
 
-    def get_buffer(self, target: str) -> tt.Tensor:
-        """Return the buffer at a path like "norm.running_mean".
 
-        Raises
-        ------
-        AttributeError
-            If the path leads nowhere, or to something that is not a buffer.
-        """
-        path, _, name = target.rpartition(".")
-        found: tt.Tensor = self._get_tensor(target)
-        if name not in self.get_submodule(path)._buffers:
-            raise AttributeError(f"`{name}` is not a buffer")
-        return found
+def replace_submodule(module: Module, path: str, new: Module, strict: bool) -> None:
+    """Put another submodule at a path; with `strict`, only where one is."""
+    if path == "":
+        raise ValueError("Cannot set the submodule without a target name!")
+    if not isinstance(new, ModuleBase):
+        raise ValueError(f"`module` is not an nn.Module, found {type(new)}")
+    above, _, name = path.rpartition(".")
+    parent = module.get_submodule(above)
+    exists = hasattr(parent, name)
+    if strict and not exists:
+        raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+    if exists and not isinstance(getattr(parent, name), ModuleBase):
+        raise AttributeError(f"`{name}` is not an nn.Module")
+    setattr(parent, name, new)
 
-    def _get_tensor(self, target: str) -> Any:
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        return getattr(module, name)
+
+def parameter_at(module: Module, path: str) -> Parameter:
+    """Return the parameter at a path."""
+    _, name, value = _member_at(module, path)
+    if not isinstance(value, Parameter):
+        raise AttributeError(f"`{name}` is not an nn.Parameter, but a {typename(value)}")
+    return value
+
+
+def buffer_at(module: Module, path: str) -> tt.Tensor:
+    """Return the buffer at a path."""
+    owner, name, value = _member_at(module, path)
+    if name not in owner._buffers:
+        raise AttributeError(f"`{name}` is not a buffer")
+    buffer: tt.Tensor = value
+    return buffer
+
+
+def _member_at(module: Module, path: str) -> tuple[Module, str, Any]:
+    """Return the module that a path leads to, the last name of the path, and the module's attribute of that name."""
+    above, _, name = path.rpartition(".")
+    owner = module.get_submodule(above)
+    if not hasattr(owner, name):
+        raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+    return owner, name, getattr(owner, name)
+
+
+def named_members(
+    module: Module,
+    get_members: Callable[[Any], Iterable[tuple[str, Any]]],
+    prefix: str,
+    recurse: bool,
+    remove_duplicate: bool,
+) -> Iterator[tuple[str, Any]]:
+    """Yield the items that a function gives for a module and for those below it, with full names."""
+    seen = set()
+    parts: Iterable[tuple[str, Any]] = [(prefix, module)]
+    if recurse:
+        parts = module.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+    for path, part in parts:
+        for name, value in get_members(part):
+            if value is None or id(value) in seen:
+                continue
+            if remove_duplicate:
+                seen.add(id(value))
+            yield f"{path}.{name}" if path else name, value
+
+
+def describe(module: Module) -> str:
+    """Return a module's name, what it says of itself, and the same of those below it, indented."""
+    extra = module.extra_repr()
+    lines = extra.split("\n") if extra else []
+    children = [f"({name}): {_addindent(repr(child), 2)}" for name, child in module._modules.items()]
+    if len(lines) == 1 and not children:
+        return f"{module._get_name()}({lines[0]})"
+    body = "\n  ".join(lines + children)
+    return f"{module._get_name()}(\n  {body}\n)" if body else f"{module._get_name()}()"
+
+
+def _addindent(text: str, spaces: int) -> str:
+    """Return a text whose lines, except for the first, are indented."""
+    return text.replace("\n", "\n" + " " * spaces)
