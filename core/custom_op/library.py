@@ -89,7 +89,7 @@ class Library:
         if kind == "DEF":
             _owners[ns] = self
             self._keep(
-                REGISTRY.note(
+                REGISTRY.scopes.note(
                     RegistrationHandle(lambda: _owners.pop(ns, None), f"the library that defines {ns}")
                 )
             )

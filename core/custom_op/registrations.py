@@ -433,4 +433,4 @@ def add_tt_dispatch(operator: Operator, kind: Any, function: Function) -> Regist
     if kind in rules:
         raise DuplicateRegistrationError(what, "this program", "this program", hint="remove the first one")
     rules[kind] = function
-    return REGISTRY.note(RegistrationHandle(partial(rules.pop, kind, None), what))
+    return REGISTRY.scopes.note(RegistrationHandle(partial(rules.pop, kind, None), what))

@@ -54,11 +54,11 @@ class scoped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: wit
         return [], len(active_modes())
 
     def _begin(self) -> Self:
-        self._registry.open_scope(self._befores[-1][0])
+        self._registry.scopes.open(self._befores[-1][0])
         return self
 
     def _end(self, before: tuple[list[RegistrationHandle], int]) -> None:
         handles, modes = before
         for mode in reversed(active_modes()[modes:]):
             mode.__exit__(None, None, None)
-        self._registry.close_scope(handles)
+        self._registry.scopes.close(handles)

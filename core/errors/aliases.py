@@ -23,7 +23,11 @@ def as_called(message: str) -> str:
         return message
     from tt.core.dispatch.registry.registry import REGISTRY  # far above: only where something is wrong
 
-    aliases = [short for alias in REGISTRY.aliases(name) if (short := alias.rpartition(".")[2]) != name]
+    aliases = [
+        short
+        for alias in REGISTRY.definition_table.aliases(name)
+        if (short := alias.rpartition(".")[2]) != name
+    ]
     if not aliases:
         return message
     frame = sys._getframe(1)

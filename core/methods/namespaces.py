@@ -33,7 +33,7 @@ def names_of(module: str) -> dict[str, str]:
 def _functions(module: str) -> dict[str, str]:
     """Return the names without those of in-place forms, which only definitions tell."""
     found: dict[str, str] = {}
-    for public, operator in REGISTRY.public_names():
+    for public, operator in REGISTRY.definition_table.public_names():
         parent, _, name = public.rpartition(".")
         if parent == module:
             found.setdefault(name, operator)

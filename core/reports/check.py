@@ -249,7 +249,7 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
 def check_unknown_operators(theirs: Callable[[Provider], bool] = _anybody) -> Iterator[Problem]:
     """Find kernels and composites for operators that no schema defines."""
     known = set(REGISTRY.names())
-    REGISTRY.load_composites()
+    REGISTRY.composites.load_all()
     for what, table in (("kernel", REGISTRY.kernels), ("composite", REGISTRY.composites)):
         for name, registrations in table.items():
             if name in known:

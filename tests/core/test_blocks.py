@@ -92,7 +92,7 @@ def state() -> dict[str, Any]:
         "protocols": (THREAD.functions, THREAD.subclasses, THREAD.masked),
         "device": (device.DEFAULT.stack, device.DEFAULT.device),
         "printing": printing.get_printoptions(),
-        "scopes": len(REGISTRY._scopes),
+        "scopes": len(REGISTRY.scopes._scopes),
         "preferences": HOST.preferences.rules,
         "recording": (GRAD.enabled(), GRAD.switched_off, GRAD.packing, GRAD.anomaly),
         "hooks": (HOOKS.pairs, HOOKS.forbidden),

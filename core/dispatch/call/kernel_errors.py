@@ -128,7 +128,9 @@ def name_caller(cached: KernelCall, error: Exception) -> None:
     if isinstance(error, TTError) and not isinstance(error, ArgumentError) and isinstance(text, str):
         spoken, parentheses, problem = text.partition("(): ")
         name = cached.operator.definition.signature.name
-        inner = cached.operator.registry.original(spoken) if spoken.isidentifier() else spoken
+        inner = (
+            cached.operator.registry.definition_table.original(spoken) if spoken.isidentifier() else spoken
+        )
         if (
             parentheses
             and inner.isidentifier()

@@ -143,7 +143,7 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     form = "functional"
     overloads = registry.overloads(qualified)
     if not overloads and not namespace:
-        original = registry.original(name)
+        original = registry.definition_table.original(name)
         if original != name:
             return lookup(registry, namespace, original)
     if not overloads and name.endswith("_") and not name.endswith("__"):
@@ -158,7 +158,7 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
         return registry.packets.setdefault(
             (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, found)
         )
-    known = any(n.startswith(f"{name}::") for n in list(registry._extra))
+    known = any(n.startswith(f"{name}::") for n in list(registry.definition_table.added))
     if not namespace and (known or plugins().activate("namespace", name)):
         return Operators(registry, name)
     raise UnknownOpError(qualified, registry.names)

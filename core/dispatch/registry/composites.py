@@ -7,56 +7,55 @@ from typing import TYPE_CHECKING, Any
 from tt.core.by_name import object_named
 from tt.core.dispatch.registry.preference import eligibilities_of, in_order
 from tt.core.dispatch.registry.sources import TT_SOURCE, CompositeRegistration
-from tt.core.forks import fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.tables import CompositeTable
 
-__all__ = ["CompositeRegistry"]
+__all__ = ["CompositeRegistrations"]
 
 
-class CompositeRegistry:
-    """The part of the registry that knows composites.
+class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
+    """Operator -> its composites, the one that was registered last first; the core's are added by `first`.
 
-    Attributes
+    Parameters
     ----------
-    composites : dict
-        op -> registrations, the one that counts first; the core's are added when `composite` is asked for one.
+    lock : context manager
+        The registry's.
     """
 
-    def __init__(self) -> None:
-        self.composites: dict[str, list[CompositeRegistration]] = {}
+    def __init__(self, lock: Any) -> None:
+        super().__init__()
+        self._lock = lock
         self._homes: dict[str, str] | None = None
         self._families: set[str] = set()
-        self.lock: Any = fork_safe_lock(rank=1)
 
-    def composite(self, op: str) -> CompositeRegistration | None:
+    def first(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
         home = self._composite_homes().get(op)
         if home is not None and home not in self._families:
-            self._load_composites(home)
-        found = self.composites.get(op)
+            self._load(home)
+        found = self.get(op)
         if not found:
             return None
         order = in_order(eligibilities_of(found), [r.source for r in found])
         return found[order[0]] if order else None
 
-    def _load_composites(self, home: str) -> None:
+    def _load(self, home: str) -> None:
         """Register the core's composites of a family, after those that others registered before."""
         # Not under the lock: imports have their own.
         table: CompositeTable = object_named(f"{home}:composites")
-        with self.lock:
+        with self._lock:
             if home in self._families:
                 return
             for name, function in table.functions.items():
                 registration = CompositeRegistration(name, function, TT_SOURCE)
-                self.composites.setdefault(name, []).append(registration)
+                self.setdefault(name, []).append(registration)
             self._families.add(home)  # last: another thread that finds it finds its composites
 
-    def load_composites(self) -> None:
+    def load_all(self) -> None:
         """Register the core's composites of all families, for a report on all of them."""
         for home in dict.fromkeys(self._composite_homes().values()):
-            self._load_composites(home)
+            self._load(home)
 
     def _composite_homes(self) -> dict[str, str]:
         """Return which module of the core has the composite of an operator."""

@@ -2,70 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tt.core.dispatch.registry.sources import TT_SOURCE, Provider
+from tt.core.errors import DuplicateRegistrationError
 from tt.core.schema import snapshot
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
 
-__all__ = ["DefinitionTable", "read_definitions"]
+__all__ = ["DefinitionTable", "activate_namespace", "read_definitions"]
 
 
 class DefinitionTable:
     """The known operators, by name and by alias.
 
     Those of tt are made when they are first looked up by name; see `tt.core.schema.snapshot`.
+
+    Attributes
+    ----------
+    added : dict
+        Qualified name -> definition and who brought it, of operators that are not tt's own.
     """
 
     def __init__(self) -> None:
-        self._extra: dict[str, tuple[OpDefinition, Provider]] = {}
+        self.added: dict[str, tuple[OpDefinition, Provider]] = {}
         self._aliases: dict[str, str] | None = None
         self._others: dict[str, list[str]] | None = None
+
+    def add(self, definitions: Iterable[OpDefinition], source: Provider) -> None:
+        """Add operators.
+
+        Raises
+        ------
+        DuplicateRegistrationError
+            When one of them exists; then none is added.
+        """
+        new = list(definitions)
+        for definition in new:
+            if self.definition(definition.name) is not None:
+                first = self.source(definition.name)
+                raise DuplicateRegistrationError(f"operator {definition.name}", str(first), str(source))
+        for definition in new:
+            self.added[definition.name] = (definition, source)
+        self._aliases = None
+
+    def remove(self, definitions: Iterable[OpDefinition]) -> None:
+        """Remove operators that were added."""
+        for definition in definitions:
+            self.added.pop(definition.name, None)
+        self._aliases = None
 
     def definitions(self) -> Iterator[OpDefinition]:
         """Yield the definitions of all operators, tt's own first."""
         yield from snapshot.definitions().values()
-        for definition, _ in list(self._extra.values()):
+        for definition, _ in list(self.added.values()):
             yield definition
 
     def definition(self, name: str) -> OpDefinition | None:
         """Return the definition of an overload, or None."""
         name = name.removeprefix("tt::")
-        found = self._extra.get(name)
+        found = self.added.get(name)
         return found[0] if found is not None else snapshot.definitions().get(name)
 
-    def definition_source(self, name: str) -> Provider:
+    def source(self, name: str) -> Provider:
         """Return who defined an operator."""
-        found = self._extra.get(name)
+        found = self.added.get(name)
         return found[1] if found is not None else TT_SOURCE
 
     def names(self) -> list[str]:
         """Return the qualified names of all overloads."""
-        return [*snapshot.definitions(), *self._extra]
+        return [*snapshot.definitions(), *self.added]
 
     def public_names(self) -> Iterator[tuple[str, str]]:
         """Yield the public functions, as dotted names below tt, with the names of operators; makes no definition."""
         yield from snapshot.public_names().items()
-        for definition, _ in list(self._extra.values()):
+        for definition, _ in list(self.added.values()):
             for public in definition.public_names:
                 yield public, definition.signature.name
 
     def overloads(self, name: str) -> tuple[str, ...]:
         """Return the qualified overload names of an operator's name, in the order of the schema."""
-        own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
-        if not own and self._activate_namespace(name):
-            own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        own = tuple(n for n in self.added if n == name or n.startswith(name + "."))
+        if not own and activate_namespace(name):
+            own = tuple(n for n in self.added if n == name or n.startswith(name + "."))
         return own or tuple(snapshot.overloads(name))
-
-    @staticmethod
-    def _activate_namespace(name: str) -> bool:
-        """Let the plugin that declares the namespace of an operator register; tell whether there is one."""
-        namespace, separator, _ = name.partition("::")
-        if not separator:
-            return False
-        return plugins().activate("namespace", namespace)
 
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
@@ -89,9 +110,17 @@ class DefinitionTable:
     def _originals(self) -> dict[str, str]:
         # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
         if self._aliases is None:
-            added = {a: d.signature.name for d, _ in list(self._extra.values()) for a in d.aliases}
+            added = {a: d.signature.name for d, _ in list(self.added.values()) for a in d.aliases}
             self._aliases, self._others = {**snapshot.originals(), **added}, None
         return self._aliases
+
+
+def activate_namespace(name: str) -> bool:
+    """Let the plugin that declares the namespace of an operator register; return whether there is one."""
+    namespace, separator, _ = name.partition("::")
+    if not separator:
+        return False
+    return plugins().activate("namespace", namespace)
 
 
 def read_definitions(definitions: Any) -> list[OpDefinition]:

@@ -5,15 +5,15 @@ Registering and unregistering go through here, so that exactly the affected oper
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tt.core.by_name import object_named
 from tt.core.dispatch.intercept.layers import is_layer_table
-from tt.core.dispatch.registry.composites import CompositeRegistry
-from tt.core.dispatch.registry.definitions import DefinitionTable, read_definitions
+from tt.core.dispatch.registry.composites import CompositeRegistrations
+from tt.core.dispatch.registry.definitions import DefinitionTable, activate_namespace, read_definitions
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
 from tt.core.dispatch.registry.preference import PluginNames, eligibilities_of, in_order
@@ -28,6 +28,7 @@ from tt.core.dispatch.registry.registrations import KernelRegistrations
 from tt.core.dispatch.registry.scopes import RegistrationScopes
 from tt.core.dispatch.registry.sources import (
     TT_SOURCE,
+    CompositeRegistration,
     Provider,
     Registration,
     RegistrationHandle,
@@ -45,6 +46,7 @@ from tt.core.errors import (
     ValueRangeError,
     did_you_mean,
 )
+from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
 from tt.core.types.device import Device
@@ -73,11 +75,17 @@ __all__ = [
 ]
 
 
-class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
+class Registry:
     """The dispatcher's registry.
 
     Attributes
     ----------
+    definition_table : DefinitionTable
+        The definitions of operators, by name and by alias.
+    scopes : RegistrationScopes
+        What the program has registered and undoes at the end of a `with`.
+    composites : CompositeRegistrations
+        op -> registrations, the one that was registered last first.
     kernels : KernelRegistrations
         op -> registrations, the one that was registered last first; those of lazy tables are made when asked for.
     backends : dict
@@ -91,9 +99,10 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
     """
 
     def __init__(self) -> None:
-        DefinitionTable.__init__(self)
-        CompositeRegistry.__init__(self)
-        RegistrationScopes.__init__(self)
+        self.lock: Any = fork_safe_lock(rank=1)
+        self.definition_table = DefinitionTable()
+        self.scopes = RegistrationScopes()
+        self.composites = CompositeRegistrations(self.lock)
         self.kernels = KernelRegistrations(self.lock, partial(refuse_duplicate, self))
         self.backends: dict[tuple[str, str], Backend] = {}
         self.backend_sources: dict[tuple[str, str], Provider] = {}
@@ -115,7 +124,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         definition = self.definition(name)
         # A plugin may have defined the operator without registering, see `tt_define` in `tt.core.hooks`.
         if definition is None or self.definition_source(name).plugin:
-            self._activate_namespace(name)
+            activate_namespace(name)
             definition = self.definition(name)
         if definition is None:
             raise UnknownOpError(name, self.names())
@@ -136,6 +145,26 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         operator = self.operators.get(name)
         if operator is not None:
             operator.invalidate()
+
+    def definition(self, name: str) -> OpDefinition | None:
+        """Return the definition of an overload, or None."""
+        return self.definition_table.definition(name)
+
+    def definitions(self) -> Iterator[OpDefinition]:
+        """Yield the definitions of all operators, tt's own first."""
+        return self.definition_table.definitions()
+
+    def definition_source(self, name: str) -> Provider:
+        """Return who defined an operator."""
+        return self.definition_table.source(name)
+
+    def names(self) -> list[str]:
+        """Return the qualified names of all overloads."""
+        return self.definition_table.names()
+
+    def overloads(self, name: str) -> tuple[str, ...]:
+        """Return the qualified overload names of an operator's name, in the order of the schema."""
+        return self.definition_table.overloads(name)
 
     # --- registering -------------------------------------------------------------------------------------------
 
@@ -169,7 +198,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
             # be used, its error is raised where the device is.
             with suppress(PluginError, PluginFailedError, PluginMissingError):
                 plugins().activate("device", kernels.device)
-        handle = self.note(self._add(table, source or Provider(), scope), source)
+        handle = self.scopes.note(self._add(table, source or Provider(), scope), source)
         if source is None and kernels is not None:
             self._warn_of_unknown(kernels)
         return handle
@@ -211,7 +240,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
             )
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_backend(backend)
-        return self.note(self._add_backend(backend, source or Provider()), source)
+        return self.scopes.note(self._add_backend(backend, source or Provider()), source)
 
     def _add_backend(self, backend: Backend, source: Provider) -> RegistrationHandle:
         place = (backend.device_type, backend.layout)
@@ -238,7 +267,7 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         """Register a layer."""
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_layer(layer)
-        return self.note(self._add_layer(layer, source or Provider()), source)
+        return self.scopes.note(self._add_layer(layer, source or Provider()), source)
 
     def _add_layer(self, layer: Layer, source: Provider) -> RegistrationHandle:
         with self.lock:
@@ -265,30 +294,23 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_definitions(definitions)
-        return self.note(self._add_definitions(definitions, source or Provider()), source)
+        return self.scopes.note(self._add_definitions(definitions, source or Provider()), source)
 
     def _add_definitions(self, definitions: Any, source: Provider) -> RegistrationHandle:
         new = read_definitions(definitions)
         with self.lock:
-            for definition in new:
-                if self.definition(definition.name) is not None:
-                    first = self.definition_source(definition.name)
-                    raise DuplicateRegistrationError(f"operator {definition.name}", str(first), str(source))
-            for definition in new:
-                self._extra[definition.name] = (definition, source)
-            self._aliases = None
+            self.definition_table.add(new, source)
             self._forget_packets(new)
             ops.forget()
 
         def remove() -> None:
+            self.definition_table.remove(new)
             for definition in new:
-                self._extra.pop(definition.name, None)
                 self._shape_rules.pop(definition.name, None)
                 operator = self.operators.pop(definition.name, None)
                 if operator is not None:  # who still holds it gets an error
                     operator.removed = True
                     operator.invalidate()
-            self._aliases = None
             self._forget_packets(new)
             ops.forget()
 
@@ -304,11 +326,12 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_shape_rule(name, rule)
-        if name not in self._extra:
-            raise UnknownOpError(name, self._extra)
+        added = self.definition_table.added
+        if name not in added:
+            raise UnknownOpError(name, added)
         place = [rule]  # an object of its own, however often the rule occurs
         with self.lock:
-            places = self._shape_rules.setdefault(name, [[self._extra[name][0].meta]])
+            places = self._shape_rules.setdefault(name, [[added[name][0].meta]])
             places.insert(0, place)
             self._set_shape_rule(name)
 
@@ -318,13 +341,14 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
                     self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not place]
                     self._set_shape_rule(name)
 
-        return self.note(RegistrationHandle(remove), source)
+        return self.scopes.note(RegistrationHandle(remove), source)
 
     def _set_shape_rule(self, name: str) -> None:
         """Put the shape rule that counts into the definition of an operator."""
-        definition, source = self._extra[name]
+        added = self.definition_table.added
+        definition, source = added[name]
         definition = definition._replace(meta=self._shape_rules[name][0][0])
-        self._extra[name] = (definition, source)
+        added[name] = (definition, source)
         operator = self.operators.get(name)
         if operator is not None:
             operator.definition = definition
@@ -390,6 +414,10 @@ class Registry(DefinitionTable, CompositeRegistry, RegistrationScopes):
         if found is None:
             raise UnknownNameError("layer", name, {*self.layers, *_CORE_LAYERS})
         return found
+
+    def composite(self, op: str) -> CompositeRegistration | None:
+        """Return the composite of an operator that counts, or None."""
+        return self.composites.first(op)
 
     def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""

@@ -13,11 +13,11 @@ class RegistrationScopes:
     def __init__(self) -> None:
         self._scopes: list[list[RegistrationHandle]] = []
 
-    def open_scope(self, handles: list[RegistrationHandle]) -> None:
+    def open(self, handles: list[RegistrationHandle]) -> None:
         """Add the handle of everything that the program registers from now on to a list."""
         self._scopes.append(handles)
 
-    def close_scope(self, handles: list[RegistrationHandle]) -> None:
+    def close(self, handles: list[RegistrationHandle]) -> None:
         """Undo everything that a scope has noted, the last first; what was noted within it goes too.
 
         A scope that is closed already is left as it is.  Each is forgotten when all of it is undone, so that closing

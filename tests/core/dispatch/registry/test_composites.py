@@ -46,7 +46,7 @@ def test_what_the_program_adds_counts_before_the_core_whenever_it_is_added(
 
 
 def test_a_report_has_all_families(registry: Registry) -> None:
-    registry.load_composites()
+    registry.composites.load_all()
     assert {"square", "fft_fft", "kron", "huber_loss"} <= registry.composites.keys()
 
 

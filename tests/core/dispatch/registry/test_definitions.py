@@ -31,10 +31,10 @@ def test_the_first_in_place_call_makes_the_definitions_of_no_other_operators() -
     ],
 )
 def test_an_alias_stands_for_its_operator_in_each_form(name: str, original: str) -> None:
-    assert REGISTRY.original(name) == original
+    assert REGISTRY.definition_table.original(name) == original
 
 
 def test_every_alias_of_a_definition_is_known() -> None:
     for definition in REGISTRY.definitions():
         for alias in definition.aliases:
-            assert REGISTRY.original(alias) == definition.signature.name
+            assert REGISTRY.definition_table.original(alias) == definition.signature.name

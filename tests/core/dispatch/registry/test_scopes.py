@@ -16,24 +16,24 @@ def test_closing_a_scope_undoes_the_last_first_and_what_is_open_within_it() -> N
     scopes, undone = RegistrationScopes(), list[str]()
     outer: list[RegistrationHandle] = []
     scopes.note(handle(undone, "before"))
-    scopes.open_scope(outer)
+    scopes.open(outer)
     scopes.note(handle(undone, "first"))
     scopes.note(handle(undone, "second"))
-    scopes.open_scope([])
+    scopes.open([])
     scopes.note(handle(undone, "inner"))
-    scopes.close_scope(outer)
+    scopes.close(outer)
     assert undone == ["inner", "second", "first"] and outer == []
-    scopes.close_scope(outer)
+    scopes.close(outer)
     assert undone == ["inner", "second", "first"]
 
 
 def test_what_a_plugin_registers_stays() -> None:
     scopes, undone = RegistrationScopes(), list[str]()
     scope: list[RegistrationHandle] = []
-    scopes.open_scope(scope)
+    scopes.open(scope)
     scopes.note(handle(undone, "plugin's"), Provider("acme", "1.0", "acme"))
     scopes.note(handle(undone, "program's"), Provider())
-    scopes.close_scope(scope)
+    scopes.close(scope)
     assert undone == ["program's"]
 
 
@@ -44,11 +44,11 @@ def test_closing_goes_on_after_an_interrupt() -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    scopes.open_scope(scope)
+    scopes.open(scope)
     scopes.note(handle(undone, "first"))
     scopes.note(RegistrationHandle(interrupt))
     scopes.note(handle(undone, "last"))
     with pytest.raises(KeyboardInterrupt):
-        scopes.close_scope(scope)
-    scopes.close_scope(scope)
+        scopes.close(scope)
+    scopes.close(scope)
     assert undone == ["last", "first"]
