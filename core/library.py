@@ -49,7 +49,7 @@ from tt.core.methods.memory.host_access import handle_of
 from tt.core.methods.memory.host_storage import tensor_in_storage
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result
-from tt.core.shapes.geometry import view_strides
+from tt.core.shapes.geometry import dense_strides, view_strides
 from tt.core.tensor.backend import Backend, contiguous_strides, is_non_overlapping_and_dense
 from tt.core.tensor.base import TensorBase, TensorSpec, begin_epoch
 from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
@@ -161,6 +161,7 @@ __all__ = [
     "default_states",
     "define",
     "degrees_of_freedom",
+    "dense_strides",
     "dtype",
     "encode_complex32",
     "encode_float8",

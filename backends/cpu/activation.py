@@ -35,6 +35,8 @@ def threshold_backward(grad_output: Array, self: Array, threshold: float) -> Any
 
 @cpu.kernel("hardtanh", dtypes="floating")
 def hardtanh(self: Array, min_val: float, max_val: float) -> Any:
+    if isinstance(min_val, complex) or isinstance(max_val, complex):
+        raise errors.DataTypeError("hardtanh(): must be real number, not complex")
     if min_val > max_val:
         raise errors.ValueRangeError("hardtanh(): min_val cannot be greater than max_val")
     return np.clip(self, min_val, max_val)

@@ -96,6 +96,11 @@ def fill(self: Array, value: Any) -> None:
     self[...] = value
 
 
+@cpu.kernel("zero", form="inplace")
+def zero(self: Array) -> None:
+    fill(self, 0)
+
+
 @cpu.kernel("resize")
 def resize(self: Array, size: Sequence[int]) -> Array:
     """Return the elements that lie in the memory from the first one on, in another shape."""

@@ -11,7 +11,14 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cpu.backend import Array, element_strides, empty_view, extent, new_array, owner_of
-from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
+from tt.core.library import (
+    KernelTable,
+    contiguous_strides,
+    errors,
+    fitted_number,
+    from_numpy_dtype,
+    view_strides,
+)
 
 __all__ = ["cpu"]
 
@@ -21,6 +28,11 @@ cpu: Final = KernelTable(device="cpu", by="NumPy")
 def _view_of_nothing(self: Array, shape: Sequence[int], strides: Sequence[int], first: int = 0) -> Array:
     """Return a view without elements, whose geometry NumPy would not keep: strides and first in elements."""
     return empty_view(self, shape, [step * self.itemsize for step in strides], first * self.itemsize)
+
+
+def _with_strides(self: Array, strides: Sequence[int]) -> Array:
+    """Return a view of the same elements, whose dimensions of one element have other strides, in elements."""
+    return np.lib.stride_tricks.as_strided(self, self.shape, [step * self.itemsize for step in strides])
 
 
 # --- the same elements in another shape ------------------------------------------------------------------------
@@ -35,9 +47,14 @@ def view(self: Array, size: Sequence[int]) -> Array:
         shape = self.reshape(size).shape
         steps: Sequence[int] = element_strides(self) if shape == self.shape else contiguous_strides(shape)
         return _view_of_nothing(self, shape, steps)
-    if self.flags.c_contiguous:
+    if self.flags.c_contiguous and 1 not in self.shape:
         return self.reshape(size)  # half of the time of what follows
-    return self.reshape(size, copy=False)  # raises where a copy would be needed
+    result = self.reshape(size, copy=False)  # raises where a copy would be needed
+    if 1 not in result.shape:
+        return result
+    # NumPy chooses the strides of dimensions of one element by itself.
+    strides = view_strides(self.shape, element_strides(self), result.shape)
+    return result if strides is None else _with_strides(result, strides)
 
 
 @cpu.kernel("view.dtype")

@@ -16,6 +16,7 @@ from tt.backends.cpu.float8 import with_stored
 from tt.backends.cpu.general import GeneralKernels
 from tt.backends.cpu.native.extensions import RECORD
 from tt.backends.cpu.native.loading import PACKAGE, status
+from tt.backends.cpu.orders import with_shared_order
 from tt.core.library import Kernel, LazyKernelTable, family_index
 
 __all__ = ["FAMILIES", "INDEXED", "NATIVE", "Kernels"]
@@ -128,7 +129,7 @@ class Kernels:
         own = _in_families(self._own, op)
         if all(kernel.dtypes in STORED for kernel in own):
             own += self._general.of(op)
-        return [with_stored(kernel) for kernel in (*own, *_in_families(self._native, op))]
+        return [with_stored(with_shared_order(kernel)) for kernel in (*own, *_in_families(self._native, op))]
 
 
 def _in_families(index: Mapping[str, Sequence[str]], op: str) -> list[Kernel]:

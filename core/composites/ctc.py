@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, widened
 from tt.core.composites.loss import chosen
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DataDependentError, DimensionCountError, DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import (
+    DataDependentError,
+    DimensionCountError,
+    DtypeError,
+    PlaceError,
+    ShapeError,
+    ValueRangeError,
+)
 from tt.core.shapes.ctc import check_lengths
 from tt.core.types.dtype import int64
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -110,6 +120,17 @@ def _column(numbers: Sequence[int], like: Any) -> Any:
 # --- along the steps -------------------------------------------------------------------------------------------
 
 
+def _classes_of(labels: Tensor, lengths: Sequence[int], blank: int, classes: int) -> Tensor:
+    """Return labels with blanks behind the end of each target, or raise for one that is not a class."""
+    own = ops.lt(_range(labels.shape[1], labels), ops.unsqueeze(_column(lengths, labels), 1))
+    labels = ops.where.default(own, labels, blank)
+    wrong = ops.logical_or(ops.lt(labels, 0), ops.ge(labels, classes))
+    if python_value(ops.any(wrong)):
+        label = python_value(ops.select(ops.masked_select(labels, wrong), 0, 0))
+        raise PlaceError(f"ctc_loss(): the target {label} is not one of {classes} classes")
+    return labels
+
+
 class _Lattice:
     """The states of all items: before, between and behind the labels there are blanks."""
 
@@ -117,6 +138,7 @@ class _Lattice:
         self, x: Any, labels: Any, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int
     ) -> None:
         steps, batch, _ = x.shape
+        labels = _classes_of(labels, target_lengths, blank, x.shape[2])
         self.states = 2 * labels.shape[1] + 1
         blanks = ops.full((batch, labels.shape[1], 1), blank, dtype=int64, device=x.device)
         pairs = ops.reshape(ops.cat([blanks, ops.unsqueeze(labels, 2)], 2), (batch, self.states - 1))

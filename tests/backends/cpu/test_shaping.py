@@ -262,3 +262,25 @@ def test_bytes_are_read_as_larger_elements_only_at_multiples_of_their_size(old, 
             return "refused"
 
     assert read(tt) == read(torch)
+
+
+@pytest.mark.parametrize("size", [(3, 1, 2, 1), (3, 2, 1), (1, 3, 2), (6,), (1, 6, 1)])
+def test_dimensions_of_one_element_have_the_strides_of_torch(size):
+    for start in (
+        lambda m: m.ones(2, 3, 1).transpose(0, 1),
+        lambda m: m.ones(6, 2)[:, :1],
+        lambda m: m.ones(1, 6).t(),
+    ):
+        strides = []
+        for library in (tt, torch):
+            try:
+                strides.append(start(library).view(size).stride())
+            except RuntimeError:
+                strides.append(None)
+        assert strides[0] == strides[1]
+
+
+def test_repeated_elements_are_filled():
+    for library in (tt, torch):
+        assert library.ones(2).expand(3, 2).zero_().tolist() == [[0, 0]] * 3
+        assert library.ones(2).expand(3, 2).fill_(2).tolist() == [[2, 2]] * 3

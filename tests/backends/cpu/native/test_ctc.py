@@ -11,6 +11,7 @@ import pytest
 import tt
 import tt.nn.functional as F
 from tt.backends.cpu.native.loading import load, status
+from tt.core.errors import PlaceError
 
 NATIVE = load("ctc")
 
@@ -79,6 +80,16 @@ def test_what_does_not_fit_is_refused() -> None:
     for grad, one, states in ((loss[:1], loss, alpha), (loss, loss[:1], alpha), (loss, loss, alpha[:, :2])):
         with pytest.raises(ValueError, match="the arguments"):
             NATIVE._ctc_loss_backward(grad, *good[:4], one, states, 0, False)
+
+
+@pytest.mark.parametrize("label", [-1, 4, 2**40])
+def test_a_target_that_is_no_class_is_named(label: int) -> None:
+    x, lengths = tt.zeros(3, 2, 4), (3, 3)
+    targets = tt.tensor([[1, label], [1, 2]])
+    with pytest.raises(PlaceError, match=rf"ctc_loss\(\): the target {label} is not one of 4 classes"):
+        F.ctc_loss(x, targets, lengths, (2, 2))
+    assert F.ctc_loss(x, targets, lengths, (1, 2)).isfinite()  # what is behind a target may be anything
+    assert tt.ops._ctc_loss(x, targets, lengths, (1, 2), 0, False)[0].isfinite().all()
 
 
 @pytest.mark.torch

@@ -1,0 +1,68 @@
+"""The order of dimensions of results that NumPy's functions make of several arrays.
+
+Where two arrays order their dimensions differently, NumPy chooses row-major order.  The shape rule of pointwise
+operators, which native kernels follow, lets the first array decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.backend import Array, element_strides
+from tt.core.library import REGISTRY, Kernel, MetaHandle, dense_strides, from_numpy_dtype
+
+__all__ = ["with_shared_order"]
+
+RULE: Final = "broadcast"
+"""The shape rule of the operators whose results have an order that all arguments determine."""
+
+
+def with_shared_order(kernel: Kernel) -> Kernel:
+    """Return a kernel whose results have the strides that the shape rule promises, however its function makes them.
+
+    Kernels of other operators, of one tensor, and of other forms are returned as they are.
+    """
+    if kernel.native or kernel.tensors or kernel.form != "functional":
+        return kernel
+    definition = REGISTRY.operator(kernel.op).definition
+    arguments = definition.signature.arguments
+    if definition.meta != RULE or len(definition.signature.tensor_arguments) < 2:
+        return kernel
+    takes = kernel.takes
+    inputs = getattr(kernel.function, "nin", None)
+    if takes is None and inputs is not None:  # the names of a ufunc's arguments, which the wrapper hides
+        takes = tuple(argument.name for argument in arguments[:inputs])
+    return replace(kernel, function=_ordered(kernel.function), takes=takes)
+
+
+def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def ordered(*args: Any) -> Any:
+        result = function(*args)
+        if result.ndim < 2 or not result.size:
+            return result
+        for value in args:
+            if type(value) is np.ndarray and not value.flags.c_contiguous:
+                return _in_order(result, args)
+        return result
+
+    return ordered
+
+
+def _in_order(result: Array, args: tuple[Any, ...]) -> Array:
+    """Return a result with the strides that follow from the arrays among some arguments."""
+    arrays = [value for value in args if type(value) is np.ndarray]
+    operands = [
+        MetaHandle(array.shape, from_numpy_dtype(array.dtype), element_strides(array)) for array in arrays
+    ]
+    strides = dense_strides(result.shape, operands)
+    if element_strides(result) == strides:
+        return result
+    new = np.ndarray(result.shape, result.dtype, strides=[step * result.itemsize for step in strides])
+    new[...] = result
+    return new

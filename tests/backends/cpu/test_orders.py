@@ -1,0 +1,59 @@
+"""The order of dimensions that results of several arrays have in memory: NumPy's functions follow the shape rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tt
+from tt import Tensor
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "rows": lambda x: x,
+    "first last": lambda x: x.permute(1, 2, 0).contiguous().permute(2, 0, 1),
+    "reversed": lambda x: x.permute(2, 1, 0).contiguous().permute(2, 1, 0),
+    "middle last": lambda x: x.permute(0, 2, 1).contiguous().permute(0, 2, 1),
+    "repeated": lambda x: x[:1].expand(2, 3, 4),
+    "gaps": lambda x: x.repeat(1, 1, 2)[:, :, ::2],
+    "one row": lambda x: x[0, 0],
+}
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "add": tt.add,
+    "le": tt.le,
+    "logical_xor": tt.logical_xor,
+    "maximum": tt.maximum,
+    "where": lambda x, y: tt.where(x > 2, y, x),
+}
+
+
+@pytest.mark.parametrize("dtype", [tt.float32, tt.uint8, tt.complex64], ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_first_tensor_that_orders_two_dimensions_decides(name: str, dtype: tt.dtype) -> None:
+    if dtype is tt.complex64 and name in ("le", "maximum", "where"):
+        pytest.skip("complex numbers have no order")
+    x = tt.arange(1, 25).reshape(2, 3, 4).to(dtype)
+    for first, second in product(LAYOUTS, repeat=2):
+        a, b = LAYOUTS[first](x), LAYOUTS[second](x)
+        described = [tt.empty_strided(t.shape, t.stride(), dtype=dtype, device="meta") for t in (a, b)]
+        result = FUNCTIONS[name](a, b)
+        assert result.stride() == FUNCTIONS[name](*described).stride(), (first, second)
+        dense = FUNCTIONS[name](a.contiguous(), b.contiguous())
+        np.testing.assert_array_equal(result.numpy(), dense.numpy())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_mixed_memory_formats_give_the_strides_of_torch(dtype: str) -> None:
+    import torch
+
+    def strides(library: object, first: bool) -> tuple[int, ...]:
+        rows = library.ones(2, 3, 4, 5, dtype=getattr(library, dtype))  # type: ignore[attr-defined]
+        last = rows.contiguous(memory_format=library.channels_last)  # type: ignore[attr-defined]
+        pair = (last, rows) if first else (rows, last)
+        return tuple((pair[0] * pair[1]).stride())
+
+    for first in (False, True):
+        assert strides(tt, first) == strides(torch, first)
