@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.composites.decomposition import adjoint
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value
@@ -20,7 +20,13 @@ from tt.core.errors import (
     ValueRangeError,
 )
 from tt.core.types.dtype import int32, int64
+from tt.core.types.layout import strided
 from tt.core.types.user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
+    Product = Callable[[Tensor], Tensor]
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -306,31 +312,58 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
 # --- of low rank -----------------------------------------------------------------------------------------------
 
 
-def _basis(a: Any, q: int, niter: int) -> Any:
+def _basis(apply: Product, back: Product, like: Tensor, columns: int, q: int, niter: int) -> Tensor:
     """Return an orthonormal basis of nearly all that a matrix maps to (Halko and others, 2009)."""
-    drawn = ops.randn((a.shape[-1], q), dtype=a.dtype, device=a.device)
-    found = ops.linalg_qr(ops.matmul(a, drawn))[0]
+    drawn = ops.randn((columns, q), dtype=like.dtype, device=like.device)
+    basis = ops.linalg_qr(apply(drawn))[0]
     for _ in range(niter):
-        found = ops.linalg_qr(ops.matmul(adjoint(a), found))[0]
-        found = ops.linalg_qr(ops.matmul(a, found))[0]
-    return found
+        basis = ops.linalg_qr(back(basis))[0]
+        basis = ops.linalg_qr(apply(basis))[0]
+    return basis
 
 
-@composite("svd_lowrank")
-def svd_lowrank(A: Any, q: int | None, niter: int | None, M: Any) -> tuple[Any, Any, Any]:
-    if A.ndim < 2:
-        raise DimensionCountError(f"svd_lowrank(): expected at least 2 dimensions, got {A.ndim}")
-    a = A if M is None else ops.sub(A, ops.expand(M, tuple(A.shape)))
-    wide = a.shape[-2] < a.shape[-1]
-    a = adjoint(a) if wide else a
-    basis = _basis(a, 6 if q is None else q, 2 if niter is None else niter)
-    U, S, Vh = ops.linalg_svd(ops.matmul(adjoint(basis), a), False)
+def _products(A: Tensor, M: Tensor | None) -> tuple[Product, Product]:
+    """Return the products with A - M and with its adjoint.
+
+    The difference of a sparse matrix and of one that is not would have all elements, so each is multiplied by itself.
+    A row M stands for a matrix whose rows are all the same.
+    """
+    if M is None or A.layout is strided:
+        whole = A if M is None else ops.sub(A, M)
+        return (lambda x: ops.matmul(whole, x)), (lambda x: ops.matmul(adjoint(whole), x))
+    offset = M
+
+    def back(x: Tensor) -> Tensor:
+        rows = ops.sum.dim(x, (-2,), True) if offset.shape[-2] < A.shape[-2] else x
+        return ops.sub(ops.matmul(adjoint(A), x), ops.matmul(adjoint(offset), rows))
+
+    return (lambda x: ops.sub(ops.matmul(A, x), ops.matmul(offset, x))), back
+
+
+def _lowrank(A: Tensor, q: int, niter: int, M: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    m, n = A.shape[-2:]
+    apply, back = _products(A, M)
+    wide = m < n
+    if wide:
+        apply, back, n = back, apply, m
+    basis = _basis(apply, back, A, n, q, niter)
+    U, S, Vh = ops.linalg_svd(adjoint(back(basis)), False)
     U, V = ops.matmul(basis, U), adjoint(Vh)
     return (V, S, U) if wide else (U, S, V)
 
 
+@composite("svd_lowrank")
+def svd_lowrank(
+    A: Tensor, q: int | None, niter: int | None, M: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    if A.ndim < 2:
+        raise DimensionCountError(f"svd_lowrank(): expected at least 2 dimensions, got {A.ndim}")
+    M = None if M is None else ops.expand(M, tuple(A.shape))
+    return _lowrank(A, 6 if q is None else q, 2 if niter is None else niter, M)
+
+
 @composite("pca_lowrank")
-def pca_lowrank(A: Any, q: int | None, center: bool, niter: int) -> tuple[Any, Any, Any]:
+def pca_lowrank(A: Tensor, q: int | None, center: bool, niter: int) -> tuple[Tensor, Tensor, Tensor]:
     if A.ndim < 2:
         raise DimensionCountError(f"pca_lowrank(): expected at least 2 dimensions, got {A.ndim}")
     m, n = A.shape[-2:]
@@ -339,8 +372,13 @@ def pca_lowrank(A: Any, q: int | None, center: bool, niter: int) -> tuple[Any, A
         raise ValueRangeError(f"pca_lowrank(): q={q} must be non-negative and not greater than {min(m, n)}")
     if niter < 0:
         raise ValueRangeError(f"pca_lowrank(): niter={niter} must be non-negative")
-    centred = ops.sub(A, ops.mean.dim(A, (-2,), True)) if center else A
-    return svd_lowrank(centred, q, niter, None)
+    if not center:
+        mean = None
+    elif A.layout is strided:
+        mean = ops.mean.dim(A, (-2,), True)
+    else:  # by a product, which all layouts have
+        mean = adjoint(ops.matmul(adjoint(A), ops.full((m, 1), 1 / m, dtype=A.dtype, device=A.device)))
+    return _lowrank(A, q, niter, mean)
 
 
 composite("orgqr", lambda self, input2: ops.linalg_householder_product(self, input2))

@@ -145,6 +145,17 @@ def index_put_(
     return self
 
 
+def resize_(self: Tensor, size: Sequence[int], memory_format: Any = None) -> Tensor:
+    """Give the tensor another size in its memory."""
+    per_tensor("resize_", self)  # channels of another size would need other scales
+    handle: QuantizedHandle = handle_of(self)
+    # A new tensor of the same memory: others may hold that of the integers.
+    ints = ops.detach(handle.ints)
+    ops.resize_(ints, size, memory_format=memory_format)
+    handle.ints, handle.shape, handle.ndim = ints, tuple(ints.shape), ints.ndim
+    return self
+
+
 # --- comparing ------------------------------------------------------------------------------------------------------
 
 
@@ -180,5 +191,6 @@ COPIES: Final[dict[str, Callable[..., Any]]] = {
 """Operator -> its function."""
 IN_PLACE: Final[dict[str, Callable[..., Any]]] = {
     "copy": copy_, "fill": fill_, "index_put": index_put_, "masked_fill": masked_fill_,
+    "resize": resize_,
 }  # fmt: skip
 """Operator -> its in-place form."""

@@ -6,10 +6,10 @@ input.  Second derivatives go through the composites of these operators.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import ops, promote_types
 from tt.plugins.autograd.formulas.helpers import size_of
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -23,21 +23,36 @@ def wanted(found: Gradients, *arguments: Any) -> Gradients:
     return found[0], *(None if a is None else f for f, a in zip(found[1:], arguments, strict=True))
 
 
+def in_wider_dtype(
+    backward: Callable[..., Gradients], g: Any, input: Any, rest: tuple[Any, ...], *parameters: Any
+) -> Gradients:
+    """Return the gradients, in the dtype of the parameters where that is wider than the input's.
+
+    The operators round all gradients to the dtype of the input.  Those of float32 parameters are sums over a batch of
+    half precision, so they would lose what keeping the parameters in float32 is for.
+    """
+    dtype = next((p.dtype for p in parameters if p is not None), input.dtype)
+    if dtype is input.dtype or promote_types(dtype, input.dtype) is not dtype:
+        return wanted(backward(g, input, *rest), *parameters)
+    found = wanted(backward(g.to(dtype), input.to(dtype), *rest), *parameters)
+    return found[0].to(input.dtype), *found[1:]
+
+
 def layer_norm(
     g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
 ) -> Gradients:
     """Through numbers with mean 0 and variance 1: g minus its mean and its component along them."""
-    return wanted(ops._layer_norm_backward(g, input, normalized_shape, weight, eps), weight, bias)
+    return in_wider_dtype(ops._layer_norm_backward, g, input, (normalized_shape, weight, eps), weight, bias)
 
 
 def rms_norm(g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Gradients:
     """Through numbers whose squares have the mean 1: g minus its component along them."""
-    return wanted(ops._rms_norm_backward(g, input, normalized_shape, weight, eps), weight)
+    return in_wider_dtype(ops._rms_norm_backward, g, input, (normalized_shape, weight, eps), weight)
 
 
 def group_norm(g: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Gradients:
     """As for layer_norm, in groups of channels."""
-    return wanted(ops._group_norm_backward(g, input, num_groups, weight, eps), weight, bias)
+    return in_wider_dtype(ops._group_norm_backward, g, input, (num_groups, weight, eps), weight, bias)
 
 
 def batch_norm(

@@ -100,8 +100,14 @@ d.of(
 
 
 def adaptively_shared(count: int) -> Callable[..., Any]:
-    """Share the gradients of the means over so many dimensions."""
-    return lambda g, input_shape: ops._adaptive_avg_unpool(g, tuple(input_shape)[-count:])
+    """Share the gradients of the means over so many dimensions; where there are none, they are zero."""
+
+    def share(g: Any, input_shape: Any) -> Any:
+        if 0 in g.shape[-count:]:
+            return ops.new_zeros(g, tuple(input_shape))
+        return ops._adaptive_avg_unpool(g, tuple(input_shape)[-count:])
+
+    return share
 
 
 for dims in (1, 2, 3):

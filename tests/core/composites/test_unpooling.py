@@ -115,3 +115,15 @@ def test_a_program_that_asks_for_determinism_is_refused_unpooling(dims: int) -> 
             unpool(values, indices)
     finally:
         tt.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("lead", [(2,), (2, 2), (0, 2)])
+def test_the_gradient_of_no_windows_is_zero(kind: str, dims: int, lead: tuple[int, ...]) -> None:
+    pool = getattr(F, f"adaptive_{kind}_pool{dims}d")
+    x = tt.ones(*lead, *(3,) * dims, requires_grad=True)
+    pool(x, (0,) + (2,) * (dims - 1)).sum().backward()
+    assert tt.equal(x.grad, tt.zeros_like(x))
+    hessian = tt.func.hessian(lambda x: pool(x, 0).pow(2).sum())(tt.ones(1, *(2,) * dims))
+    assert not hessian.any()

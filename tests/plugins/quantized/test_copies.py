@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tt
-from tests.plugins.quantized.samples import assert_same, numbers, per_channel, per_tensor
+from tests.plugins.quantized.samples import SHAPE, assert_same, numbers, per_channel, per_tensor
 
 # PyTorch announces once in a process that its quantized tensors are deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
@@ -135,3 +135,30 @@ def test_what_quantized_tensors_do_not_do(case: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         call(q)
     assert q.int_repr().equal(before)
+
+
+SIZES: dict[str, Any] = {
+    "fewer": lambda lib, x: (x.resize_(2, 2), x.resize_(4))[1],
+    "more": lambda lib, x: x.resize_(7, 20)[:4],
+    "like another": lambda lib, x: x.resize_as_(lib.zeros(3, 2)),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_change_in_place_as_in_torch(name):
+    torch = pytest.importorskip("torch")
+    x, expected = (per_tensor(lib, "quint8") for lib in (tt, torch))
+    view = x[:]
+    found = SIZES[name](tt, x)
+    assert_same(found, SIZES[name](torch, expected))
+    assert x.shape == tuple(expected.shape) and view.shape == SHAPE
+
+
+def test_a_new_size_keeps_the_memory_and_the_scale():
+    x = tt.quantize_per_tensor(tt.arange(6.0), 0.5, 3, tt.quint8)
+    address = x.data_ptr()
+    assert x.resize_(2, 2) is x
+    assert x.data_ptr() == address and x.dequantize().tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    with pytest.raises(tt.errors.LayoutError, match=r"resize_\(\): expected a tensor with one scale"):
+        tt.quantize_per_channel(tt.ones(2, 2), tt.ones(2), tt.zeros(2), 0, tt.qint8).resize_(2, 1)

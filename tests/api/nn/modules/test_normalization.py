@@ -56,3 +56,23 @@ def test_parameters_are_options():
 def test_other_shapes_are_refused():
     with pytest.raises(RuntimeError, match="3"):
         nn.LayerNorm(3)(tt.zeros(2, 4))
+
+
+@pytest.mark.parametrize("half", [tt.float16, tt.bfloat16])
+@pytest.mark.parametrize(
+    "layer", [nn.GroupNorm(2, 4), nn.GroupNorm(2, 4, bias=False), nn.LayerNorm(5), nn.RMSNorm(5)], ids=str
+)
+def test_float32_parameters_get_whole_gradients_from_half_precision(layer, half):
+    generator = np.random.default_rng(3)
+    x, g = (tt.tensor(generator.normal(size=(3, 4, 5)), dtype=half) for _ in range(2))
+    found = tt.autograd.grad(layer(x.requires_grad_()), (x, *layer.parameters()), g)
+    exact = layer.double()
+    try:
+        whole = x.detach().double().requires_grad_()
+        expected = tt.autograd.grad(exact(whole), (whole, *exact.parameters()), g.double())
+    finally:
+        layer.float()
+    assert found[0].dtype is half and all(f.dtype is tt.float32 for f in found[1:])
+    np.testing.assert_allclose(found[0].double().numpy(), expected[0].numpy(), atol=tt.finfo(half).eps * 4)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)
