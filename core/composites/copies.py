@@ -12,7 +12,7 @@ from tt.core.errors import DimensionCountError
 from tt.core.tensor.base import TensorBase
 from tt.core.types import dtype as dt
 from tt.core.types.dtype import dtype as Dtype
-from tt.core.types.memory_format import ORDERS, is_preserve
+from tt.core.types.memory_format import is_preserve, order_of_strides
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -50,12 +50,14 @@ def converted(
 
 
 def _is_laid_out(self: Any, memory_format: Any) -> bool:
-    """Return whether a conversion keeps the memory order; contiguous_format only undoes named ones, as in PyTorch."""
-    if is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format):
+    """Return whether a conversion keeps the memory order.
+
+    As in PyTorch the order counts that the strides name, not those that they fit: a tensor of one pixel is copied to
+    channels_last, so that operators give their results that order, and a transposed one stays as contiguous_format.
+    """
+    if is_preserve(memory_format):
         return True
-    return memory_format == "contiguous_format" and not any(
-        self.is_contiguous(memory_format=name) for name in ORDERS
-    )
+    return bool(memory_format == (order_of_strides(self.shape, self.stride()) or "contiguous_format"))
 
 
 @composite("to.device")
