@@ -64,6 +64,7 @@ from tt.core.errors.gradients import (
     InferenceTensorError,
     NoDerivativeError,
     SavedTensorError,
+    UnstableOutputsError,
 )
 from tt.core.errors.names import (
     UnknownNameError,
@@ -180,6 +181,7 @@ __all__ = [
     "UnknownNameError",
     "UnknownOpError",
     "UnsafeGlobalError",
+    "UnstableOutputsError",
     "UnsupportedError",
     "UntrustedSourceError",
     "ValueRangeError",

@@ -19,6 +19,10 @@ class GradcheckError(GradientError):
     """A gradient that is not what finite differences say, found by `gradcheck`."""
 
 
+class UnstableOutputsError(GradcheckError, AssertionError):
+    """A function whose outputs differ in number, shape or dtype between calls, so that `gradcheck` cannot compare."""
+
+
 class SavedTensorError(GradientError):
     """A tensor needed by backward was changed in place after it was saved."""
 

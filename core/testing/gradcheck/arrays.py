@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+import tt
 from tt.core.dispatch.resolve.fallback import strided_tensor
 from tt.core.methods.creation import from_array as tensor_from_array
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
+from tt.core.types.keys import PYTHON
 
 __all__ = [
     "Array",
@@ -18,6 +20,7 @@ __all__ = [
     "differentiable",
     "floating",
     "from_array",
+    "is_wrapper",
     "plain",
     "random_array",
     "tensors",
@@ -29,15 +32,27 @@ Array = np.ndarray[Any, Any]
 
 def to_array(tensor: Any) -> Array:
     """Return the values of a tensor as an array of its own."""
-    dense = tensor.detach().cpu()
+    dense = tensor.detach()
+    if is_wrapper(dense):
+        # Its class says what a copy of it is; its members say nothing of memory.
+        dense = tt.zeros(dense.shape, dtype=dense.dtype).copy_(dense)
+    dense = dense.cpu()
     if dense.layout.name != "strided":
         dense = strided_tensor(dense)
     return np.array(dense.numpy())
 
 
 def from_array(array: Array, like: Any) -> Any:
-    """Return a dense tensor on the device of another."""
+    """Return a dense tensor on the device of another, and of its class if that one wraps others."""
+    if is_wrapper(like):
+        plain = tensor_from_array(array, tt.device("cpu"))
+        return like.detach().new_empty(plain.shape, dtype=plain.dtype).copy_(plain)
     return tensor_from_array(array, like.device)
+
+
+def is_wrapper(tensor: Any) -> bool:
+    """Return whether a tensor has no memory, but a class that computes with tensors that it holds."""
+    return bool(tensor._spec.keys & PYTHON)
 
 
 def components(array: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tt.core.errors import ArgumentError, GradcheckError, ValueRangeError
+from tt.core.errors import AssertedError, GradcheckError, ValueRangeError
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.comparisons import compare, compare_fast, compare_forward
 from tt.core.testing.gradcheck.problem import GradcheckProblem
@@ -18,6 +18,7 @@ from tt.core.testing.gradcheck.properties import (
     check_layouts,
     check_linear,
     check_undefined,
+    check_undefined_forward,
 )
 
 __all__ = ["gradcheck"]
@@ -58,7 +59,7 @@ def gradcheck(
     nondet_tol : float
         How far two backward passes may differ.
     check_undefined_grad : bool
-        Check that an output without a gradient counts as one with zeros.
+        Check that an output without a gradient, or an input without a tangent, counts as one with zeros.
     check_grad_dtypes : bool
         Check that gradients have the dtypes of their inputs.
     check_batched_grad : bool
@@ -91,7 +92,7 @@ def gradcheck(
     True
     """
     if not check_backward_ad and not check_forward_ad:
-        raise ArgumentError("gradcheck", "without check_forward_ad and check_backward_ad nothing is checked")
+        raise AssertedError("gradcheck(): without check_forward_ad and check_backward_ad nothing is checked")
     if check_batched_grad and not check_backward_ad:
         raise ValueRangeError("gradcheck(): check_batched_grad=True needs check_backward_ad=True")
     if check_batched_forward_grad and not check_forward_ad:
@@ -102,6 +103,8 @@ def gradcheck(
     try:
         if check_forward_ad:
             compare_forward(problem, rtol, atol)
+            if check_undefined_grad:
+                check_undefined_forward(problem)
             if check_batched_forward_grad:
                 check_batched_forward(problem)
         if not check_backward_ad:
@@ -114,7 +117,7 @@ def gradcheck(
         check_linear(problem, outputs, leaves)
         check_layouts(problem, outputs, leaves)
         check_deterministic(problem, outputs, leaves, nondet_tol)
-        if check_undefined_grad and len(outputs) > 1:
+        if check_undefined_grad:
             check_undefined(problem, outputs, leaves)
         if check_grad_dtypes:
             check_dtypes(problem, outputs, leaves)

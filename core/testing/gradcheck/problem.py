@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tt
-from tt.core.errors import GradcheckError
+from tt.core.errors import UnstableOutputsError
 from tt.core.testing.gradcheck.arrays import (
     Array,
     components,
@@ -74,7 +74,7 @@ class GradcheckProblem:
 
         Raises
         ------
-        GradcheckError
+        UnstableOutputsError
             When they differ in number, shape or dtype from those of the calls before: a function whose outputs depend
             on its inputs in this way has no derivative to compare.
         """
@@ -83,7 +83,7 @@ class GradcheckProblem:
         if self._layout is None:
             self._layout = layout
         if layout != self._layout:
-            raise GradcheckError(
+            raise UnstableOutputsError(
                 "the outputs of the function differ in number, shape or dtype between two calls, so there is no "
                 f"derivative to check: {_described(self._layout)} first, {_described(layout)} for the same or nearly "
                 "the same inputs"
@@ -115,15 +115,27 @@ class GradcheckProblem:
         ]
         return dict(zip(leaves, backward(leaves.values(), chosen), strict=True))
 
-    def pushed(self, place: int, direction: Any) -> list[tuple[Any, Any]]:
-        """Return each output with its tangent, None if it has none, for a tangent of one input."""
+    def pushed(self, place: int, direction: Any, zeros: bool = False) -> list[tuple[Any, Any]]:
+        """Return each output with its tangent, None if it has none, for a tangent of one input.
+
+        Parameters
+        ----------
+        place : int
+            The input.
+        direction : Tensor
+            Its tangent.
+        zeros : bool
+            Whether the other inputs have tangents of zeros; else they have none.
+        """
         forward = tt.autograd.forward_ad
         with forward.dual_level():
             args = [
                 self.where[i].tensor(self.points[i]) if i in self.points else plain(x)
                 for i, x in enumerate(self.inputs)
             ]
-            args[place] = forward.make_dual(args[place], direction)
+            for i in self.places if zeros else (place,):
+                tangent = direction if i == place else self.where[i].tensor(np.zeros_like(self.points[i]))
+                args[i] = forward.make_dual(args[i], tangent)
             return [tuple(forward.unpack_dual(y)) for y in self._outputs(args)]
 
     # --- Jacobians: rows are components of an input, columns components of an output ---------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "check_layouts",
     "check_linear",
     "check_undefined",
+    "check_undefined_forward",
 ]
 
 
@@ -115,6 +117,9 @@ def check_deterministic(
 
 def check_undefined(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """An output without a gradient must count as one with a gradient of zeros."""
+    _check_all_undefined(problem, outputs, leaves)
+    if len(outputs) == 1:
+        return
     zeros = [np.zeros(tuple(y.shape), y.dtype.numpy) for y in outputs]
     for k, output in enumerate(outputs):
         ones = np.ones(tuple(output.shape), output.dtype.numpy)
@@ -129,6 +134,73 @@ def check_undefined(problem: GradcheckProblem, outputs: list[Any], leaves: dict[
                     f"Backward handles an undefined gradient differently from zeros: the gradient of output {k} with "
                     f"respect to input {place} is\n{runs[0][place]}\nwhen the other outputs have none, and\n"
                     f"{runs[1][place]}\nwhen theirs are zeros"
+                )
+
+
+@cache
+def _without_gradient() -> Any:
+    """Return a `Function` that passes no gradient on, made at the first call: core is loaded before the class."""
+
+    class WithoutGradient(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> None:
+            return None
+
+    return WithoutGradient
+
+
+def _check_all_undefined(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """Where no output has a gradient, the pass must end, and inputs have none, or zeros."""
+    ends = [_without_gradient().apply(y) for y in outputs if y.requires_grad]
+    hint = "check_undefined_grad=False leaves this check out"
+    any_gradients = [y.detach() for y in ends]  # not all layouts have ones; they end here in any case
+    try:
+        found = tt.autograd.grad(
+            ends, list(leaves.values()), any_gradients, retain_graph=True, allow_unused=True
+        )
+    except (
+        AttributeError,
+        RuntimeError,
+        TypeError,
+    ) as error:  # what arithmetic with None, or the function, raises
+        warn_user(f"gradcheck(): the backward pass raises where an output has no gradient; {hint}")
+        raise GradcheckError(
+            f"Expected backward function to handle undefined output grads: where the gradient of each output is "
+            f"None, it raises {type(error).__name__}: {error}\n  {hint}"
+        ) from error
+    for place, gradient in zip(leaves, found, strict=True):
+        if gradient is not None and np.any(problem.where[place].read(gradient)):
+            warn_user(f"gradcheck(): inputs have gradients where no output has one; {hint}")
+            raise GradcheckError(
+                f"the gradient of input {place} is neither None nor zero where no output has a gradient:\n{gradient}"
+            )
+
+
+def check_undefined_forward(problem: GradcheckProblem) -> None:
+    """An input without a tangent must count as one with a tangent of zeros."""
+    rng = np.random.default_rng(0)
+    for place in problem.places:
+        point = problem.points[place]
+        if len(problem.places) == 1:
+            zero = problem.where[place].tensor(np.zeros_like(point))
+            pairs = problem.pushed(place, zero)
+            runs = [pairs, [(primal, None) for primal, _ in pairs]]
+        else:
+            direction = problem.where[place].tensor(random_array(rng, point.shape, np.iscomplexobj(point)))
+            runs = [problem.pushed(place, direction, zeros) for zeros in (False, True)]
+        for k, sides in enumerate(zip(*runs, strict=True)):
+            found = [
+                np.zeros_like(to_array(primal)) if tangent is None else to_array(tangent)
+                for primal, tangent in sides
+            ]
+            if not close(found[0], found[1], 1e-8, 1e-10):
+                raise GradcheckError(
+                    f"forward mode handles an undefined tangent differently from zeros: for input {place} the tangent "
+                    f"of output {k} is\n{found[0]}\nand\n{found[1]}"
                 )
 
 
@@ -162,3 +234,10 @@ def check_layouts(problem: GradcheckProblem, outputs: list[Any], leaves: dict[in
             raise GradcheckError(
                 f"the gradient of input {place} has the layout {gradient.layout}, the input has {leaves[place].layout}"
             )
+        if gradient is not None and gradient.layout is tt.sparse_coo:
+            pairs = [(x.sparse_dim(), x.dense_dim()) for x in (gradient, leaves[place])]
+            if pairs[0] != pairs[1]:
+                raise GradcheckError(
+                    f"the gradient of input {place} has {pairs[0][0]} sparse and {pairs[0][1]} dense dimensions, the "
+                    f"input has {pairs[1][0]} and {pairs[1][1]}"
+                )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tt
-from tt.core.errors import ArgumentError
+from tt.core.errors import AssertedError
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.arrays import floating, from_array, random_array, tensors
 from tt.core.testing.gradcheck.first import gradcheck
@@ -62,8 +62,8 @@ def gradgradcheck(
     True
     """
     if not check_fwd_over_rev and not check_rev_over_rev:
-        raise ArgumentError(
-            "gradgradcheck", "without check_fwd_over_rev and check_rev_over_rev nothing is checked"
+        raise AssertedError(
+            "gradgradcheck(): without check_fwd_over_rev and check_rev_over_rev nothing is checked"
         )
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     problem = GradcheckProblem(func, arguments, eps, masked)
