@@ -67,4 +67,28 @@ static PyArrayObject *tt_row_major(PyObject *object, const char *name)
     return (PyArrayObject *)PyArray_FROM_OF(object, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
 }
 
+/* Whether the channels of an array lie last, as order_of_strides of core sees them, and nothing lies between its elements. */
+static bool tt_lies_last(PyArrayObject *x, int dims)
+{
+    int ndim = PyArray_NDIM(x);
+    if (dims < 2 || ndim != dims + 2 || PyArray_IS_C_CONTIGUOUS(x) || !PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) return false;
+    npy_intp step = PyArray_ITEMSIZE(x);
+    for (int k = 0; k < ndim; k++) {
+        int d = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
+        if (PyArray_STRIDE(x, d) != step) return false;
+        step *= PyArray_DIM(x, d);
+    }
+    return true;
+}
+
+/* The strides of an array whose channels lie last. */
+static void tt_last_strides(int ndim, const npy_intp *shape, npy_intp step, npy_intp *strides)
+{
+    for (int k = 0; k < ndim; k++) {
+        int d = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
+        strides[d] = step;
+        step *= shape[d] != 0 ? shape[d] : 1;
+    }
+}
+
 #endif

@@ -131,27 +131,13 @@ static void place_adaptive(pool *job)
 
 /* --- operators --- */
 
-/* Whether the channels of an array lie last, as order_of_strides of core sees them, and nothing lies between its elements. */
-static bool lies_last(PyArrayObject *x, int dims)
-{
-    int ndim = PyArray_NDIM(x);
-    if (dims < 2 || ndim != dims + 2 || PyArray_IS_C_CONTIGUOUS(x) || !PyArray_ISALIGNED(x) || !PyArray_ISNOTSWAPPED(x)) return false;
-    npy_intp step = PyArray_ITEMSIZE(x);
-    for (int k = 0; k < ndim; k++) {
-        int d = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
-        if (PyArray_STRIDE(x, d) != step) return false;
-        step *= PyArray_DIM(x, d);
-    }
-    return true;
-}
-
 /* `dims` is 0 where the result of channels that lie last has them first: ops.yaml says for which operators. */
 static PyArrayObject *take(PyObject *object, int dims, pool *job, tt_dtype *dtype)
 {
-    PyArrayObject *x = PyArray_Check(object) && lies_last((PyArrayObject *)object, dims) ? (PyArrayObject *)Py_NewRef(object)
+    PyArrayObject *x = PyArray_Check(object) && tt_lies_last((PyArrayObject *)object, dims) ? (PyArrayObject *)Py_NewRef(object)
                                                                                         : tt_row_major(object, "input");
     if (x == NULL) return NULL;
-    job->across = lies_last(x, dims) ? PyArray_DIM(x, 1) : 0;
+    job->across = tt_lies_last(x, dims) ? PyArray_DIM(x, 1) : 0;
     *dtype = tt_dtype_of(x);
     if (*dtype == TT_F32 || *dtype == TT_F64) return x;
     tt_refuse_dtype("pooling", x);
@@ -161,15 +147,11 @@ static PyArrayObject *take(PyObject *object, int dims, pool *job, tt_dtype *dtyp
 
 static PyArrayObject *result_of(PyArrayObject *x, int dims, const npy_intp *sizes, bool last, tt_dtype dtype)
 {
-    npy_intp shape[5], strides[5], step = tt_sizes[dtype];
+    npy_intp shape[5], strides[5];
     int ndim = PyArray_NDIM(x);
     for (int d = 0; d < ndim; d++) shape[d] = d < ndim - dims ? PyArray_DIM(x, d) : sizes[3 - ndim + d];
     if (!last) return tt_empty(ndim, shape, dtype);
-    for (int k = 0; k < ndim; k++) {
-        int d = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
-        strides[d] = step;
-        step *= shape[d] != 0 ? shape[d] : 1;
-    }
+    tt_last_strides(ndim, shape, tt_sizes[dtype], strides);
     return tt_new(PyArray_DescrFromType(tt_number_of(dtype)), ndim, shape, strides);
 }
 
