@@ -71,6 +71,40 @@ typedef struct {
     _Atomic int unbounded; /* whether a gradient of a filter is infinite or NaN */
 } tt_convolution;
 
+/* --- channels that lie last in memory --- */
+
+/* Elements of a window that lie side by side. */
+typedef struct { npy_intp offset, length; } tt_stretch;
+
+/* Places of results, counted from the first one of the image, slice and row that a band begins with. */
+typedef struct { npy_intp images, slices, rows; } tt_extent;
+
+/* Note [Channels last]
+
+Where the channels of a pixel lie side by side, a window is a few stretches of memory: a row of a filter of 3 pixels with 16 channels is
+48 numbers.  A vector holds filters, which are packed in the order of the stretches; numbers of the input are broadcast from where they
+lie.  So a block of places may cross rows and images, and a result is written once, in its order.  An input with padding is copied band
+by band, a few rows of results at a time, into memory that stays in the second-level cache; another one is read as it is. */
+typedef struct {
+    npy_intp groups, m, c;            /* filters and channels of a group */
+    npy_intp n, in[3], pad[3];        /* images, pixels, and zeros before the first of them */
+    npy_intp out[3], hop[3], span[3]; /* places; pixels between their windows; pixels of a window */
+    npy_intp first, step[3], size;    /* the first result, the distance to the next ones and to the next image, in pixels */
+    npy_intp pitch[3];                /* elements of the source between its images, slices and rows */
+    int direct;                       /* whether the source is the input itself */
+    tt_extent band;                   /* what is computed at once */
+    npy_intp parts;                   /* of the filters, which threads share where there are few bands */
+    tt_stretch *stretches;
+    npy_intp taps, *tap;              /* of a filter that windows meet, in the order of the stretches */
+    npy_intp k, depth;                /* elements of a window; those that all filters meet before the next ones, where stretches end */
+    npy_intp filter_step, channel_step, group_step, tap_step, taps_of_filter; /* of the filters in memory */
+    int in_order;                     /* whether windows meet all taps, in the order of memory */
+    npy_intp vectors, blocks;         /* of the filters of a group */
+    const void *input, *weight, *bias;
+    void *result, *packed;
+    _Atomic int failed;               /* no memory for a band */
+} tt_last;
+
 typedef struct {
     int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
     tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of channels with one filter */
@@ -79,6 +113,7 @@ typedef struct {
     tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
     tt_body pack_grad, weights_of_many;  /* the same for many filters */
     tt_body single_weights;              /* the same for channels with one filter */
+    tt_body pack_last, multiply_last;    /* of filters and bands whose channels lie last */
     void (*choose_block)(tt_convolution *job);
 } tt_convolution_code;
 
@@ -92,6 +127,9 @@ TT_INLINE npy_intp tt_quotient(npy_intp a, npy_intp b)
 #define TT_AT_ONCE 8          /* blocks of places that read filters together, */
 #define TT_PLAIN_PLACES 320   /* up to which filters are not packed */
 #define TT_NEAR_BYTES 262144  /* of results that second-level caches hold */
+#define TT_LAST_PLACES 256    /* of results whose windows are known at once */
+#define TT_LAST_BYTES 131072  /* of a band, in the second-level cache */
+#define TT_LAST_DEPTH 384     /* elements of windows that are multiplied by all filters before the next ones */
 #define TT_FILTER_BYTES 400000 /* where there are more of them than stay in the second-level cache */
 
 #endif

@@ -84,13 +84,19 @@ static bool count_windows(geometry *g, int d)
     return true;
 }
 
-/* Where the windows of a convolution lie in planes, one for each remainder by the stride. */
-static bool place_windows(const geometry *g, tt_convolution *job, tt_phase *phase)
+/* Whether an input with its padding fits. */
+static bool padded_fits(const geometry *g)
 {
     npy_intp most[3];
     for (int d = 0; d < 3; d++)
         if (!tt_multiply_add(2, g->padding[d], g->in[d] + g->stride[d], &most[d])) most[d] = LARGEST_PLANES;
-    if (!planes_fit(g, most)) return false;
+    return planes_fit(g, most);
+}
+
+/* Where the windows of a convolution lie in planes, one for each remainder by the stride. */
+static bool place_windows(const geometry *g, tt_convolution *job, tt_phase *phase)
+{
+    if (!padded_fits(g)) return false;
     for (int d = 0; d < 3; d++) {
         npy_intp span = (g->kernel[d] - 1) * g->dilation[d], hop = g->stride[d];
         npy_intp rows = hop == 1 ? g->in[d] + 2 * g->padding[d] : span / hop + g->out[d];
@@ -302,7 +308,7 @@ static PyObject *run(const geometry *g, tt_convolution *job, tt_phase *phases, n
     return (PyObject *)result;
 }
 
-typedef struct { PyArrayObject *input, *weight, *bias; } operands;
+typedef struct { PyArrayObject *input, *weight, *bias; bool last, weight_last; } operands; /* whether the channels of an array lie last */
 
 static void drop(operands *o)
 {
@@ -311,12 +317,33 @@ static void drop(operands *o)
     Py_XDECREF(o->bias);
 }
 
+/* A new reference to an array whose channels lie last, or to one in row-major order. */
+static PyArrayObject *last_or_row_major(PyObject *object, const char *name, int dims, bool allowed, bool *last)
+{
+    *last = allowed && PyArray_Check(object) && tt_lies_last((PyArrayObject *)object, dims);
+    return *last ? (PyArrayObject *)Py_NewRef(object) : tt_row_major(object, name);
+}
+
+/* Brings arrays whose channels lie last into row-major order; false with an error. */
+static bool turn_to_rows(operands *o)
+{
+    PyArrayObject **arrays[2] = {&o->input, &o->weight};
+    for (int i = 0; i < 2; i++) {
+        PyArrayObject *array = tt_row_major((PyObject *)*arrays[i], "input");
+        if (array == NULL) return false;
+        Py_SETREF(*arrays[i], array);
+    }
+    o->last = o->weight_last = false;
+    return true;
+}
+
 /* Takes the arrays of a call and checks what they have in common; `own` is the dimension of the weight that bias has. */
 static bool take(operands *o, PyObject *const *args, int dims, const char *name)
 {
-    *o = (operands){tt_row_major(args[0], "input"), NULL, NULL};
+    *o = (operands){0};
+    o->input = last_or_row_major(args[0], "input", dims, true, &o->last);
     if (o->input == NULL) return false;
-    o->weight = tt_row_major(args[1], "weight");
+    o->weight = last_or_row_major(args[1], "weight", dims, o->last, &o->weight_last);
     if (o->weight == NULL) return false;
     if (args[2] != Py_None) {
         o->bias = tt_row_major(args[2], "bias");
@@ -340,6 +367,9 @@ static bool groups_of(PyObject *value, geometry *g)
     if (g->groups == -1 && PyErr_Occurred()) return false;
     return g->groups > 0 || refuse("groups must be positive");
 }
+
+static PyObject *convolve_last(const geometry *g, const operands *o, int dims);
+static bool serves_last(const geometry *g, const tt_convolution_code *code);
 
 static PyObject *convolve(PyObject *const *args, Py_ssize_t count, int dims)
 {
@@ -370,6 +400,11 @@ static PyObject *convolve(PyObject *const *args, Py_ssize_t count, int dims)
         refuse("the shapes do not fit");
         goto end;
     }
+    if (o.last && serves_last(&g, code_of(tt_dtype_of(o.input)))) {
+        if (padded_fits(&g)) result = convolve_last(&g, &o, dims);
+        goto end;
+    }
+    if (o.last && !turn_to_rows(&o)) goto end;
     job.groups = g.groups, job.m = g.m, job.c = g.c;
     job.row_stride = g.c * volume(g.kernel), job.group_stride = g.m * job.row_stride;
     if (place_windows(&g, &job, &phase)) result = run(&g, &job, &phase, 1, o.input, o.weight, o.bias, dims, g.out);

@@ -131,6 +131,7 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
         refuse("the shapes do not fit");
         goto end;
     }
+    if (o.last && !turn_to_rows(&o)) goto end;
     if (is_product(&g)) {
         result = run_matrices(&g, &o, dims);
         goto end;

@@ -17,6 +17,7 @@ static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(d
 static const tt_convolution_code *code_of(tt_dtype dtype) { return dtype == TT_F32 ? &convolution_f32 : &convolution_f64; }
 
 #include "convolution_product.h"
+#include "convolution_last.h"
 #include "convolution_transpose.h"
 #include "convolution_weight.h"
 

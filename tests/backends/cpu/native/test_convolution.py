@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tt
 from tt.backends.cpu import convolution as numpy_kernels
 from tt.backends.cpu.native.loading import load, status
 
@@ -156,6 +157,134 @@ def test_ways(name: str, dtype: Any) -> None:
         y.astype(dtype).astype(np.float64), wide[1], found.shape[2:], stride, padding, dilation, groups
     )
     close(found, expected, dtype, filters[0] * int(np.prod(filters[2:])))
+
+
+# --- channels that lie last in memory ----------------------------------------------------------------------------
+
+
+def with_channels_last(x: Any) -> Any:
+    """Return a copy of x (N, C, ...) whose channels lie side by side."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
+
+
+def has_channels_last(x: Any) -> bool:
+    return bool(np.moveaxis(x, 1, -1).flags.c_contiguous)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    cases().filter(lambda case: len(case[2]) > 1),
+    st.sampled_from([np.float32, np.float64]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_channels_last_values(case: Any, dtype: Any, with_bias: bool, turned_filters: bool) -> None:
+    shape, filters, stride, padding, dilation, groups = case
+    x, w = numbers(0, *shape, dtype=dtype), numbers(1, *filters, dtype=dtype)
+    bias = numbers(2, filters[0], dtype=dtype) if with_bias else None
+    expected = reference(x, w, stride, padding, dilation, groups)
+    if bias is not None:
+        expected += bias.astype(np.float64).reshape(-1, *(1,) * len(stride))
+    op = getattr(NATIVE, f"conv{len(stride)}d")
+    given_filters = with_channels_last(w) if turned_filters else w
+    close(
+        op(with_channels_last(x), given_filters, bias, stride, padding, dilation, groups),
+        expected,
+        dtype,
+        np.prod(filters[1:]),
+    )
+
+
+LAST = {
+    "bands of rows": ((2, 16, 40, 41), (32, 16, 3, 3), 1, 1, 1, 1),
+    "several images in a band": ((19, 24, 5, 6), (40, 24, 3, 3), 1, 1, 1, 1),
+    "an input that is read as it is": ((2, 20, 30, 31), (48, 20, 3, 3), 2, 0, 1, 1),
+    "windows that are multiplied part by part": ((2, 150, 9, 9), (70, 150, 3, 3), 1, 1, 1, 1),
+    "a filter that ends within a vector": ((3, 7, 13, 12), (29, 7, 2, 3), 1, (0, 2), 1, 1),
+    "gaps in windows": ((2, 12, 25, 25), (17, 12, 3, 3), 1, 2, 2, 1),
+    "channels in groups": ((2, 60, 11, 11), (75, 20, 3, 3), (2, 1), 1, 1, 3),
+    "rows that are longer than a block": ((1, 3, 4, 900), (20, 3, 3, 5), 1, 1, 1, 1),
+    "filters of one element": ((3, 50, 17, 9), (64, 50, 1, 1), 1, 0, 1, 1),
+    "a volume": ((2, 8, 7, 12, 13), (24, 8, 3, 3, 3), 1, 1, 1, 1),
+    "a volume in bands, with steps": ((1, 9, 9, 30, 31), (33, 9, 2, 3, 3), (2, 1, 2), (1, 1, 0), 1, 1),
+    "many filters and few places": ((1, 130, 4, 4), (200, 130, 3, 3), 1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_channels_last_ways(name: str, dtype: Any) -> None:
+    shape, filters, *how, groups = LAST[name]
+    dims = len(shape) - 2
+    stride, padding, dilation = (numpy_kernels.each(value, dims) for value in how)
+    x, w, bias = (numbers(i, *size, dtype=dtype) for i, size in enumerate((shape, filters, filters[:1])))
+    y = numpy_kernels.forward(x.astype(np.float64), w.astype(np.float64), stride, padding, dilation, groups)
+    y += bias.astype(np.float64).reshape(-1, *(1,) * dims)
+    threads = load("threads")
+    before, found = threads.get_num_threads(), []
+    try:
+        for count in (1, 2, 5):
+            threads.set_num_threads(count)
+            found.append(getattr(NATIVE, f"conv{dims}d")(with_channels_last(x), w, bias, *how, groups))
+    finally:
+        threads.set_num_threads(before)
+    close(found[0], y, dtype, int(np.prod(filters[1:])))
+    assert has_channels_last(found[0])
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", [name for name in LAST if "volume" not in name])
+def test_channels_last_gradients_are_those_of_torch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    shape, filters, stride, padding, dilation, groups = LAST[name]
+    arrays = [numbers(i, *size, dtype=np.float32) for i, size in enumerate((shape, filters, filters[:1]))]
+    results = []
+    for lib in (tt, torch):
+        x, w, b = (lib.from_numpy(array).requires_grad_() for array in arrays)
+        turned = x.contiguous(memory_format=lib.channels_last)
+        y = lib.nn.functional.conv2d(turned, w, b, stride, padding, dilation, groups)
+        y.backward(lib.cos(y.detach()))
+        results.append([y.detach(), x.grad, w.grad, b.grad])
+    assert results[0][0].stride() == tuple(results[1][0].stride())
+    for found, expected in zip(*results, strict=True):
+        terms = int(np.prod(filters[1:])) + int(np.prod(results[0][0].shape))
+        close(found.numpy(), expected.numpy(), np.float32, terms)
+
+
+def test_channels_last_of_empty_batches_and_without_channels() -> None:
+    x, w = with_channels_last(np.zeros((0, 3, 6, 6))), numbers(1, 16, 3, 3, 3)
+    assert NATIVE.conv2d(x, w, None, 1, 0, 1, 1).shape == (0, 16, 4, 4)
+    bias = numbers(2, 16)
+    found = NATIVE.conv2d(
+        with_channels_last(np.zeros((2, 0, 6, 6))), np.zeros((16, 0, 3, 3)), bias, 1, 0, 1, 1
+    )
+    np.testing.assert_array_equal(found, np.broadcast_to(bias[:, None, None], (2, 16, 4, 4)))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_channels_last_special_values_stay_where_they_belong(value: float, padding: int) -> None:
+    x, w = numbers(0, 2, 3, 6, 6), numbers(1, 20, 3, 3, 3)
+    x[0, 1, 0, 5] = value
+    bad = ~np.isfinite(NATIVE.conv2d(with_channels_last(x), w, None, 1, padding, 1, 1))
+    expected = ~np.isfinite(NATIVE.conv2d(x, w, None, 1, padding, 1, 1))
+    np.testing.assert_array_equal(bad, expected)
+    w[4, 2, 1, 1] = value
+    bad = ~np.isfinite(NATIVE.conv2d(with_channels_last(x), w, None, 1, padding, 1, 1))
+    assert bad[:, 4].all()
+    np.testing.assert_array_equal(np.delete(bad, 4, 1), np.delete(expected, 4, 1))
+
+
+def test_channels_last_with_more_padding_than_memory_are_refused() -> None:
+    x, w = with_channels_last(np.zeros((2, 3, 6, 6))), np.zeros((16, 3, 3, 3))
+    for padding in (2**40, 2**62):
+        with pytest.raises((MemoryError, ValueError)):
+            NATIVE.conv2d(x, w, None, 1, padding, 1, 1)
+    # Few windows, far apart, over an input that no memory holds with its padding.
+    with pytest.raises(MemoryError):
+        NATIVE.conv2d(x, w, None, 2**44, 2**45, 1, 1)
 
 
 @pytest.mark.parametrize("size", [1, 6])
