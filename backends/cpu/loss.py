@@ -237,8 +237,8 @@ def cross_entropy_backward(
         share = own + even * (classes if weight is None else np.add.reduce(weight))
     share = np.expand_dims(share, axis)
     slope = np.exp(input - np.expand_dims(logsumexp, axis))
-    # Where nothing counts, infinite or unknown scores count no more than others.
-    slope[np.broadcast_to(share == 0, slope.shape) & ~np.isfinite(slope)] = 0
+    # What is not known of ignored rows is not known to their gradient; that of other rows is NaN, like their loss.
+    slope[np.broadcast_to(np.expand_dims(ignored, axis), slope.shape) & ~np.isfinite(slope)] = 0
     slope = in_rows(slope * share, input)
     if not slope.size:
         return slope

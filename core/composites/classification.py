@@ -127,14 +127,12 @@ def class_loss_backward(
         even = ops.where.default(ignored, zero, ops.mul(g, label_smoothing / classes))
         total = classes if weight is None else ops.sum(widened(weight))
         share = ops.add(own, ops.mul(even, total))
-    difference = ops.sub(x, ops.unsqueeze(widened(logsumexp), dim))
-    # What is not known of ignored rows is not known to any derivative.
-    unknown = ops.logical_and(ops.unsqueeze(ignored, dim), ops.isnan(difference))
-    slope = ops.exp(ops.where.default(unknown, zero, difference))
-    # Where nothing counts, infinite or unknown scores count no more than others.
-    share = ops.unsqueeze(share, dim)
-    nothing = ops.logical_and(ops.eq(share, 0), ops.logical_not(ops.isfinite(slope)))
-    slope = ops.mul(ops.where.default(nothing, zero, slope), share)
+    # What is not known of ignored rows is not known to any derivative.  Other rows of infinite or unknown scores have
+    # NaN as their gradient, like their loss, even where the gradient of the loss is zero: forward mode begins there.
+    difference = ops.where.default(
+        ops.unsqueeze(ignored, dim), zero, ops.sub(x, ops.unsqueeze(widened(logsumexp), dim))
+    )
+    slope = ops.mul(ops.exp(difference), ops.unsqueeze(share, dim))
     slope = ops.scatter_add(slope, dim, ops.unsqueeze(place, dim), ops.unsqueeze(ops.neg(own), dim))
     if even is not None:
         even = ops.unsqueeze(even, dim)

@@ -123,6 +123,18 @@ def test_infinite_scores_and_ignored_targets():
     np.testing.assert_array_equal(ignored[:2], 0)
 
 
+def test_every_form_says_what_is_unknown_also_where_the_gradient_of_the_loss_is_zero():
+    inf = np.inf
+    x = np.array([[-inf, -inf, -inf], [0.0, 1.0, 2.0], [inf, 0.0, 0.0]])
+    target, grad = np.array([0, 1, -100]), np.zeros(3)
+    total = np.array([np.nan, np.log(np.exp(x[1]).sum()), np.nan])
+    args = (grad, x, target, None, total, -100, "none", 0.0)
+    composed = expected("_cross_entropy_backward", *args)
+    for found in (NATIVE.cross_entropy_backward(*args), reference.cross_entropy_backward(*args), composed):
+        assert np.isnan(found[0]).all()
+        np.testing.assert_array_equal(found[1:], 0)
+
+
 def test_results_do_not_depend_on_the_number_of_threads():
     threads = load("threads")
     before = threads.get_num_threads()

@@ -229,3 +229,21 @@ def test_the_tangent_of_pairs_may_begin_at_an_odd_place() -> None:
     result = tangent_of(lambda p: tt.view_as_complex(p) ** 2, (x, behind))
     pairs = [z[..., 0].numpy() + 1j * z[..., 1].numpy() for z in (x, behind)]
     np.testing.assert_allclose(result.numpy(), 2 * pairs[0] * pairs[1], rtol=1e-15)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weight", [None, [0.0, 1.0, 2.0]])
+def test_the_tangent_of_a_loss_is_unknown_where_the_loss_is(reduction, smoothing, weight):
+    x = tt.tensor([[-math.inf] * 3, [1.0, 2.0, 3.0], [-math.inf] * 3])
+    options = {"weight": weight and tt.tensor(weight), "reduction": reduction, "label_smoothing": smoothing}
+
+    def tangent(target: list[int]) -> Any:
+        loss = lambda x: tt.nn.functional.cross_entropy(x, tt.tensor(target), **options)  # noqa: E731
+        return tt.func.jvp(loss, (x,), (tt.tensor([[1.0, 2.0, 4.0]]).expand(3, 3),))[1]
+
+    counted, ignored = tangent([0, 1, -100]), tangent([-100, 1, -100])
+    assert counted.reshape(-1)[0].isnan()
+    assert ignored.isfinite().all()
+    if reduction == "none":
+        assert counted.isnan().tolist() == [True, False, False] and ignored[::2].tolist() == [0.0, 0.0]
