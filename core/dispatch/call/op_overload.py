@@ -3,7 +3,7 @@
 An `OpOverload` is one form (functional, in-place, out=) of one operator.  A call with one or two tensors and nothing
 else packs no arguments, binds no signature, touches no thread-local state and walks no list: `one` and `two`.
 `introspection` subclasses the class and adds its name, documentation and pickling.  This is a hot module: plain Python
-that Cython compiles with the C types of `overloads.pxd`.
+that Cython compiles with the C types of `op_overload.pxd`.
 
 Note [The path of a call]
 -------------------------

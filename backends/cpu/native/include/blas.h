@@ -1,4 +1,4 @@
-/* Products by the BLAS of another library, where `serve_by` has named its functions.
+/* Products by the BLAS of another library, where `_serve_by` has named its functions.
  *
  * Its matrices are columns: a product C = A B by rows is C^T = B^T A^T.  Functions with the interface of C take numbers,
  * those with Fortran's take pointers.  Integers are given 64 bits for both: a library with integers of 32 bits reads the
