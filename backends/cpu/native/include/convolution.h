@@ -60,6 +60,8 @@ typedef struct {
     int single, own_planes;       /* one filter for a channel; whose planes are filled as it is computed */
     /* the gradient of the filters */
     const void *grad;
+    struct tt_last *last;         /* how the input lies if its channels, and those of grad, are last; or NULL */
+    npy_intp apart[3], group_size; /* elements of the source between windows along each dimension, and between groups */
     void *pitched;                /* grad with the places of the planes, zeros between them */
     npy_intp places;              /* of an image, as places of the planes, in whole vectors */
     int many;                     /* filters: grad is packed place by place */
@@ -85,7 +87,7 @@ Where the channels of a pixel lie side by side, a window is a few stretches of m
 48 numbers.  A vector holds filters, which are packed in the order of the stretches; numbers of the input are broadcast from where they
 lie.  So a block of places may cross rows and images, and a result is written once, in its order.  An input with padding is copied band
 by band, a few rows of results at a time, into memory that stays in the second-level cache; another one is read as it is. */
-typedef struct {
+typedef struct tt_last {
     npy_intp groups, m, c;            /* filters and channels of a group */
     npy_intp n, in[3], pad[3];        /* images, pixels, and zeros before the first of them */
     npy_intp out[3], hop[3], span[3]; /* places; pixels between their windows; pixels of a window */
@@ -114,6 +116,7 @@ typedef struct {
     tt_body pack_grad, weights_of_many;  /* the same for many filters */
     tt_body single_weights;              /* the same for channels with one filter */
     tt_body pack_last, multiply_last;    /* of filters and bands whose channels lie last */
+    tt_body fill_images;                 /* of whole images of that kind */
     void (*choose_block)(tt_convolution *job);
 } tt_convolution_code;
 

@@ -10,10 +10,10 @@ static bool take_taps(last_taps *taps, npy_intp most)
     return taps->tap != NULL;
 }
 
-/* Whether filters fill vectors well enough, and windows are long enough to be worth it. */
+/* Whether the channels of a group are worth it: few filters of each of many groups would leave most lanes without work. */
 static bool serves_last(const geometry *g, const tt_convolution_code *code)
 {
-    return g->c > 0 && 2 * g->m > code->lanes;
+    return g->c > 0 && (g->groups == 1 || 2 * g->m > code->lanes);
 }
 
 /* Decides what is computed at once: places for all registers, whose windows stay in the cache. */
@@ -46,6 +46,7 @@ static void choose_band(tt_last *job, npy_intp size)
 static bool find_stretches(tt_last *job, const last_taps *taps)
 {
     npy_intp pixel = job->groups * job->c, share = (job->k + TT_LAST_DEPTH - 1) / TT_LAST_DEPTH, count = 0, k = 0;
+    share = share > 0 ? share : 1; /* some results of a transposed convolution meet no element of a filter */
     job->depth = (job->k + share - 1) / share;
     job->stretches = malloc((size_t)(taps->count + share) * sizeof(tt_stretch));
     if (job->stretches == NULL) return false;
@@ -95,7 +96,7 @@ static PyObject *last_result(const geometry *g, const operands *o, int dims)
     return (PyObject *)tt_new(PyArray_DescrFromType(tt_number_of(tt_dtype_of(o->input))), dims + 2, shape, strides);
 }
 
-/* What a convolution and a transposed one have in common; false without memory. */
+/* What a convolution and a transposed one begin with; false without memory. */
 static bool begin_last(const geometry *g, const operands *o, PyArrayObject *result, tt_last *job, void **bias)
 {
     npy_intp size = PyArray_ITEMSIZE(o->input), lanes = code_of(tt_dtype_of(o->input))->lanes;

@@ -94,6 +94,64 @@ static PyObject *run_matrices(const geometry *g, const operands *o, int dims)
     return (PyObject *)result;
 }
 
+/* The results of one remainder, whose channels lie last; false without memory. */
+static bool transpose_remainder(const geometry *g, const tt_convolution_code *code, tt_last *job, last_taps *taps,
+                                const npy_intp *remainder, npy_intp size)
+{
+    npy_intp shift[3], steps[3] = {g->out[1] * g->out[2], g->out[2], 1};
+    taps->count = job->first = 0;
+    for (int d = 0; d < 3; d++) {
+        job->out[d] = remainder[d] < g->out[d] ? (g->out[d] - remainder[d] - 1) / g->stride[d] + 1 : 0;
+        job->step[d] = g->stride[d] * steps[d];
+        job->first += remainder[d] * steps[d];
+        job->hop[d] = job->span[d] = 1;
+    }
+    /* From the last tap on, pixels follow each other. */
+    for (npy_intp i = g->kernel[0] - 1; i >= 0; i--) {
+        if (!shift_of(g, 0, remainder[0], i, &shift[0])) continue;
+        for (npy_intp j = g->kernel[1] - 1; j >= 0; j--) {
+            if (!shift_of(g, 1, remainder[1], j, &shift[1])) continue;
+            for (npy_intp k = g->kernel[2] - 1; k >= 0; k--) {
+                if (!shift_of(g, 2, remainder[2], k, &shift[2])) continue;
+                for (int d = 0; d < 3; d++) {
+                    npy_intp pixel = taps->pixel[d][taps->count] = shift[d] + job->pad[d];
+                    job->span[d] = pixel >= job->span[d] ? pixel + 1 : job->span[d];
+                }
+                taps->tap[taps->count++] = (i * g->kernel[1] + j) * g->kernel[2] + k;
+            }
+        }
+    }
+    return multiply_phase(code, job, taps, size);
+}
+
+/* Computes what transpose does of channels that lie last, for some remainders, from an input with so many zeros before it. */
+static PyObject *transpose_last(const geometry *g, const operands *o, int dims, const npy_intp *remainders, const npy_intp *pad)
+{
+    PyObject *result = last_result(g, o, dims);
+    if (result == NULL || PyArray_SIZE((PyArrayObject *)result) == 0) return result;
+    tt_last job = {0};
+    last_taps taps = {0};
+    void *bias = NULL;
+    npy_intp count = volume(g->kernel), size = PyArray_ITEMSIZE(o->input);
+    bool done = begin_last(g, o, (PyArrayObject *)result, &job, &bias) && take_taps(&taps, count);
+    if (done) {
+        job.filter_step = o->weight_last ? 1 : count, job.tap_step = o->weight_last ? g->m : 1;
+        job.channel_step = g->m * count, job.group_step = g->c * g->m * count;
+        memcpy(job.pad, pad, sizeof(job.pad));
+        TT_BEGIN_WORK(effort(g, g->out))
+        for (npy_intp at = 0; at < volume(remainders) && done; at++) {
+            npy_intp remainder[3] = {at / remainders[2] / remainders[1], at / remainders[2] % remainders[1], at % remainders[2]};
+            done = transpose_remainder(g, code_of(tt_dtype_of(o->input)), &job, &taps, remainder, size);
+        }
+        TT_END_WORK
+    }
+    free(taps.tap);
+    free(bias);
+    if (done) return result;
+    Py_DECREF(result);
+    return PyErr_NoMemory();
+}
+
 static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
 {
     if (!tt_expect_count("conv_transpose", count, 8, 8)) return NULL;
@@ -131,8 +189,9 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
         refuse("the shapes do not fit");
         goto end;
     }
-    if (o.last && !turn_to_rows(&o)) goto end;
-    if (is_product(&g)) {
+    bool last = o.last && serves_last(&g, code_of(tt_dtype_of(o.input)));
+    if (o.last && !last && !turn_to_rows(&o)) goto end;
+    if (!last && is_product(&g)) {
         result = run_matrices(&g, &o, dims);
         goto end;
     }
@@ -153,6 +212,11 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
     }
     npy_intp most[3] = {job.axis[0].rows, job.axis[1].rows, job.axis[2].rows};
     if (!planes_fit(&g, most)) goto end;
+    if (last) {
+        npy_intp pad[3] = {job.axis[0].pad, job.axis[1].pad, job.axis[2].pad};
+        result = transpose_last(&g, &o, dims, span, pad);
+        goto end;
+    }
     job.direct = !lay_planes(&job);
     job.used = malloc(1);
     phases = calloc((size_t)volume(span), sizeof(tt_phase));

@@ -27,6 +27,7 @@ static bool weigh_groups(const tt_convolution_code *code, const geometry *g, tt_
     npy_intp step = images_at_once(g->n, (job->image_size + pitched * places) * size), space = step * job->image_size + 4 * code->width;
     void *planes = NULL;
     bool direct = job->direct && job->many; /* vectors of places would reach beyond the input */
+    if (job->last != NULL) direct = job->last->direct;
     bool done = posix_memalign(&job->pitched, 64, (size_t)(step * pitched * places * size + 1)) == 0 &&
                 posix_memalign(&job->sums, 64, (size_t)(sums * size + 1)) == 0;
     if (done && !direct) {
@@ -41,7 +42,10 @@ static bool weigh_groups(const tt_convolution_code *code, const geometry *g, tt_
         job->input = x + n * channels * in * size;
         job->grad = y + n * filters * out * size;
         job->source = direct ? (void *)job->input : planes;
-        if (!direct) {
+        if (!direct && job->last != NULL) {
+            job->last->input = job->input;
+            tt_parallel_for(0, job->images, 1 + 16384 / (job->image_size + 1), code->fill_images, job);
+        } else if (!direct) {
             tt_parallel_for(0, job->images * channels, 1 + 16384 / (job->planes * job->plane + 1), code->fill, job);
         }
         npy_intp blocks = g->groups * job->tap_blocks;
@@ -70,29 +74,92 @@ static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_con
     job->phase = phase;
     job->result = w;
     code->choose_block(job);
+    if (job->last == NULL) {
+        job->apart[0] = job->pitch[0], job->apart[1] = job->pitch[1], job->apart[2] = 1;
+        job->group_size = g->c * job->planes * job->plane;
+    }
     job->places = job->many && !single ? volume(g->out) : (span + code->lanes - 1) / code->lanes * code->lanes;
     bool done = single ? weigh_single(code, job, g->n, x, y) : weigh_groups(code, g, job, x, y, size);
     /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
-    if (done && job->unbounded) {
+    if (done && job->unbounded && job->last == NULL) {
         if (size == 4) exact_float(g, (const float *)x, (const float *)y, w);
         else exact_double(g, (const double *)x, (const double *)y, w);
     }
     return done;
 }
 
+/* Where the elements of windows lie in an input whose channels are last; false without memory. */
+static bool place_last(const geometry *g, tt_convolution *job, tt_last *last, tt_phase *phase)
+{
+    npy_intp taps = volume(g->kernel), at = 0, pixel = g->groups * g->c;
+    *last = (tt_last){.groups = g->groups, .m = g->m, .c = g->c, .n = g->n, .direct = 1};
+    for (int d = 0; d < 3; d++) {
+        last->in[d] = g->in[d], last->pad[d] = g->padding[d], last->out[d] = g->out[d], last->hop[d] = g->stride[d];
+        last->span[d] = (g->kernel[d] - 1) * g->dilation[d] + 1;
+        last->direct &= g->padding[d] == 0;
+        phase->out[d] = g->out[d];
+    }
+    npy_intp rows[3];
+    for (int d = 0; d < 3; d++) rows[d] = last->direct ? g->in[d] : (g->out[d] - 1) * g->stride[d] + last->span[d];
+    last->pitch[2] = rows[2] * pixel, last->pitch[1] = rows[1] * last->pitch[2], last->pitch[0] = rows[0] * last->pitch[1];
+    job->image_size = last->pitch[0], job->group_size = g->c;
+    job->apart[0] = g->stride[0] * last->pitch[1], job->apart[1] = g->stride[1] * last->pitch[2], job->apart[2] = g->stride[2] * pixel;
+    phase->k = g->c * taps;
+    phase->offset = malloc((size_t)(phase->k + 1) * sizeof(npy_intp));
+    if (phase->offset == NULL) return PyErr_NoMemory() != NULL;
+    for (npy_intp i = 0; i < g->kernel[0]; i++) {
+        for (npy_intp j = 0; j < g->kernel[1]; j++) {
+            for (npy_intp k = 0; k < g->kernel[2]; k++, at++) {
+                phase->offset[at] = i * g->dilation[0] * last->pitch[1] + j * g->dilation[1] * last->pitch[2] + k * g->dilation[2] * pixel;
+            }
+        }
+    }
+    for (; at < phase->k; at++) phase->offset[at] = phase->offset[at - taps] + 1;
+    job->last = last;
+    return true;
+}
+
+/* What _conv_weight computes, once it is known that shapes fit; false without memory. */
+static bool weigh(const geometry *g, PyArrayObject *input, PyArrayObject *grad, bool turned, PyArrayObject *result, bool *unbounded)
+{
+    tt_convolution job = {.groups = g->groups, .m = g->m, .c = g->c};
+    tt_phase phase = {0};
+    tt_last last;
+    const tt_convolution_code *code = code_of(tt_dtype_of(input));
+    bool done = turned ? padded_fits(g) && place_last(g, &job, &last, &phase) : place_windows(g, &job, &phase);
+    if (done) {
+        TT_BEGIN_WORK(effort(g, g->out))
+        done = weigh_all(code, g, &job, &phase, PyArray_DATA(input), PyArray_DATA(grad), PyArray_DATA(result), PyArray_ITEMSIZE(input));
+        TT_END_WORK
+        if (!done) PyErr_NoMemory();
+    }
+    *unbounded = job.unbounded;
+    release(&job, &phase, 1);
+    return done;
+}
+
+/* Whether the filters of a group fill vectors, for which nothing is copied but what has padding. */
+static bool weighs_last(const geometry *g, const tt_convolution_code *code)
+{
+    tt_phase phase = {.k = g->c * volume(g->kernel)};
+    tt_convolution job = {.groups = g->groups, .m = g->m, .c = g->c, .phase = &phase};
+    code->choose_block(&job);
+    return job.many && phase.k > 0;
+}
+
 static PyObject *_conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("_conv_weight", count, 7, 7)) return NULL;
     geometry g = {0};
-    tt_convolution job = {0};
-    tt_phase phase = {0};
-    PyArrayObject *result = NULL, *input = tt_row_major(args[0], "input"), *grad = NULL;
-    bool done = false;
-    if (input == NULL || (grad = tt_row_major(args[1], "grad")) == NULL) goto end;
+    PyArrayObject *result = NULL, *input = NULL, *grad = NULL;
+    bool done = false, turned, unbounded = false;
     npy_intp shape[5];
     Py_ssize_t length = PySequence_Size(args[2]);
-    if (length == -1) goto end;
-    int dims = (int)length - 2, ndim = PyArray_NDIM(input);
+    if (length == -1) return NULL;
+    int dims = (int)length - 2;
+    if ((input = last_or_row_major(args[0], "input", dims, true, &turned)) == NULL) goto end;
+    if ((grad = last_or_row_major(args[1], "grad", dims, turned, &turned)) == NULL) goto end;
+    int ndim = PyArray_NDIM(input);
     if (dims < 1 || dims > 3 || (ndim != dims + 1 && ndim != dims + 2) || PyArray_NDIM(grad) != ndim) {
         refuse("the arrays have the wrong number of dimensions");
         goto end;
@@ -131,15 +198,16 @@ static PyObject *_conv_weight(PyObject *module, PyObject *const *args, Py_ssize_
         done = true;
         goto end;
     }
-    job.groups = g.groups, job.m = g.m, job.c = g.c;
-    if (!place_windows(&g, &job, &phase)) goto end;
-    TT_BEGIN_WORK(effort(&g, g.out))
-    done = weigh_all(code_of(dtype), &g, &job, &phase, PyArray_DATA(input), PyArray_DATA(grad), PyArray_DATA(result),
-                     PyArray_ITEMSIZE(input));
-    TT_END_WORK
-    if (!done) PyErr_NoMemory();
+    turned = turned && weighs_last(&g, code_of(dtype));
+    if (turned && !(done = weigh(&g, input, grad, true, result, &unbounded))) goto end;
+    if (!turned || unbounded) { /* zeros of the padding make NaN of infinities, for which only rows have exact sums */
+        done = false;
+        Py_SETREF(input, tt_row_major((PyObject *)input, "input"));
+        if (input == NULL) goto end;
+        Py_SETREF(grad, tt_row_major((PyObject *)grad, "grad"));
+        done = grad != NULL && weigh(&g, input, grad, false, result, &unbounded);
+    }
 end:
-    release(&job, &phase, 1);
     Py_XDECREF(input);
     Py_XDECREF(grad);
     if (!done) Py_CLEAR(result);

@@ -195,6 +195,39 @@ def test_channels_last_values(case: Any, dtype: Any, with_bias: bool, turned_fil
     )
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    cases().filter(lambda case: len(case[2]) > 1),
+    st.sampled_from([np.float32, np.float64]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_channels_last_gradients(case: Any, dtype: Any, with_bias: bool, turned_filters: bool) -> None:
+    shape, filters, stride, padding, dilation, groups = case
+    x, w = numbers(0, *shape, dtype=dtype), numbers(1, *filters, dtype=dtype)
+    y = reference(x, w, stride, padding, dilation, groups)
+    g = numbers(3, *y.shape, dtype=dtype)
+    geometry = stride, padding, dilation
+    found = NATIVE._conv_weight(with_channels_last(x), with_channels_last(g), filters, *geometry, groups)
+    wide = [a.astype(np.float64) for a in (x, w, g)]
+    expected = numpy_kernels.weights(wide[0], wide[2], filters[2:], *geometry, groups)
+    close(found, expected, dtype, g.size // g.shape[1])
+    more = [
+        size - ((n - 1) * hop - 2 * pad + gap * (width - 1) + 1)
+        for size, n, hop, pad, gap, width in zip(
+            shape[2:], y.shape[2:], stride, padding, dilation, filters[2:], strict=True
+        )
+    ]
+    bias = numbers(2, shape[1], dtype=dtype) if with_bias else None
+    op = getattr(NATIVE, f"conv_transpose{len(stride)}d")
+    given_filters = with_channels_last(w) if turned_filters else w
+    found = op(with_channels_last(g), given_filters, bias, stride, padding, more, groups, dilation)
+    expected = numpy_kernels.transposed(wide[2], wide[1], shape[2:], *geometry, groups)
+    if bias is not None:
+        expected += bias.astype(np.float64).reshape(-1, *(1,) * len(stride))
+    close(found, expected, dtype, filters[0] * np.prod(filters[2:]))
+
+
 LAST = {
     "bands of rows": ((2, 16, 40, 41), (32, 16, 3, 3), 1, 1, 1, 1),
     "several images in a band": ((19, 24, 5, 6), (40, 24, 3, 3), 1, 1, 1, 1),
@@ -216,22 +249,37 @@ LAST = {
 def test_channels_last_ways(name: str, dtype: Any) -> None:
     shape, filters, *how, groups = LAST[name]
     dims = len(shape) - 2
-    stride, padding, dilation = (numpy_kernels.each(value, dims) for value in how)
+    geometry = tuple(numpy_kernels.each(value, dims) for value in how)
     x, w, bias = (numbers(i, *size, dtype=dtype) for i, size in enumerate((shape, filters, filters[:1])))
-    y = numpy_kernels.forward(x.astype(np.float64), w.astype(np.float64), stride, padding, dilation, groups)
-    y += bias.astype(np.float64).reshape(-1, *(1,) * dims)
+    wide = x.astype(np.float64), w.astype(np.float64)
+    y = numpy_kernels.forward(*wide, *geometry, groups)
+    g = numbers(3, *y.shape, dtype=dtype)
+    more = [
+        size - ((n - 1) * hop - 2 * pad + gap * (width - 1) + 1)
+        for size, n, hop, pad, gap, width in zip(shape[2:], y.shape[2:], *geometry, filters[2:], strict=True)
+    ]
+    turned = with_channels_last(x), with_channels_last(g)
     threads = load("threads")
     before, found = threads.get_num_threads(), []
     try:
         for count in (1, 2, 5):
             threads.set_num_threads(count)
-            found.append(getattr(NATIVE, f"conv{dims}d")(with_channels_last(x), w, bias, *how, groups))
+            forward = getattr(NATIVE, f"conv{dims}d")(turned[0], w, bias, *how, groups)
+            op = getattr(NATIVE, f"conv_transpose{dims}d")
+            back = op(turned[1], w, None, *how[:2], more, groups, how[2])
+            found.append((forward, back, NATIVE._conv_weight(*turned, filters, *geometry, groups)))
     finally:
         threads.set_num_threads(before)
-    close(found[0], y, dtype, int(np.prod(filters[1:])))
-    assert has_channels_last(found[0])
+    y += bias.astype(np.float64).reshape(-1, *(1,) * dims)
+    close(found[0][0], y, dtype, int(np.prod(filters[1:])))
+    expected = numpy_kernels.transposed(g.astype(np.float64), wide[1], shape[2:], *geometry, groups)
+    close(found[0][1], expected, dtype, filters[0] * int(np.prod(filters[2:])))
+    expected = numpy_kernels.weights(wide[0], g.astype(np.float64), filters[2:], *geometry, groups)
+    close(found[0][2], expected, dtype, g.size // g.shape[1])
+    assert has_channels_last(found[0][0])
     for other in found[1:]:
-        np.testing.assert_array_equal(other, found[0])
+        for one, another in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, another)
 
 
 @pytest.mark.torch
@@ -275,6 +323,29 @@ def test_channels_last_special_values_stay_where_they_belong(value: float, paddi
     bad = ~np.isfinite(NATIVE.conv2d(with_channels_last(x), w, None, 1, padding, 1, 1))
     assert bad[:, 4].all()
     np.testing.assert_array_equal(np.delete(bad, 4, 1), np.delete(expected, 4, 1))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_channels_last_special_values_of_gradients_stay_where_they_belong(value: float) -> None:
+    x, w, g = numbers(0, 2, 6, 7, 6), numbers(1, 24, 6, 3, 3), numbers(2, 2, 24, 7, 6)
+    x[1, 2, 4, 3] = value
+    g[0, 5, 0, 0] = value
+    turned = with_channels_last(x), with_channels_last(g)
+    geometry = (1, 1), (1, 1), (1, 1)
+    found, expected = (NATIVE._conv_weight(*pair, w.shape, *geometry, 1) for pair in (turned, (x, g)))
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
+    assert np.isfinite(found[:5, 3]).all()
+    finite = np.isfinite(expected)
+    np.testing.assert_allclose(found[finite], expected[finite], rtol=1e-12, atol=1e-12)
+    found, expected = (NATIVE.conv_transpose2d(one, w, None, 2, 1, 1, 1, 1) for one in (turned[1], g))
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
+    assert np.isfinite(found[1]).all()
+
+
+def test_channels_last_results_that_meet_no_tap_are_the_bias() -> None:
+    g, bias = with_channels_last(numbers(0, 2, 3, 4, 4)), numbers(1, 20)
+    found = NATIVE.conv_transpose2d(g, numbers(2, 3, 20, 1, 1), bias, 2, 0, 1, 1, 1)
+    np.testing.assert_array_equal(found[:, :, 1::2], np.broadcast_to(bias[:, None, None], (2, 20, 4, 8)))
 
 
 def test_channels_last_with_more_padding_than_memory_are_refused() -> None:
