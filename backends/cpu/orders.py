@@ -46,8 +46,15 @@ def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
         result = function(*args)
         if result.ndim < 2 or not result.size:
             return result
+        first = None
         for value in args:
-            if type(value) is np.ndarray and not value.flags.c_contiguous:
+            if type(value) is not np.ndarray or value.ndim < 2:
+                continue  # orders nothing
+            if first is None:
+                first = value
+            elif value.flags.c_contiguous and first.flags.c_contiguous:
+                continue
+            elif value.strides != first.strides or value.shape != first.shape:
                 return _in_order(result, args)
         return result
 
