@@ -335,7 +335,7 @@ class CudaBackend(Backend):
         self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False
     ) -> StridedHandle:
         """Copy an array from the host; page-locked memory is read while the call returns, if it may be."""
-        return self.transfers.upload(array, self._index(device), non_blocking)
+        return self.transfers.upload_as_laid_out(array, self._index(device), non_blocking)
 
     def to_numpy(self, handle: StridedHandle) -> np.ndarray[Any, Any]:
         """Copy the elements to the host."""

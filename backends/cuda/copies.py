@@ -47,9 +47,13 @@ def in_rows(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
 
 def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHandle:
     """Return the elements in another dtype; of complex numbers the real part, if the dtype is real."""
-    if handle.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
-        warn_user("complex numbers become real ones, and their imaginary parts are lost")
+    _warn_of_lost_parts(handle.dtype, np.dtype(dtype))
     return run(backend, "Copy", [handle], dtype)
+
+
+def _warn_of_lost_parts(source: np.dtype[Any], target: np.dtype[Any]) -> None:
+    if source.kind == "c" and target.kind not in "cb":
+        warn_user("complex numbers become real ones, and their imaginary parts are lost")
 
 
 def resized(
@@ -89,6 +93,7 @@ def copy_into(backend: CudaBackend, target: StridedHandle, source: StridedHandle
             raise errors.ShapeError(f"the shape {source.shape} does not broadcast to {target.shape}")
         strides = [0 if a == 1 else s for a, s in zip(source.shape, source.strides, strict=True)]
         source = source.view(target.shape, (*[0] * lead, *strides))
+    _warn_of_lost_parts(source.dtype, target.dtype)
     if not _transposed(backend, target, source):
         run(backend, "Copy", [source], target.dtype, (), target)
 

@@ -11,12 +11,13 @@ ordinary memory has read its source when the call returns, so it never waits.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.core.library import contiguous_strides, errors
+from tt.core.library import MetaHandle, contiguous_strides, dense_strides, errors, from_numpy_dtype
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -24,6 +25,24 @@ if TYPE_CHECKING:
 __all__ = ["Transfers"]
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+
+
+def _descending(strides: Sequence[int]) -> list[int]:
+    """Return the dimensions in their order in memory."""
+    return sorted(range(len(strides)), key=strides.__getitem__, reverse=True)
+
+
+def _kept_strides(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Return the strides of a copy: the same if the elements are dense, else dense in the same order."""
+    if 0 in shape:
+        return contiguous_strides(shape)
+    step = 1
+    for dim in reversed(_descending(strides)):
+        if shape[dim] != 1:
+            if strides[dim] != step:
+                return dense_strides(shape, [MetaHandle(shape, from_numpy_dtype(dtype), strides)])
+            step *= shape[dim]
+    return strides
 
 
 class Transfers:
@@ -92,11 +111,23 @@ class Transfers:
         return bool(runtime.pointerGetAttributes(address).type == runtime.memoryTypeHost)
 
     def upload(self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False) -> StridedHandle:
-        """Return a handle on a device with the elements of an array of the host."""
+        """Return a handle on a device with the elements of an array of the host, in row-major order."""
         with self.backend.on(index):
             handle = self.backend.empty(array.shape, array.dtype)
             self.write(handle, array, non_blocking)
         return handle
+
+    def upload_as_laid_out(
+        self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False
+    ) -> StridedHandle:
+        """Return a handle on a device with the elements of an array of the host, in its order in memory."""
+        if any(stride % array.itemsize or stride < 0 for stride in array.strides):
+            return self.upload(array, index, non_blocking)
+        kept = _kept_strides(
+            array.shape, tuple(stride // array.itemsize for stride in array.strides), array.dtype
+        )
+        handle = self.upload(array.transpose(_descending(kept)), index, non_blocking)
+        return handle.view(array.shape, kept)
 
     def write(self, target: StridedHandle, array: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
         """Copy an array of the host into contiguous memory of the current device."""
@@ -119,12 +150,20 @@ class Transfers:
             self.backend.failures.raise_first()
 
     def download(self, handle: StridedHandle, non_blocking: bool = False) -> np.ndarray[Any, Any]:
-        """Return the elements in an array of the host; with `non_blocking` in page-locked memory."""
+        """Return the elements in an array of the host, in their order in memory.
+
+        With `non_blocking` it lies in page-locked memory.
+        """
+        kept = _kept_strides(handle.shape, handle.strides, handle.dtype)
+        steps = [step * handle.dtype.itemsize for step in kept]
         if non_blocking and handle.nbytes:
-            found = self.pinned(handle.shape, handle.dtype)
+            size = (handle.nbytes // handle.dtype.itemsize,)
+            found = np.ndarray(handle.shape, handle.dtype, self.pinned(size, handle.dtype), 0, steps)
         else:
-            found = np.empty(handle.shape, handle.dtype)
-        self.read(handle, found, non_blocking)
+            found = np.ndarray(handle.shape, handle.dtype, strides=steps)
+        order = _descending(kept)
+        rows = handle.view([handle.shape[d] for d in order], [handle.strides[d] for d in order])
+        self.read(rows, found.transpose(order), non_blocking)
         return found
 
     def read(self, handle: StridedHandle, out: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
@@ -163,12 +202,14 @@ class Transfers:
         self._introduce(home, index)
         with backend.on(index):
             there = cuda.get_current_stream()
-            new = backend.empty(handle.shape, handle.dtype)
+            kept = _kept_strides(handle.shape, handle.strides, handle.dtype)
+            order = _descending(kept)
+            new = backend.empty([handle.shape[d] for d in order], handle.dtype)
             ready = cuda.Event(disable_timing=True)
             ready.record(there)
         with backend.on(home):
             here = cuda.get_current_stream()
-            source = self.rows(handle)
+            source = self.rows(handle.view(new.shape, [handle.strides[d] for d in order]))
             here.wait_event(ready)
             if source.nbytes:
                 cuda.runtime.memcpyPeerAsync(
@@ -178,7 +219,7 @@ class Transfers:
             done.record(here)
         with backend.on(index):
             there.wait_event(done)
-        return new
+        return new.view(handle.shape, kept)
 
     def _introduce(self, home: int, index: int) -> None:
         """Let one device read the other's memory directly, where they can."""

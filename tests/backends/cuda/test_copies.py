@@ -190,3 +190,22 @@ def test_resizing_takes_the_elements_of_the_memory_which_grows(host_engine):
     assert grown.offset == 2 and grown.array[:4].tolist() == [2, 3, 4, 5]
     moved = backend.moved(whole, whole.owner, grown.owner)
     assert moved.array.tolist() == [0, 1, 2, 3, 4, 5] and moved.shares_memory(grown)
+
+
+def test_complex_numbers_that_become_real_ones_warn_and_others_do_not(host_backend):
+    (table,) = tables(host_backend)
+    kernel = {k.op: k.function for k in table.kernels if k.form == "inplace"}
+    z = host_backend.normalise(np.array([1 + 2j, 3j], np.complex64))
+    real, truth = (host_backend.normalise(np.zeros(2, dtype)) for dtype in ("f4", "?"))
+    for write in (
+        lambda: copy_into(host_backend, real, z),
+        lambda: cast(host_backend, z, np.dtype("f4")),
+        lambda: kernel["copy"](real, z),
+        lambda: kernel["fill"](real, z.view((), ())),
+    ):
+        with pytest.warns(UserWarning, match="imaginary parts are lost"):
+            write()
+    assert real.array.tolist() == [1.0, 1.0]
+    for quiet in (lambda: kernel["copy"](truth, z), lambda: kernel["copy"](z, real)):
+        quiet()  # warnings are errors
+    assert truth.array.tolist() == [True, True]

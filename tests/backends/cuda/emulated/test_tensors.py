@@ -54,6 +54,37 @@ def test_tensors_of_every_dtype_go_to_the_device_and_come_back(dtype):
     assert y.cuda() is y
 
 
+LAID_OUT = {
+    "channels last": lambda x: x.contiguous(memory_format=tt.channels_last),
+    "three dimensions": lambda x: x[:, None].contiguous(memory_format=tt.channels_last_3d),
+    "transposed": lambda x: x.transpose(1, 3),
+    "row-major": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_moves_keep_the_memory_format(name):
+    x = LAID_OUT[name](tt.arange(120.0).reshape(2, 3, 4, 5))
+    there = x.cuda()
+    same(there, x)
+    back = there.cpu()
+    assert back.stride() == x.stride() and tt.equal(back, x)
+    for dtype in (tt.float64, tt.int32):
+        same(x.to("cuda", dtype), x.to(dtype))
+        assert there.to("cpu", dtype).stride() == x.to(dtype).stride()
+    for format_ in (tt.contiguous_format, tt.channels_last)[: 2 if x.ndim == 4 else 1]:
+        same(x.to("cuda", memory_format=format_), x.to("cpu", copy=True, memory_format=format_))
+        assert there.to("cpu", memory_format=format_).stride() == x.clone(memory_format=format_).stride()
+    same(tt.empty_like(there).copy_(x), x)
+    assert tt.equal(tt.zeros(x.shape).copy_(there), x)
+
+
+def test_moves_keep_the_strides_of_one_pixel():
+    x = tt.ones(2, 3, 1, 1).clone(memory_format=tt.channels_last)
+    same(x.cuda(), x)
+    assert x.cuda().cpu().stride() == x.stride() == (3, 1, 3, 3)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_factories_make_tensors_on_the_device(dtype):
     for make in (
