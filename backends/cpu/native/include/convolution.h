@@ -94,6 +94,7 @@ typedef struct tt_last {
     npy_intp first, step[3], size;    /* the first result, the distance to the next ones and to the next image, in pixels */
     npy_intp pitch[3];                /* elements of the source between its images, slices and rows */
     int direct;                       /* whether the source is the input itself */
+    int single;                       /* one filter for each channel */
     tt_extent band;                   /* what is computed at once */
     npy_intp parts;                   /* of the filters, which threads share where there are few bands */
     tt_stretch *stretches;

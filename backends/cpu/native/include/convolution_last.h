@@ -13,6 +13,7 @@ static bool take_taps(last_taps *taps, npy_intp most)
 /* Whether the channels of a group are worth it: few filters of each of many groups would leave most lanes without work. */
 static bool serves_last(const geometry *g, const tt_convolution_code *code)
 {
+    if (g->m == 1 && g->c == 1 && g->groups >= code->lanes) return true;
     return g->c > 0 && (g->groups == 1 || 2 * g->m > code->lanes);
 }
 
@@ -32,6 +33,8 @@ static void choose_band(tt_last *job, npy_intp size)
     } else if (!job->direct) {
         npy_intp room = TT_LAST_BYTES / (wide * job->span[0] * size + 1) - job->span[1];
         room = room < 0 ? 1 : room / job->hop[1] + 1;
+        /* Little is computed of each channel: copying rows more often would take longer. */
+        if (job->single && room < 2 * job->span[1]) room = 2 * job->span[1];
         band->rows = band->rows < room ? band->rows : room;
     }
     band->rows = band->rows < 1 ? 1 : band->rows < job->out[1] ? band->rows : job->out[1];
@@ -66,7 +69,7 @@ static bool find_stretches(tt_last *job, const last_taps *taps)
 /* Computes the results of one phase; false without memory.  Runs without the GIL. */
 static bool multiply_phase(const tt_convolution_code *code, tt_last *job, const last_taps *taps, npy_intp size)
 {
-    npy_intp lanes = code->lanes, places = volume(job->out), room = job->groups * job->vectors * lanes;
+    npy_intp lanes = code->lanes, places = volume(job->out), room = job->groups * (job->single ? 1 : job->vectors * lanes);
     if (places == 0) return true;
     job->k = taps->count * job->c;
     job->taps = taps->count, job->tap = taps->tap;
@@ -77,9 +80,9 @@ static bool multiply_phase(const tt_convolution_code *code, tt_last *job, const 
         npy_intp bands = (job->n + job->band.images - 1) / job->band.images * ((job->out[0] + job->band.slices - 1) / job->band.slices) *
                          ((job->out[1] + job->band.rows - 1) / job->band.rows);
         tt_parallel_for(0, blocks, 1 + 20000 / (job->m * job->k / job->blocks + 1), code->pack_last, job);
-        job->parts = threads == 1 || bands >= 4 * threads ? 1 : (4 * threads + bands - 1) / bands;
+        job->parts = job->single || threads == 1 || bands >= 4 * threads ? 1 : (4 * threads + bands - 1) / bands;
         job->parts = job->parts < blocks ? job->parts : blocks;
-        npy_intp cost = job->n * places * blocks * lanes * (job->k + 1) / (bands * job->parts);
+        npy_intp cost = job->n * places * room * (job->k + 1) / (bands * job->parts);
         tt_parallel_for(0, bands * job->parts, 1 + 300000 / (cost + 1), code->multiply_last, job);
     }
     free(job->stretches);
@@ -106,7 +109,9 @@ static bool begin_last(const geometry *g, const operands *o, PyArrayObject *resu
     job->taps_of_filter = volume(g->kernel);
     job->input = PyArray_DATA(o->input), job->weight = PyArray_DATA(o->weight), job->result = PyArray_DATA(result);
     memcpy(job->in, g->in, sizeof(job->in));
-    if (o->bias == NULL) return true;
+    job->single = g->m == 1 && g->c == 1 && g->groups >= lanes;
+    job->bias = o->bias != NULL ? PyArray_DATA(o->bias) : NULL;
+    if (o->bias == NULL || job->single) return true;
     job->bias = *bias = calloc((size_t)(g->groups * job->vectors * lanes), (size_t)size); /* blocks read whole vectors of it */
     for (npy_intp group = 0; group < g->groups && *bias != NULL; group++) {
         memcpy((char *)*bias + group * job->vectors * lanes * size, PyArray_BYTES(o->bias) + group * g->m * size, (size_t)(g->m * size));

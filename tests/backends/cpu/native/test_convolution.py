@@ -240,6 +240,10 @@ LAST = {
     "filters of one element": ((3, 50, 17, 9), (64, 50, 1, 1), 1, 0, 1, 1),
     "a volume": ((2, 8, 7, 12, 13), (24, 8, 3, 3, 3), 1, 1, 1, 1),
     "a volume in bands, with steps": ((1, 9, 9, 30, 31), (33, 9, 2, 3, 3), (2, 1, 2), (1, 1, 0), 1, 1),
+    "one filter for each channel": ((2, 37, 15, 31), (37, 1, 3, 3), (2, 1), 1, 1, 37),
+    "one filter for each of channels that fill vectors": ((3, 32, 40, 41), (32, 1, 3, 3), 1, 1, 1, 32),
+    "one filter for each channel, read as it is": ((2, 18, 13, 9), (18, 1, 5, 2), 1, 0, (1, 2), 18),
+    "one filter for each channel of a volume": ((2, 20, 7, 9, 8), (20, 1, 3, 3, 3), 2, 1, 1, 20),
     "many filters and few places": ((1, 130, 4, 4), (200, 130, 3, 3), 1, 1, 1, 1),
 }
 
