@@ -33,7 +33,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "tt"
 ROOT_FOLDER = "api"
-FOLDERS = ("core", "backends", "plugins", "cli", "examples")
+FOLDERS = ("core", "operators", "testing", "backends", "plugins", "cli", "examples")
 DATA_FILES = ("ops.yaml",)
 EDITABLE = ".editable"
 CHOICES = ("auto", "compiled", "native", "interpreted")

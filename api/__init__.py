@@ -143,57 +143,58 @@ _LAZY = {
         ("get_device", "is_complex", "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg",
          "is_nonzero", "is_same_size", "is_signed", "is_storage", "numel", "resize_as_", "result_type",
          "to_dlpack", "typename"),
-        "tt._inquiries",
+        "tt._functions.inquiries",
     ),
     **dict.fromkeys(
         ("BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
          "IntTensor", "LongTensor", "ShortTensor", "set_default_tensor_type"),
-        "tt._typed_tensors",
+        "tt._compat.typed_tensors",
     ),
     **dict.fromkeys(
         ("are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
          "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_deterministic_debug_mode",
          "set_float32_matmul_precision", "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"),
-        "tt._determinism",
+        "tt._functions.determinism",
     ),
     **dict.fromkeys(
-        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"), "tt._windows"
+        ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
+        "tt._functions.windows",
     ),
     **dict.fromkeys(
         ("ccol_indices_copy", "col_indices_copy", "convolution", "crow_indices_copy", "embedding_renorm_", "from_file",
          "hsmm", "indices_copy", "resize_as_sparse_", "row_indices_copy", "saddmm", "set_anomaly_enabled", "spmm",
          "values_copy"),
-        "tt._older_functions",
+        "tt._compat.older_functions",
     ),
     **dict.fromkeys(
         ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_"),
-        "tt._late.dropouts",
+        "tt._compat.dropouts",
     ),
-    **dict.fromkeys(("frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"), "tt._late.norms"),
+    **dict.fromkeys(("frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"), "tt._compat.norms"),
     **dict.fromkeys(
         ("cond", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int",
          "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "while_loop"),
-        "tt._control_flow",
+        "tt._functions.control_flow",
     ),
     "thread_safe_generator": "tt.random",
     **dict.fromkeys(
         ("AcceleratorError", "compiled_with_cxx11_abi", "cudnn_is_acceptable", "has_lapack", "has_mkl", "has_openmp",
          "has_spectral", "init_num_threads", "is_vulkan_available"),
-        "tt._late.build_facts",
+        "tt._compat.build_facts",
     ),
     **dict.fromkeys(
         ("BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
          "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage", "QInt8Storage", "QInt32Storage",
          "QUInt8Storage", "ShortStorage", "Storage", "StorageBase"),
-        "tt._late.typed_storages",
+        "tt._compat.typed_storages",
     ),
     **dict.fromkeys(
         ("batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt", "batch_norm_gather_stats",
          "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats"),
-        "tt._late.batch_statistics",
+        "tt._compat.batch_statistics",
     ),
     **dict.fromkeys(
-        ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._late.fake_quantization"
+        ("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"), "tt._compat.fake_quantization"
     ),
     **dict.fromkeys(
         ("empty_quantized", "int_repr", "per_channel_affine", "per_channel_affine_float_qparams",
@@ -201,27 +202,27 @@ _LAZY = {
          "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point", "qscheme",
          "quantize_per_channel", "quantize_per_tensor", "quantized", "quantized_batch_norm", "quantized_max_pool1d",
          "quantized_max_pool2d", "quantized_max_pool3d"),
-        "tt._late.quantized",
+        "tt._compat.quantized",
     ),
     **dict.fromkeys(
         ("choose_qparams_optimized", "fused_moving_avg_obs_fake_quant", "quantize_per_tensor_dynamic"),
-        "tt._late.choosing",
+        "tt._compat.choosing",
     ),
     **dict.fromkeys(
         ("_chunk_cat", "_safe_softmax", "_softmax_backward_data", "_unsafe_masked_index",
          "_unsafe_masked_index_put_accumulate"),
-        "tt._late.internal_forms",
+        "tt._compat.internal_forms",
     ),
     **dict.fromkeys(
         ("_assert", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
          "_check_type", "_check_value", "_shape_as_tensor"),
-        "tt._late.checks",
+        "tt._compat.checks",
     ),
     "fork": "tt.jit",
     "wait": "tt.jit",
 }  # fmt: skip
 # Deprecated names, which warn each time they are read: they are neither kept nor listed.
-_DEPRECATED = dict.fromkeys(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"), "tt._late.build_facts")
+_DEPRECATED = dict.fromkeys(("has_cuda", "has_cudnn", "has_mkldnn", "has_mps"), "tt._compat.build_facts")
 _MODULES = (
     "_utils",
     "accelerator",
@@ -314,7 +315,7 @@ def _unknown(name: str, error: AttributeError) -> AttributeError:
     if type(error) is not UnknownOpError:
         return error
 
-    from tt._names.reasons import reason
+    from tt._compat.reasons import reason
 
     return UnknownOpError(name, __dir__, owner="tt", reason=lambda: reason(name))
 

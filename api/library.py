@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tt.backends.cpu.native.checksums import crc32
     from tt.backends.cpu.native.reading import empty_bytes, read_into
     from tt.core.library import *  # noqa: F403
-    from tt.core.testing.opcheck import opcheck
+    from tt.testing.opcheck import opcheck
 
 __all__ = [*_names, "ArrayApiBackend", "crc32", "empty_bytes", "opcheck", "read_into"]
 
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(reading, name)
     if name == "opcheck":
-        from tt.core.testing.opcheck import opcheck
+        from tt.testing.opcheck import opcheck
 
         return opcheck
     return library._renamed(name, __name__)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from tt._names.left_out import left_out
+from tt._compat.left_out import left_out
 from tt.errors import nearest
 
 __all__ = ["Missing", "Port", "port"]

@@ -56,7 +56,7 @@ class UntypedStorage(metaclass=_UntypedStorage):
         buffer: Any, *, dtype: Any, byte_order: str | None = None, count: int = -1, offset: int = 0
     ) -> Any:
         """Return a storage with a copy of the elements of a dtype in an object with bytes."""
-        from tt._late.typed_storages import elements_of
+        from tt._compat.typed_storages import elements_of
 
         return elements_of("UntypedStorage", dtype, buffer, byte_order, count, offset).untyped_storage()
 

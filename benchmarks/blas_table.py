@@ -118,7 +118,7 @@ def measured(chosen: Sequence[Case], options: Any) -> list[Row]:
     """Measure cases, with the environment as it is now."""
     import tt
     from tt.backends.cpu import blas
-    from tt.backends.cpu.native import products
+    from tt.backends.cpu.native.linalg import products
 
     tt.set_num_threads(options.threads)
     library = blas.named(options.library)

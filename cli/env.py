@@ -124,7 +124,7 @@ def blas_facts() -> dict[str, str]:
 def product_facts() -> dict[str, str]:
     """Return what computes products of matrices on the CPU."""
     try:
-        from tt.backends.cpu.native import bfloat_products, products
+        from tt.backends.cpu.native.linalg import bfloat_products, products
 
         single = products.serving()
         return {

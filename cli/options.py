@@ -44,7 +44,7 @@ def complete_plugin(incomplete: str) -> list[str]:
 
 def complete_backend(incomplete: str) -> list[str]:
     """Return the backends whose name begins so: devices, and with a slash their layouts, as in cpu/sparse_coo."""
-    from tt.core.reports.coverage import places
+    from tt.testing.coverage import places
 
     return [name for name in map(str, places()) if name.startswith(incomplete)]
 
@@ -72,7 +72,7 @@ def complete_tag(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_check(incomplete: str) -> list[str]:
     """Return the checks of `tt ops check --run` whose name begins so."""
-    from tt.core.testing.conformance import CHECKS
+    from tt.testing.conformance import CHECKS
 
     return [name for name in CHECKS if name.startswith(incomplete)]
 

@@ -1,8 +1,9 @@
 """The modules of a package that each operator needs, so that its first call imports only these.
 
-Families of composites and formulas are modules that fill a table when they are imported.  The index of a package is
-made by importing all of them.  The build puts one into a wheel, in the package's folder.  Elsewhere the first process
-writes it where Python keeps the package's compiled modules, and later processes read it.
+A family of operators is a place: the folder `operators/<family>` holds its shape rules, composites and samples, and
+the other packages have a module or a folder of the same name.  These modules fill a table when they are imported.  The
+index of a package is made by importing all of them.  The build puts one into a wheel, in the package's folder.
+Elsewhere the first process writes it where Python keeps the package's compiled modules, and later processes read it.
 
 Note [Stale indices]
 --------------------
@@ -22,126 +23,182 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.util import cache_from_source
 from types import ModuleType
 
 from tt.core.by_name import module_named
 
-__all__ = ["INDEX", "build_index", "family_index"]
+__all__ = ["OPERATORS", "FamilyIndex", "families", "family_modules"]
 
-INDEX = "_families.json"
-"""The index of the build, in the folder of the package."""
+OPERATORS = "tt.operators"
+"""The package whose folders are the families."""
+
+_KINDS = ("shapes", "samples")
+"""What the last word of a module's name says that it holds, in `operators`; all others hold composites."""
 
 _SNAPSHOT = os.path.join(os.path.dirname(__file__), "schema", "_snapshot.py")
 
 
-def family_index(
-    package: str,
-    families: Sequence[str],
-    operators: Callable[[ModuleType], Iterable[str]],
-    also: Sequence[str] = (),
-) -> Mapping[str, Sequence[str]]:
-    """Return the import names of the modules that have something for an operator: operator -> modules in order.
+@cache
+def families() -> tuple[str, ...]:
+    """Return the names of the families of operators, which are the folders of `operators`.
+
+    Examples
+    --------
+    >>> from tt.core.family_index import families
+    >>> "reduction" in families()
+    True
+    """
+    with os.scandir(_folder(OPERATORS)) as entries:
+        return tuple(sorted(e.name for e in entries if e.name[0] not in "_." and e.is_dir()))
+
+
+def family_modules(package: str, kind: str = "") -> list[str]:
+    """Return the import names of a package's modules of families: `<family>.py`, or those in the folder `<family>`.
+
+    Takes the import name of the package and, for `operators`, the kind of modules (see `FamilyIndex`).
+
+    Examples
+    --------
+    >>> from tt.core.family_index import family_modules
+    >>> "tt.backends.cpu.reduction" in family_modules("tt.backends.cpu")
+    True
+    """
+    names = [name[:-3] for name, _ in _sources(_folder(package), kind)]
+    homes = [name.replace("/", ".") for name in names if name.partition("/")[0] in families()]
+    return [f"{package}.{home}" for home in homes if home.rpartition(".")[2][0] != "_"]
+
+
+class FamilyIndex:
+    """The modules of a package that have something for an operator.
 
     Parameters
     ----------
     package : str
         The import name of the package.
-    families : sequence of str
-        The names of its modules that have tables.
     operators : callable
-        Returns the operators in the tables of such a module.
+        Returns the operators in the tables of a module.
+    kind : str
+        In `operators`, which modules are meant: "composites", "shapes" (`shapes.py` and `*_shapes.py`) or "samples".
     also : sequence of str
         The paths of further files on which the tables depend.
 
     Examples
     --------
-    >>> from tt.core.family_index import family_index
-    >>> from tt.core.composites.tables import FAMILIES
-    >>> index = family_index("tt.core.composites", FAMILIES, lambda module: module.composites.functions)
-    >>> index["fft_fft"]
-    ['tt.core.composites.fft']
+    >>> from tt.core.family_index import OPERATORS, FamilyIndex
+    >>> index = FamilyIndex(OPERATORS, lambda module: module.composites.functions, "composites")
+    >>> index.homes()["fft_fft"]
+    ['tt.operators.fft.composites']
     """
-    folder = module_named(package).__path__[0]
-    stamp = _stamp(folder, families, also)
-    path = _path(folder, families)
-    found = _read(os.path.join(folder, INDEX), _without_times(stamp)) or _read(path, stamp)
-    if found is not None:
-        return found
-    index = _made(package, families, operators)
-    if not sys.dont_write_bytecode and stamp == _stamp(folder, families, also):
-        with suppress(OSError):
-            _write(path, _text(stamp, index))
-    return index
+
+    def __init__(
+        self,
+        package: str,
+        operators: Callable[[ModuleType], Iterable[str]],
+        kind: str = "",
+        also: Sequence[str] = (),
+    ) -> None:
+        self.package, self.kind, self._operators, self._also = package, kind, operators, also
+
+    @property
+    def file(self) -> str:
+        """The file of the index of the build, in the folder of the package."""
+        return f"_{self.kind or 'families'}.json"
+
+    def modules(self) -> list[str]:
+        """Return the import names of the modules."""
+        return family_modules(self.package, self.kind)
+
+    def homes(self) -> Mapping[str, Sequence[str]]:
+        """Return the import names of the modules that have something for an operator: operator -> modules in order."""
+        folder = _folder(self.package)
+        stamp = self._stamp()
+        path = self._path(folder)
+        index = _read(os.path.join(folder, self.file), _without_times(stamp)) or _read(path, stamp)
+        if index is not None:
+            return index
+        index = self._made()
+        if not sys.dont_write_bytecode and stamp == self._stamp():
+            with suppress(OSError):
+                _write(path, _text(stamp, index))
+        return index
+
+    def build(self, root: str) -> None:
+        """Write the index that a wheel holds, whose files of tt are laid out in the folder `root`."""
+        stamp = _without_times(self._stamp())
+        path = os.path.join(root, *self.package.split(".")[1:], self.file)
+        _write(path, _text(stamp, self._made()))
+
+    def _made(self) -> dict[str, list[str]]:
+        """Import all modules, and return the index."""
+        index: dict[str, list[str]] = {}
+        for module in self.modules():
+            for op in self._operators(module_named(module)):
+                index.setdefault(op, []).append(module)
+        return index
+
+    def _stamp(self) -> list[list[object]]:
+        """Return name, size and time of all that determines the index, in a form that JSON gives back."""
+        stamp: list[list[object]] = []
+        for name, facts in _sources(_folder(self.package), self.kind):
+            stamp.append([name, facts.st_size, facts.st_mtime_ns])
+        for file in (_SNAPSHOT, *self._also):
+            with suppress(OSError):
+                facts = os.stat(file)
+                stamp.append([os.path.basename(file), facts.st_size, facts.st_mtime_ns])
+        return stamp
+
+    def _path(self, folder: str) -> str:
+        """Return the file of the index of a process: next to the compiled modules, for this version of Python."""
+        compiled = cache_from_source(os.path.join(folder, "__init__.py"), optimization="")
+        name = f"{self.kind or 'families'}.{sys.implementation.cache_tag}.json"
+        return os.path.join(os.path.dirname(compiled), name)
 
 
-def build_index(
-    root: str, package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]]
-) -> None:
-    """Write the index that a wheel holds: `INDEX`, in the folder of the package below `root`.
-
-    Takes the folder that holds the files of tt in the wheel, and the parameters of `family_index`.
-    """
-    stamp = _without_times(_stamp(module_named(package).__path__[0], families))
-    path = os.path.join(root, *package.split(".")[1:], INDEX)
-    _write(path, _text(stamp, _made(package, families, operators)))
+def _folder(package: str) -> str:
+    folder: str = module_named(package).__path__[0]
+    return folder
 
 
-def _made(
-    package: str, families: Sequence[str], operators: Callable[[ModuleType], Iterable[str]]
-) -> dict[str, list[str]]:
-    """Import all families, and return the index."""
-    index: dict[str, list[str]] = {}
-    for family in families:
-        module = f"{package}.{family}"
-        for op in operators(module_named(module)):
-            index.setdefault(op, []).append(module)
-    return index
+def _sources(folder: str, kind: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield path and facts of the sources of a kind, in a folder and in its folders of families, sorted."""
+    known = families()
+    with os.scandir(folder) as entries:
+        ordered = sorted(entries, key=lambda entry: entry.name)
+    for entry in ordered:
+        if entry.name.endswith(".py"):
+            yield entry.name, entry.stat()
+        elif entry.name in known:
+            with os.scandir(entry.path) as inner:
+                for file in sorted(inner, key=lambda entry: entry.name):
+                    if file.name.endswith(".py") and (not kind or _kind(file.name) == kind):
+                        yield f"{entry.name}/{file.name}", file.stat()
+
+
+def _kind(name: str) -> str:
+    """Return what a module of `operators` holds."""
+    return next((kind for kind in _KINDS if name.endswith(f"{kind}.py")), "composites")
 
 
 def _read(path: str, stamp: list[list[object]]) -> dict[str, list[str]] | None:
     """Return the index in a file; None where there is none, or one with another stamp."""
     try:
         with open(path, encoding="utf-8") as file:
-            found_stamp, found = json.load(file)
+            stored_stamp, index = json.load(file)
     except (OSError, ValueError, TypeError):
         return None
-    return found if found_stamp == stamp and isinstance(found, dict) else None
+    return index if stored_stamp == stamp and isinstance(index, dict) else None
 
 
 def _text(stamp: list[list[object]], index: dict[str, list[str]]) -> str:
     return json.dumps([stamp, index], separators=(",", ":"))
 
 
-def _stamp(folder: str, families: Sequence[str], also: Sequence[str] = ()) -> list[list[object]]:
-    """Return the families, and name, size and time of all that determines an index, in a form that JSON gives back."""
-    found: list[list[object]] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                facts = entry.stat()
-                found.append([entry.name, facts.st_size, facts.st_mtime_ns])
-    found.sort(key=str)
-    for file in (_SNAPSHOT, *also):
-        with suppress(OSError):
-            facts = os.stat(file)
-            found.append([os.path.basename(file), facts.st_size, facts.st_mtime_ns])
-    return [list(families), *found]
-
-
 def _without_times(stamp: list[list[object]]) -> list[list[object]]:
-    families, *files = stamp
-    return [families, *(file[:2] for file in files)]
-
-
-def _path(folder: str, families: Sequence[str]) -> str:
-    """Return the file of an index: next to the compiled modules, for this version of Python."""
-    compiled = cache_from_source(os.path.join(folder, "__init__.py"), optimization="")
-    return os.path.join(
-        os.path.dirname(compiled), f"families.{len(families)}.{sys.implementation.cache_tag}.json"
-    )
+    return [facts[:2] for facts in stamp]
 
 
 def _write(path: str, text: str) -> None:

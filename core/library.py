@@ -38,7 +38,7 @@ from tt.core.dispatch.registry.registry import (
 )
 from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, LazyKernelTable
 from tt.core.dispatch.resolve.fallback import fallback_policy, set_fallback_policy
-from tt.core.family_index import family_index
+from tt.core.family_index import FamilyIndex, family_modules
 from tt.core.forks import fork_safe_lock, fork_safe_properties
 from tt.core.hooks import Manifest, hookimpl
 from tt.core.layers.tt_dispatch import TTDispatchMode
@@ -123,6 +123,7 @@ __all__ = [
     "DeviceInterface",
     "DeviceProperties",
     "DrawHandler",
+    "FamilyIndex",
     "Generator",
     "Kernel",
     "KernelTable",
@@ -167,7 +168,7 @@ __all__ = [
     "encode_float8",
     "errors",
     "fallback_policy",
-    "family_index",
+    "family_modules",
     "fitted_number",
     "flat",
     "fork_safe_lock",

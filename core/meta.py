@@ -16,8 +16,7 @@ from tt.core.dispatch.resolve.dtypes import dtypes_on, resolve_dtypes
 from tt.core.errors import DataDependentError, ShapeError, SizeLimitError, UnknownNameError
 from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes import Result, find_rule
-from tt.core.shapes.geometry import broadcast
-from tt.core.shapes.pointwise import like_strides
+from tt.core.shapes.geometry import broadcast, like_strides
 from tt.core.tensor.backend import Backend, contiguous_strides, dtype_of
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype, from_numpy_dtype, to_dtype

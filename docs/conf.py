@@ -192,9 +192,9 @@ def block_math(translator: Any, node: Any) -> None:
 def write_coverage(app: Any, error: Exception | None) -> None:
     """Write the matrix of operators and backends of tt, which the page of coverage shows, next to that page."""
     if error is None and app.builder.format == "html":
-        from tt.core.reports.coverage import matrix
-        from tt.core.reports.coverage.html import html
-        from tt.core.reports.pages import own_places
+        from tt.cli.pages.pages import own_places
+        from tt.testing.coverage import matrix
+        from tt.testing.coverage.html import html
 
         page = html(matrix(own_places())).replace("<header>", f"<header>{HOME}", 1)
         (Path(app.outdir) / "docs" / "matrix.html").write_text(page, encoding="utf-8")

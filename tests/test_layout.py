@@ -18,7 +18,15 @@ LIBRARIES: Final = (
     "array_api", "distributed", "distributions", "futures", "masked", "multiprocessing", "nn", "optim",
     "serialization", "signal", "utils/data",
 )  # fmt: skip
-PRODUCT: Final = ("core", "backends", "plugins", "cli", *(f"api/{name}" for name in LIBRARIES))
+PRODUCT: Final = (
+    "core",
+    "operators",
+    "testing",
+    "backends",
+    "plugins",
+    "cli",
+    *(f"api/{name}" for name in LIBRARIES),
+)
 """Folders of modules that are tested; the rest of `api/` re-exports what these hold."""
 
 TESTED_ELSEWHERE: Final = {
@@ -42,7 +50,9 @@ TESTED_ELSEWHERE: Final = {
     "backends/cpu/{backend,copies,plugin,selection}.py": "the programs of tests/backends/cpu",
     "backends/cpu/{optimizer,threads}.py": "tests/backends/cpu/native, with the C kernels",
     "backends/cpu/native/*": "tests/backends/cpu/native: these register C kernels and check their arguments",
-    "backends/cuda/{activation,backend,selecting,views,windows}.py": "the families in tests/backends/cuda",
+    "backends/cuda/{activation/elementwise,backend,selecting,shaping/views,windows}.py": (
+        "the families in tests/backends/cuda"
+    ),
     "backends/cuda/launch/*": "the kernels that they launch, in tests/backends/cuda",
     "backends/cuda/libraries/plans.py": "tests/backends/cuda/libraries/test_cudnn.py",
     "backends/cuda/memory/memory.py": "tests/backends/cuda/memory/test_allocator.py",
@@ -53,7 +63,7 @@ TESTED_ELSEWHERE: Final = {
     "core/compiled.py": "tests/packaging/test_compiled.py, which compiles",
     "core/errors/*": "every exception: tests/core/test_errors.py",
     "core/hooks.py": "names for plugins, which every plugin of tests/core/host imports",
-    "core/composites/*": "tests/opinfo and the samples of every operator, with kernels masked",
+    "operators/*": "tests/opinfo and the samples of every operator, with kernels masked and without data",
     "core/dispatch/call/*": "the path of every call: tests/core/dispatch/call by the parts of a call",
     "core/dispatch/intercept/tt_function.py": "tests/core/methods/test_tt_function_api.py",
     "core/dispatch/registry/tables.py": "what plugins fill: tests/core/dispatch/resolve/test_kernels.py",
@@ -64,14 +74,14 @@ TESTED_ELSEWHERE: Final = {
     "core/methods/{nested,memory/pinning}.py": "tests/core/methods/test_creation.py",
     "core/methods/{copying,memory/host_storage}.py": "tests/core/methods/memory/test_pickling.py",
     "core/methods/lazy_member.py": "tests/core/host/test_lazy_member.py, with plugins that are installed",
-    "core/reports/{operator_page,pages}.py": "tests/docs/test_operator_pages.py",
+    "cli/pages/{operator_page,pages}.py": "tests/docs/test_operator_pages.py",
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",
-    "core/shapes/*": "tests/core/shapes, tests/opinfo and the samples of every operator without data",
+    "core/shapes/*": "tests/operators, tests/opinfo and the samples of every operator without data",
     "core/tensor/{backend,base,blank,tensor}.py": "the tensors of every test; tests/core/methods",
     "core/{tensor/shared_memory,methods/memory/sharing,methods/memory/storages}.py": (
         "tensors that travel: tests/api/multiprocessing/test_reductions.py"
     ),
-    "core/testing/*": "faults that they must find, and operators that are right: tests/core/testing",
+    "testing/*": "faults that they must find, and operators that are right: tests/testing",
     "plugins/autograd/plugin.py": "members of tensors: tests/plugins/autograd",
     "plugins/autograd/formulas/*": "tests/plugins/autograd/formulas/test_formulas.py, for every operator",
     "plugins/autograd/record/{codes,grad_state,hooks,mutating,op_node,plans,refcount,rules}.py": (
@@ -92,7 +102,7 @@ TESTED_ELSEWHERE: Final = {
 
 WITHOUT_MODULES: Final = {
     "tests/backends/cuda/emulated": "run by tests/backends/cuda/test_emulated.py with an emulated device",
-    "tests/core/testing/faults": "faults that the conformance check must find, and the check itself",
+    "tests/testing/faults": "faults that the conformance check must find, and the check itself",
     "tests/fuzz": "random programs against the whole",
     "tests/opinfo": "PyTorch's database of operators against the whole",
     "tests/packaging": "the build hook, wheels and editable installs",

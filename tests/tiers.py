@@ -67,8 +67,8 @@ LONG: Final = (
     "tests/backends/cuda/test_emulated.py",
     "tests/backends/cuda/test_sanitized.py",
     "tests/core/test_forks.py",
-    "tests/core/testing/faults/test_faults.py",
-    "tests/core/testing/test_conformance.py",
+    "tests/testing/faults/test_faults.py",
+    "tests/testing/test_conformance.py",
     "tests/thirdparty/test_strict_backend.py",
 )
 """Files of few tests that take long: they begin first."""
@@ -150,8 +150,8 @@ def is_in_slice(item: pytest.Item, part: Slice, changed: frozenset[str]) -> bool
 def changed_paths(since: str) -> frozenset[str]:
     """Return the files of tests that a change since a commit concerns.
 
-    Those are the changed files themselves and, for a module `core/shapes/joining.py`, the files
-    `tests/core/shapes/test_joining.py` and `tests/core/shapes/test_*_joining.py`; none if there are more than
+    Those are the changed files themselves and, for a module `core/meta.py`, the files
+    `tests/core/test_meta.py` and `tests/core/test_*_meta.py`; none if there are more than
     MOST_CHANGED.
 
     Raises

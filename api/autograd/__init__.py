@@ -9,8 +9,6 @@ from tt.core.host.lazy_names import lazy_names
 if TYPE_CHECKING:
     from tt.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
     from tt.autograd.variable import Variable as Variable
-    from tt.core.testing.gradcheck import gradcheck as gradcheck
-    from tt.core.testing.gradcheck import gradgradcheck as gradgradcheck
     from tt.plugins.autograd.backward.functional import backward as backward
     from tt.plugins.autograd.backward.functional import grad as grad
     from tt.plugins.autograd.custom.function import Function as Function
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from tt.plugins.autograd.record.modes import no_grad as no_grad
     from tt.plugins.autograd.record.modes import set_grad_enabled as set_grad_enabled
     from tt.plugins.autograd.record.saved import SavedTensor as SavedTensor
+    from tt.testing.gradcheck import gradcheck as gradcheck
+    from tt.testing.gradcheck import gradgradcheck as gradgradcheck
 
 _SOURCES = {
     "Formulas": "tt.plugins.autograd.formulas.table",
@@ -36,8 +36,8 @@ _SOURCES = {
     "draw": "tt.plugins.autograd.features.drawing",
     "enable_grad": "tt.plugins.autograd.record.modes",
     "grad": "tt.plugins.autograd.backward.functional",
-    "gradcheck": "tt.core.testing.gradcheck",
-    "gradgradcheck": "tt.core.testing.gradcheck",
+    "gradcheck": "tt.testing.gradcheck",
+    "gradgradcheck": "tt.testing.gradcheck",
     "inference_mode": "tt.plugins.autograd.record.inference",
     "is_grad_enabled": "tt.plugins.autograd.record.modes",
     "no_grad": "tt.plugins.autograd.record.modes",

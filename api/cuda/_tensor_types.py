@@ -1,8 +1,8 @@
-"""`tt.cuda.FloatTensor` and similar types: see `tt._typed_tensors`."""
+"""`tt.cuda.FloatTensor` and similar types: see `tt._compat.typed_tensors`."""
 
 from __future__ import annotations
 
-from tt._typed_tensors import of_device
+from tt._compat.typed_tensors import of_device
 
 _TYPES = of_device("cuda")
 BFloat16Tensor = _TYPES["BFloat16Tensor"]

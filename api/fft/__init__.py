@@ -9,7 +9,7 @@ tensor([10.+0.j, -2.+2.j, -2.+0.j])
 
 from __future__ import annotations
 
-from tt._names.reasons import reason as _reason
+from tt._compat.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("fft", reason=_reason)

@@ -10,7 +10,7 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
-from tt._names.reasons import reason as _reason
+from tt._compat.reasons import reason as _reason
 from tt.core.errors import LinAlgError as LinAlgError
 from tt.core.methods.namespaces import namespace
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tt._names.reasons import reason as _reason
+from tt._compat.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 from tt.library import ops, overridable, warn_user
 

@@ -253,7 +253,7 @@ class Rebuilder:
         backward_hooks: Any = None,
     ) -> tt.Tensor:
         """Return a quantized tensor: integers in a storage, and a scheme with its parameters."""
-        from tt._late.quantized import over_integers  # start-up: few files hold quantized tensors
+        from tt._compat.quantized import over_integers  # start-up: few files hold quantized tensors
 
         ints = self.tensor(storage, storage_offset, size, stride)
         self._check(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt._typed_tensors import NAMES, TensorType
+from tt._compat.typed_tensors import NAMES, TensorType
 from tt.library import warn_user
 from tt.sparse import sparse_coo_tensor
 

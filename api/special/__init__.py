@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt._names.reasons import reason as _reason
+from tt._compat.reasons import reason as _reason
 from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("special", reason=_reason)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from tt._determinism import fills_uninitialized_memory, set_fills_uninitialized_memory
+from tt._functions.determinism import fills_uninitialized_memory, set_fills_uninitialized_memory
 
 __all__ = ["fill_uninitialized_memory"]
 

@@ -21,30 +21,13 @@ from tt.core.library import (
     KernelTable,
     dtype,
     errors,
+    family_modules,
     from_numpy_dtype,
     to_dtype,
     warn_user,
 )
 
-__all__ = ["FAMILIES", "ArrayApiBackend"]
-
-FAMILIES: Final = (
-    "pointwise",
-    "binary",
-    "reduction",
-    "shaping",
-    "indexing",
-    "sorting",
-    "linalg",
-    "decomposition",
-    "creation",
-    "random",
-    "fft",
-    "copies",
-    "unary",
-    "activation",
-)
-"""The modules that have kernels."""
+__all__ = ["ArrayApiBackend"]
 
 _NEEDED: Final = ("bool", "int64", "float64")
 """Dtypes in which kernels compute, independent of the dtypes of their arguments."""
@@ -161,8 +144,8 @@ class ArrayApiBackend(Backend):
             Operators to leave out, because the caller has kernels of its own for them.
         """
         table = KernelTable(device=self.device_type)
-        for family in FAMILIES:
-            found = self.kernels_of(f"tt.backends.array_api.{family}")
+        for module in family_modules("tt.backends.array_api"):
+            found = self.kernels_of(module)
             table.kernels += [kernel for kernel in found if kernel.op not in without]
         return table
 

@@ -110,47 +110,31 @@ def expect_in_range(
 # --- along one dimension ---------------------------------------------------------------------------------------
 
 
+def places(builder: KernelBuilder, self: Any, dim: int, index: Any) -> Any:
+    """Return the flat places that gather reads and scatter writes."""
+    xp = builder.xp
+    index = builder.int64(index)
+    if not index.ndim or not self.ndim:
+        expect_in_range(builder, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
+        return index
+    axis = builder.axis(dim, self.ndim)
+    if 0 in index.shape:
+        return xp.zeros(index.shape, dtype=xp.int64)
+    expect_in_range(builder, index, self.shape[axis], axis, kind=errors.PlaceError)
+    total = xp.zeros_like(index)
+    for d, (size, step) in enumerate(zip(index.shape, strides_of(self.shape), strict=True)):
+        along = index if d == axis else xp.reshape(
+            builder.arange(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
+        )  # fmt: skip
+        total = total + along * step
+    return total
+
+
 def _along(builder: KernelBuilder) -> None:
     xp = builder.xp
 
-    def places(self: Any, dim: int, index: Any) -> Any:
-        """Return the flat places that gather reads and scatter writes."""
-        index = builder.int64(index)
-        if not index.ndim or not self.ndim:
-            expect_in_range(builder, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
-            return index
-        axis = builder.axis(dim, self.ndim)
-        if 0 in index.shape:
-            return xp.zeros(index.shape, dtype=xp.int64)
-        expect_in_range(builder, index, self.shape[axis], axis, kind=errors.PlaceError)
-        total = xp.zeros_like(index)
-        for d, (size, step) in enumerate(zip(index.shape, strides_of(self.shape), strict=True)):
-            along = index if d == axis else xp.reshape(
-                builder.arange(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
-            )  # fmt: skip
-            total = total + along * step
-        return total
-
-    def part_of(src: Any, index: Any) -> Any:
-        """Return the part of the values that has a place."""
-        return src[tuple(slice(0, size) for size in index.shape)] if src.ndim else src
-
     builder.kernel("gather", lambda self, dim, index, sparse_grad=False: take_flat(
-        builder, self, places(self, dim, index)), half="native", check=True)  # fmt: skip
-    builder.kernel("scatter", lambda self, dim, index, src: put_flat(
-        builder, self, places(self, dim, index), part_of(src, index)), half="native", check=True)  # fmt: skip
-    builder.kernel("scatter_add", lambda self, dim, index, src: put_flat(
-        builder, self, places(self, dim, index), part_of(src, index), adding(builder, self)), check=True)  # fmt: skip
-
-    @builder.kernel("scatter_reduce", check=True)
-    def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
-        boolean = builder.is_kind(self, "bool")
-        combine = {
-            "sum": adding(builder, self), "mean": xp.add, "prod": xp.logical_and if boolean else xp.multiply,
-            "amax": xp.logical_or if boolean else xp.maximum, "amin": xp.logical_and if boolean else xp.minimum,
-        }[reduce]  # fmt: skip
-        return put_flat(builder, self, places(self, dim, index), part_of(src, index), combine, include_self,
-                        reduce == "mean")  # fmt: skip
+        builder, self, places(builder, self, dim, index)), half="native", check=True)  # fmt: skip
 
     @builder.kernel("index_select", half="native", check=True)
     def index_select(self: Any, dim: int, index: Any) -> Any:

@@ -20,6 +20,9 @@ def add_kernels(builder: KernelBuilder) -> None:
     _comparison(builder)
     _logic(builder)
     _selection(builder)
+    _elementary(builder)
+    _floating(builder)
+    _bits(builder)
 
 
 def check_alpha(op: str, integral: bool, boolean: bool, is_complex: bool, alpha: Any) -> None:
@@ -362,3 +365,59 @@ def _selection(builder: KernelBuilder) -> None:
         )
         result = self if low is None else xp.maximum(self, low)
         return result if high is None else xp.minimum(result, high)
+
+
+# --- functions of one array ----------------------------------------------------------------------------------
+
+
+def _elementary(builder: KernelBuilder) -> None:
+    xp = builder.xp
+    builder.functions({
+        "log2": "log2", "log10": "log10", "tan": "tan", "sinh": "sinh", "cosh": "cosh",
+        "asin": "asin", "acos": "acos", "atan": "atan", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
+    }, dtypes="floating_complex", takes=("self",))  # fmt: skip
+    builder.functions({"signbit": "signbit"}, dtypes="floating", takes=("self",))
+    builder.kernel("exp2", lambda self: xp.pow(builder.operand(2, self), self), dtypes="floating_complex")
+    builder.kernel("frac", lambda self: self - xp.trunc(self), dtypes="floating")
+
+    @builder.kernel("sinc", dtypes="floating_complex")
+    def sinc(self: Any) -> Any:
+        turns = xp.where(self == 0, xp.ones_like(self), self * builder.operand(3.141592653589793, self))
+        return xp.where(self == 0, xp.ones_like(self), xp.sin(turns) / turns)
+
+
+# --- of two arrays -------------------------------------------------------------------------------------------
+
+
+def _floating(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
+    builder.kernel("atan2", lambda self, other: xp.atan2(self, other), dtypes="floating")
+    builder.kernel("copysign", lambda self, other: xp.copysign(self, operand(other, self)), dtypes="floating")
+    builder.kernel("nextafter", lambda self, other: xp.nextafter(self, other), needs="nextafter", dtypes="floating",
+               half="native")  # fmt: skip
+    builder.kernel("hypot", lambda self, other: xp.hypot(self, other), dtypes="floating")
+    builder.kernel("logaddexp", lambda self, other: xp.logaddexp(self, other), dtypes="floating")
+
+
+def _bits(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
+
+    def within(self: Any, places: Any) -> tuple[Any, Any, int]:
+        """Return the places as an array, whether there are as many, and the number of bits; others shift all out."""
+        bits = xp.iinfo(self.dtype).bits
+        places = places if builder.is_array(places) else xp.asarray(places, dtype=self.dtype)
+        return places, (places >= 0) & (places < bits), bits
+
+    @builder.kernel("bitwise_left_shift", dtypes="integral")
+    def left(self: Any, other: Any) -> Any:
+        places, valid, _ = within(self, other)
+        zero = operand(0, self)
+        return xp.where(valid, xp.bitwise_left_shift(self, xp.where(valid, places, zero)), zero)
+
+    @builder.kernel("bitwise_right_shift", dtypes="integral")
+    def right(self: Any, other: Any) -> Any:
+        places, valid, bits = within(self, other)
+        if builder.is_kind(self, "signed integer"):
+            return xp.bitwise_right_shift(self, xp.where(valid, places, operand(bits - 1, self)))
+        zero = operand(0, self)
+        return xp.where(valid, xp.bitwise_right_shift(self, xp.where(valid, places, zero)), zero)

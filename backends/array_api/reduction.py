@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.backends.array_api.kernel_builder import KernelBuilder
-from tt.core.library import degrees_of_freedom, errors
+from tt.core.library import degrees_of_freedom
 
 __all__ = ["add_kernels"]
 
@@ -15,7 +15,6 @@ def add_kernels(builder: KernelBuilder) -> None:
     _sums(builder)
     _extremes(builder)
     _moments(builder)
-    _scans(builder)
 
 
 # --- sums, products, truth -------------------------------------------------------------------------------------
@@ -186,23 +185,3 @@ def _moments(builder: KernelBuilder) -> None:
         largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
         result = xp.log(xp.sum(xp.exp(self - largest), axis=axes, keepdims=keepdim))
         return builder.reduced(result + xp.reshape(largest, tuple(result.shape)), self)
-
-
-# --- scans -----------------------------------------------------------------------------------------------------
-
-
-def _scans(builder: KernelBuilder) -> None:
-    xp = builder.xp
-
-    @builder.kernel("cumsum", needs="cumulative_sum")
-    def cumsum(self: Any, dim: int) -> Any:
-        axis = builder.axis(dim, self.ndim)
-        if not self.ndim:
-            return builder.copy(self)
-        if builder.is_kind(self, "bool"):
-            raise errors.DtypeError("cumsum(): not implemented for bool with dtype=bool")
-        # One after the other, a million float32 numbers would lose half of their digits.
-        wide = xp.complex128 if builder.is_kind(self, "complex floating") else xp.float64
-        if not builder.is_kind(self, ("real floating", "complex floating")):
-            wide = self.dtype
-        return xp.astype(xp.cumulative_sum(self, axis=axis, dtype=wide), self.dtype, copy=False)

@@ -20,6 +20,7 @@ def add_kernels(builder: KernelBuilder) -> None:
     _views(builder)
     _parts(builder)
     _complex_parts(builder)
+    _pairs(builder)
     _joining(builder)
 
 
@@ -210,3 +211,17 @@ def _joining(builder: KernelBuilder) -> None:
 
     builder.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native", check=True)
     builder.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native", check=True)
+
+
+def _pairs(builder: KernelBuilder) -> None:
+    xp = builder.xp
+    builder.kernel(
+        "view_as_real", lambda self: xp.stack([xp.real(self), xp.imag(self)], axis=-1), dtypes="complex"
+    )
+
+    @builder.kernel("view_as_complex", dtypes=["float32", "float64"])
+    def view_as_complex(self: Any) -> Any:
+        if not self.ndim or self.shape[-1] != 2:
+            raise errors.ShapeError("view_as_complex(): Tensor must have a last dimension of size 2")
+        wide = xp.astype(self, xp.complex128 if self.dtype == xp.float64 else xp.complex64)
+        return wide[..., 0] + wide[..., 1] * 1j

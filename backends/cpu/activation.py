@@ -9,8 +9,8 @@ import numpy as np
 
 from tt.backends.array_api.activation import check_approximate
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.pointwise import erfc
 from tt.backends.cpu.selection import select
-from tt.backends.cpu.special import erfc
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]

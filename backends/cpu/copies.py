@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -14,14 +13,10 @@ from tt.backends.cpu.backend import (
     Array,
     cast,
     duplicate,
-    extent,
     new_array,
-    new_ones,
-    owner_of,
     python_number,
 )
-from tt.backends.cpu.shaping import as_strided, distance, row_major
-from tt.core.library import KernelTable, contiguous_strides, errors, fitted_number, from_numpy_dtype
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -99,80 +94,3 @@ def fill(self: Array, value: Any) -> None:
 @cpu.kernel("zero", form="inplace")
 def zero(self: Array) -> None:
     fill(self, 0)
-
-
-@cpu.kernel("resize")
-def resize(self: Array, size: Sequence[int]) -> Array:
-    """Return the elements that lie in the memory from the first one on, in another shape."""
-    shape = tuple(size)
-    return self if shape == self.shape else _resized(self, shape, contiguous_strides(shape))
-
-
-@cpu.kernel("resize")
-def resize_in_format(self: Array, size: Sequence[int], memory_format: Any) -> Array:
-    name = str(memory_format).rpartition(".")[2]
-    if name == "preserve_format":
-        raise errors.UnsupportedError("resize_(): unsupported memory format preserve_format")
-    order = ORDERS.get(name, range(len(size)))
-    if len(size) != len(order):
-        raise errors.ShapeError(f"required rank {len(order)} tensor to use {name} format, got {len(size)}")
-    dense = contiguous_strides([size[d] for d in order])
-    return _resized(self, tuple(size), tuple(dense[order.index(d)] for d in range(len(size))))
-
-
-def _resized(self: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """Return dense elements from the first one of an array on, in new memory where there is too little behind it.
-
-    The new memory has the contents of the old from its beginning on, so that other tensors there can move to it.
-    """
-    if min(shape, default=0) < 0:
-        raise ValueError("a negative size")  # the shape rule explains it
-    owner = owner_of(self)
-    start, room = distance(self, owner), extent(owner)
-    needed = start + math.prod(shape) * self.itemsize if 0 not in shape else 0
-    if needed <= room:
-        return as_strided(self, shape, strides, None)
-    flat = row_major(owner)
-    if not getattr(owner.base, "resizable", True) or not flat.flags.c_contiguous:
-        raise errors.InplaceError(
-            f"resize_(): memory that others share cannot grow, from {room} to {needed} bytes\n"
-            "  try: x.clone().resize_(...); of shared memory, share_memory_() afterwards"
-        )
-    new = new_array((-(-needed // self.itemsize),), self.dtype)
-    if room:
-        new.view(np.uint8)[:room] = np.ndarray((room,), np.uint8, flat)
-    return np.ndarray(shape, self.dtype, new, start, tuple(step * self.itemsize for step in strides))
-
-
-# --- like another tensor ---------------------------------------------------------------------------------------
-
-
-@cpu.kernel("empty_like")
-def empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
-    return laid_out(self.shape, dtype, memory_format, self)
-
-
-@cpu.kernel("zeros_like")
-def zeros_like(self: Any, dtype: Any) -> Array:
-    # np.zeros gets zeroed pages from the system and does not write them.
-    if not isinstance(self, np.ndarray) or self.flags.c_contiguous or 0 in self.strides:
-        return np.zeros(self.shape, dtype)
-    return np.zeros_like(self, dtype=dtype)
-
-
-@cpu.kernel("ones_like")
-def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
-    # Every backward pass begins with a one.
-    plain = memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu"
-    if plain and (not self.ndim or self.flags.c_contiguous):
-        return new_ones(self.shape, dtype)
-    new = laid_out(self.shape, dtype, memory_format, self)
-    fill(new, 1)
-    return new
-
-
-@cpu.kernel("full_like")
-def full_like(self: Any, fill_value: Any, dtype: Any, memory_format: Any) -> Array:
-    new = laid_out(self.shape, dtype, memory_format, self)
-    fill(new, fill_value)
-    return new

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.array_api.creation import arange_size
-from tt.backends.cpu.backend import Array
-from tt.backends.cpu.copies import laid_out
-from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+from tt.backends.cpu.backend import (
+    Array,
+    new_array,
+    new_ones,
+)
+from tt.backends.cpu.copies import fill, laid_out
+from tt.backends.cpu.shaping import as_strided
+from tt.core.library import (
+    KernelTable,
+    encode_complex32,
+    encode_float8,
+    errors,
+    fitted_number,
+    from_numpy_dtype,
+    to_dtype,
+)
 
 __all__ = ["cpu"]
 
@@ -170,19 +183,89 @@ def _places(counts: Array, firsts: Array, dtype: Any) -> Array:
     return out
 
 
-# --- complex numbers -------------------------------------------------------------------------------------------
+@cpu.kernel("empty_like")
+def empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+    return laid_out(self.shape, dtype, memory_format, self)
 
 
-@cpu.kernel("complex", dtypes=("float32", "float64"), half="native")
-def complex_(real: Array, imag: Array) -> Array:
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
-    out.real, out.imag = real, imag
-    return out
+@cpu.kernel("zeros_like")
+def zeros_like(self: Any, dtype: Any) -> Array:
+    # np.zeros gets zeroed pages from the system and does not write them.
+    if not isinstance(self, np.ndarray) or self.flags.c_contiguous or 0 in self.strides:
+        return np.zeros(self.shape, dtype)
+    return np.zeros_like(self, dtype=dtype)
 
 
-@cpu.kernel("polar", dtypes=("float32", "float64"), half="native")
-def polar(abs: Array, angle: Array) -> Array:
-    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.result_type(abs, np.complex64))
-    np.multiply(abs, np.cos(angle), out.real)
-    np.multiply(abs, np.sin(angle), out.imag)
-    return out
+@cpu.kernel("ones_like")
+def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+    # Every backward pass begins with a one.
+    plain = memory_format is None and type(self) is np.ndarray and dtype.kind in "fiu"
+    if plain and (not self.ndim or self.flags.c_contiguous):
+        return new_ones(self.shape, dtype)
+    new = laid_out(self.shape, dtype, memory_format, self)
+    fill(new, 1)
+    return new
+
+
+@cpu.kernel("full_like")
+def full_like(self: Any, fill_value: Any, dtype: Any, memory_format: Any) -> Array:
+    new = laid_out(self.shape, dtype, memory_format, self)
+    fill(new, fill_value)
+    return new
+
+
+@cpu.kernel("empty_strided")
+def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Array:
+    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
+        raise ValueError("empty_strided() of other sizes and strides")
+    extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    return as_strided(new_array((extent,), np.dtype(dtype)), size, stride, 0)
+
+
+# --- of eight bits -------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("full", dtypes="float8")
+def full_float8(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
+    if isinstance(fill_value, complex):
+        fill_value = fitted_number(fill_value, from_numpy_dtype(dtype))
+    return np.full(tuple(size), encode_float8(np.asarray(fill_value), dtype))
+
+
+@cpu.kernel("ones", dtypes="float8")
+def ones_float8(size: Sequence[int], dtype: Any) -> Array:
+    return full_float8(size, 1.0, dtype)
+
+
+@cpu.kernel("eye", dtypes="float8")
+def eye_float8(n: int, m: int | None, dtype: Any) -> Array:
+    if n < 0 or (m is not None and m < 0):
+        raise ValueError("a negative size, which the shape rule refuses")
+    return encode_float8(np.eye(n, m, dtype=np.float32), dtype)
+
+
+# --- complex numbers of four bytes: kernels that move elements serve them, others through complex64 ----------
+
+_COMPLEX32: Final = to_dtype("complex32").numpy
+_COMPLEX64: Final = np.dtype(np.complex64)
+
+
+def rounded(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a kernel of complex32 that makes complex64, and rounds it."""
+
+    def kernel(*args: Any) -> Array:
+        return encode_complex32(function(*args[:-1], _COMPLEX64))
+
+    return kernel
+
+
+_FACTORIES: Final[tuple[tuple[str, Callable[..., Array], Sequence[str]], ...]] = (
+    ("full", full, ("size", "fill_value")),
+    ("scalar_tensor", scalar_tensor, ("s",)),
+    ("ones", ones, ("size",)),
+    ("eye", eye, ("n", "m")),
+)
+"""Operators without tensors to convert: the kernels of complex64, and their arguments before the dtype."""
+
+for _op, _function, _takes in _FACTORIES:
+    cpu.kernel(_op, rounded(_function), dtypes="complex32", takes=(*_takes, "dtype"))

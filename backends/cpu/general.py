@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tt.backends.array_api.backend import FAMILIES
 from tt.backends.cpu.backend import CpuBackend
-from tt.core.library import Kernel, family_index
+from tt.core.library import FamilyIndex, Kernel
 
-__all__ = ["INDEXED", "GeneralKernels"]
+__all__ = ["INDEX", "GeneralKernels"]
 
 
 def _ops(module: Any) -> Iterable[str]:
     return dict.fromkeys(kernel.op for kernel in CpuBackend().kernels_of(module.__name__))
 
 
-INDEXED: Final = ("tt.backends.array_api", FAMILIES, _ops)
-"""The parameters of the index of what NumPy serves by the standard's functions; the build makes it for wheels."""
+INDEX: Final = FamilyIndex("tt.backends.array_api", _ops)
+"""Which modules have what NumPy serves by the standard's functions."""
 
 
 class GeneralKernels:
@@ -31,7 +30,7 @@ class GeneralKernels:
 
     def __init__(self, backend: CpuBackend) -> None:
         self._backend = backend
-        self._index: Mapping[str, Sequence[str]] = family_index(*INDEXED)
+        self._index: Mapping[str, Sequence[str]] = INDEX.homes()
         self._made: dict[str, list[Kernel]] = {}
 
     @property

@@ -117,17 +117,6 @@ def take(self: Array, index: Array) -> Array:
         raise errors.IndexValueError(f"out of range: a tensor of {self.size} elements: {error}") from error
 
 
-@cpu.kernel("_embedding", half="native")
-def embedding(
-    weight: Array, indices: Array, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool
-) -> Array:
-    if weight.ndim != 2:
-        raise ValueError("a weight of other dimensions, which the shape rule refuses")
-    if not in_range(indices, weight.shape[0]):
-        raise out_of_range("embedding", indices, weight.shape[0])
-    return weight.take(indices, 0)
-
-
 @cpu.kernel("repeat_interleave.Tensor")
 def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     if repeats.ndim != 1 or repeats.dtype.kind != "i":

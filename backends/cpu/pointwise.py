@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
+from tt.backends.cpu.backend import (
+    Array,
+)
 from tt.backends.cpu.selection import select
 from tt.core.library import (
+    STORED,
     KernelTable,
+    decode_complex32,
+    decode_float8,
+    encode_complex32,
+    encode_float8,
     errors,
     fitted_number,
     from_numpy_dtype,
     is_float8,
     result_type,
+    to_dtype,
     warn_user,
 )
 
@@ -241,3 +253,427 @@ def clamp(self: Any, min: Any, max: Any) -> Any:
 def wrapped(number: Any, like: Any) -> Any:
     """Return a number as an operand: a negative one wraps into an unsigned dtype, for which NumPy refuses it."""
     return number if like.dtype.kind != "u" or isinstance(number, np.ndarray) else _choice(number, like.dtype)
+
+
+# --- choosing --------------------------------------------------------------------------------------------------
+
+cpu.kernel("clamp_min", lambda self, min: np.maximum(self, wrapped(min, self)), dtypes="real")
+cpu.kernel("clamp_max", lambda self, max: np.minimum(self, wrapped(max, self)), dtypes="real")
+cpu.kernel("fmax", np.fmax, dtypes="real")
+cpu.kernel("fmin", np.fmin, dtypes="real")
+cpu.kernel(
+    "heaviside", lambda self, values: np.where(self == 0, values, self > 0), dtypes="real", half="native"
+)
+
+# --- division --------------------------------------------------------------------------------------------------
+
+cpu.kernel("fmod", np.fmod, dtypes="floating")
+cpu.kernel("gcd", np.gcd, dtypes="integral")
+cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integral")
+
+
+@cpu.kernel("fmod", dtypes="integral")
+def fmod(self: Any, other: Any) -> Any:
+    refuse_zero(self, other)
+    return np.fmod(self, other)
+
+
+# --- bits ------------------------------------------------------------------------------------------------------
+
+cpu.kernel("bitwise_left_shift", np.left_shift, dtypes="integral")
+cpu.kernel("bitwise_right_shift", np.right_shift, dtypes="integral")
+
+# --- floating point numbers ------------------------------------------------------------------------------------
+
+cpu.kernel("copysign", np.copysign, dtypes="floating")
+cpu.kernel("nextafter", np.nextafter, dtypes="floating", half="native")
+cpu.kernel("frexp", np.frexp, dtypes="floating")
+
+
+@cpu.kernel("ldexp", dtypes="floating")
+def ldexp(self: Any, other: Any) -> Any:
+    whole = np.rint(other)
+    if not np.array_equal(whole, other):
+        return self * np.exp2(other)
+    return np.ldexp(self, np.clip(whole, -10_000, 10_000).astype(np.int32))
+
+
+# --- logarithms, geometry --------------------------------------------------------------------------------------
+
+cpu.kernel("logaddexp", np.logaddexp, dtypes="floating")
+cpu.kernel("logaddexp2", np.logaddexp2, dtypes="floating")
+cpu.kernel("atan2", np.arctan2, dtypes="floating")
+cpu.kernel("hypot", np.hypot, dtypes="floating")
+cpu.kernel("xlogy", lambda self, other: _product_with_log(np.log, self, other), dtypes="floating")
+cpu.kernel("special_xlog1py", lambda self, other: _product_with_log(np.log1p, self, other), dtypes="floating")
+
+
+def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
+    """Return self * log(other), and 0 where self is 0 and the other a number."""
+    product = np.multiply(self, logarithm(other, dtype=self.dtype))
+    return np.where((self == 0) & np.equal(other, other), self.dtype.type(0), product)
+
+
+# --- three tensors ---------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("addcmul", dtypes="number")
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(f"addcmul(): the value {value} cannot be converted to {self.dtype}")
+    if value != 1:
+        factor = wrapped(value, self)
+        tensor1 = np.multiply(tensor1, factor if isinstance(factor, np.ndarray) else self.dtype.type(value))
+    return np.add(self, np.multiply(tensor1, tensor2))
+
+
+@cpu.kernel("addcdiv", dtypes="floating", same_dtype=True)  # the composite refuses to divide integers
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    if isinstance(value, complex):
+        raise errors.DtypeError(f"addcdiv(): the value {value} cannot be converted to {self.dtype}")
+    quotient = np.divide(tensor1, tensor2)
+    if value != 1:
+        factor = wrapped(value, self)
+        quotient = np.multiply(quotient, factor if isinstance(factor, np.ndarray) else self.dtype.type(value))
+    return np.add(self, quotient)
+
+
+@cpu.kernel("lerp", dtypes="floating_complex")
+@cpu.kernel("lerp.Scalar", dtypes="floating_complex")
+def lerp(self: Any, end: Any, weight: Any) -> Any:
+    if isinstance(weight, np.ndarray):
+        # The half dtypes come in float32, and complex32 in complex64.
+        weight = decode_complex32(weight)
+        if weight.ndim and weight.dtype != self.dtype and weight.itemsize != 2:
+            raise ValueError("weight of another dtype")
+        weight = weight.astype(self.dtype, copy=False)
+    elif isinstance(weight, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(f"lerp(): the weight {weight} cannot be converted to {self.dtype}")
+    span = end - self
+    # Counted from the nearer of the two, so that both are met exactly.
+    if not isinstance(weight, np.ndarray):
+        return self + span * weight if abs(weight) < 0.5 else end - span * (1 - weight)
+    return np.where(np.abs(weight) < 0.5, self + span * weight, end - span * (1 - weight))
+
+
+# --- complex numbers -------------------------------------------------------------------------------------------
+
+cpu.kernel("conj_physical", np.conjugate, dtypes="complex")
+cpu.kernel("conj_physical", np.copy, dtypes="real", half="native", takes=("self",))
+
+
+# --- exponentials and logarithms, trigonometric and hyperbolic functions -----------------------------------------
+
+cpu.kernels_of({
+    "log2": np.log2, "log10": np.log10, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+}, dtypes="floating_complex")  # fmt: skip
+cpu.kernels_of({"exp2": np.exp2, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg}, dtypes="floating")
+
+
+@cpu.kernel("exp2", dtypes="complex")
+def exp2(self: Any) -> Any:
+    # Part by part, as one of them may be infinite.
+    result = np.empty_like(self)
+    np.multiply(self.real, math.log(2), out=result.real)
+    np.multiply(self.imag, math.log(2), out=result.imag)
+    return np.exp(result, out=result)
+
+
+@cpu.kernel("sinc", dtypes="floating_complex")
+def sinc(self: Any) -> Any:
+    turns = self * np.pi
+    result = np.sin(turns)
+    return np.divide(result, turns, out=np.ones_like(result), where=self != 0)
+
+
+# --- signs and parts -------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("frac", dtypes="floating")
+def frac(self: Any) -> Any:
+    return self - np.trunc(self)
+
+
+@cpu.kernel("sgn", dtypes="complex")
+def sgn(self: Any) -> Any:
+    size, result = np.abs(self), np.zeros_like(self)
+    for part in ("real", "imag"):  # one of them may be infinite
+        np.divide(getattr(self, part), size, out=getattr(result, part), where=size != 0)
+    return result
+
+
+cpu.kernel("signbit", np.signbit, dtypes="floating", half="native")
+
+
+@cpu.kernel("signbit", dtypes="integral_bool")
+def signbit(self: Any) -> Any:
+    return np.less(self, 0)
+
+
+# --- tests -----------------------------------------------------------------------------------------------------
+
+
+def _test(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a test of floating point numbers, which integers and bools fail."""
+
+    def test(self: Any) -> Any:
+        return function(self) if self.dtype.kind == "f" else np.zeros_like(self, np.bool_)
+
+    return test
+
+
+cpu.kernel("isposinf", _test(np.isposinf), dtypes="real")
+cpu.kernel("isneginf", _test(np.isneginf), dtypes="real")
+
+
+@cpu.kernel("nan_to_num", dtypes=("float16", "float32", "float64", "complex64", "complex128"), half="native")
+def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+    return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+
+
+def scipy_function(name: str) -> Callable[[Any], Any]:
+    """Return a kernel that calls a function of scipy.special, which is imported only when it is needed."""
+
+    def kernel(self: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(self)
+
+    return kernel
+
+
+for _op, _name in {
+    "erfinv": "erfinv", "digamma": "psi", "i0": "i0",
+    "special_entr": "entr", "special_i0e": "i0e", "special_i1": "i1", "special_i1e": "i1e",
+    "special_bessel_j0": "j0", "special_bessel_j1": "j1", "special_bessel_y0": "y0", "special_bessel_y1": "y1",
+    "special_modified_bessel_i0": "i0", "special_modified_bessel_i1": "i1",
+    "special_modified_bessel_k0": "k0", "special_modified_bessel_k1": "k1",
+    "special_scaled_modified_bessel_k0": "k0e", "special_scaled_modified_bessel_k1": "k1e",
+    "special_ndtri": "ndtri", "special_log_ndtr": "log_ndtr", "special_erfcx": "erfcx",
+}.items():  # fmt: skip
+    cpu.kernel(_op, scipy_function(_name), dtypes="floating", by="SciPy")
+
+
+@cpu.kernel("igamma", dtypes="floating", by="SciPy")
+def igamma(self: Any, other: Any) -> Any:
+    from scipy import special
+
+    return special.gammainc(self, other)
+
+
+@cpu.kernel("igammac", dtypes="floating", by="SciPy")
+def igammac(self: Any, other: Any) -> Any:
+    from scipy import special
+
+    return special.gammaincc(self, other)
+
+
+@cpu.kernel("special_zeta", dtypes="floating", by="SciPy")
+def zeta(self: Any, other: Any) -> Any:
+    from scipy import special
+
+    return special.zeta(self, other)
+
+
+@cpu.kernel("special_airy_ai", dtypes="floating", by="SciPy")
+def airy_ai(self: Any) -> Any:
+    from scipy import special
+
+    found = np.where(np.isfinite(self) & (self > 1000), 0, special.airy(self)[0])  # SciPy's is NaN there
+    far = np.isfinite(self) & (self < -1e6)  # and here, where two terms of the expansion have all digits
+    if far.any():
+        found = np.where(far, _airy_far_below(np.where(far, self, -1e6).astype(np.float64)), found)
+    return found.astype(self.dtype, copy=False)
+
+
+def _airy_far_below(x: Any) -> Any:
+    """Return Ai of large negative numbers (NIST Handbook of Mathematical Functions, 9.7.9)."""
+    far = np.minimum(-x, 1e25)  # no digit of the phase is left, and the power of larger numbers may overflow
+    zeta = 2 / 3 * far * np.sqrt(far)
+    wave = np.cos(zeta - np.pi / 4) + 5 / 72 * np.sin(zeta - np.pi / 4) / zeta
+    return wave / (np.sqrt(np.pi) * np.sqrt(np.sqrt(-x)))
+
+
+# --- error functions -------------------------------------------------------------------------------------------
+
+ERFCX: Final = (
+    1.23299512, -0.139621086, 0.0153797687, 0.0680961749, -0.101040941, 0.0937402055, -0.0663190441,
+    0.0371404587, -0.016230392, 0.00508226958, -0.000709132787, -0.00024843673, 0.000114208173,
+)  # fmt: skip
+"""Of (1 + 2x) exp(x^2) erfc(x) for x >= 0 in powers of (x - 4) / (x + 4), to the last digit of float32."""
+BLOCK: Final = 1 << 15
+"""Elements that stay in a processor's cache through all steps."""
+
+
+@cpu.kernel("erfc", dtypes="floating")
+def erfc(self: Any) -> Any:
+    if self.dtype != np.float32:
+        from scipy import special
+
+        return special.erfc(self)
+    packed = np.array(self, order="K")  # an array where NumPy hands over a number
+    flat = packed.ravel("K")
+    for start in range(0, flat.size, BLOCK):
+        tail = flat[start : start + BLOCK]
+        _erfc_of_single(tail.copy(), tail)  # the signs are read at the end
+    return packed
+
+
+def _erfc_of_single(x: Any, tail: Any) -> None:
+    """Write erfc of float32 into `tail`, ten times as fast as SciPy."""
+    size = np.abs(x)
+    np.minimum(size, 12, out=size)
+    t, scratch = size - 4, size + 4
+    t /= scratch
+    np.multiply(t, ERFCX[-1], out=tail)
+    for coefficient in ERFCX[-2:0:-1]:
+        tail += coefficient
+        tail *= t
+    tail += ERFCX[0]
+    np.multiply(size, 2, out=scratch)
+    scratch += 1
+    tail /= scratch
+    # A short number has an exact square; the remainder goes into a second factor.
+    short = np.floor(np.multiply(size, 16, out=t), out=t)
+    short *= 1 / 16
+    np.subtract(short, size, out=scratch)
+    size += short
+    scratch *= size
+    tail *= np.exp(scratch, out=scratch)
+    np.multiply(short, short, out=short)
+    tail *= np.exp(np.negative(short, out=short), out=short)
+    # 2 less the tail for negative numbers.
+    sign = np.copysign(np.float32(1), x)
+    tail *= sign
+    tail += np.subtract(1, sign, out=sign)
+
+
+@cpu.kernel("special_ndtr", dtypes="floating")
+def ndtr(self: Any) -> Any:
+    return 0.5 * erfc(self * -math.sqrt(0.5))
+
+
+# --- the gamma function ----------------------------------------------------------------------------------------
+
+
+@cpu.kernel("lgamma", dtypes="floating", by="SciPy")
+def lgamma(self: Any) -> Any:
+    from scipy import special
+
+    result = np.asarray(special.gammaln(self))
+    if self.dtype == np.float64:
+        if (near := np.abs(self - 1.5) < 0.75).any():
+            result[near] = _near_zeros(self[near])
+        if (tiny := (np.abs(self) < 1e-300) & (self != 0)).any():  # of which SciPy takes the reciprocal
+            result[tiny] = -np.log(np.abs(self[tiny]))
+    return np.abs(result, out=result, where=np.isneginf(self))
+
+
+@cache
+def _slopes() -> Any:
+    """Return the coefficients of lgamma(2 + z) / z, highest first; the one of z^n is (zeta(n + 1) - 1) / (n + 1)."""
+    from scipy import special
+
+    n = np.arange(30, 1, -1)
+    return np.append((-1.0) ** n * special.zetac(n) / n, 1 - np.euler_gamma)
+
+
+def _near_zeros(x: Any) -> Any:
+    """Return lgamma of numbers about its zeros, 1 and 2, by its series there, as SciPy loses digits."""
+    first = x < 1.5
+    z = np.where(first, x - 1.0, x - 2.0)
+    return z * np.polyval(_slopes(), z) - np.where(first, np.log1p(z), 0)
+
+
+@cpu.kernel("polygamma", dtypes="floating", by="SciPy")
+def polygamma(n: int, self: Any) -> Any:
+    from scipy import special
+
+    if n < 0:
+        raise errors.ValueRangeError(f"polygamma(): polygamma(n, x) does not support negative n, got {n}")
+    return special.polygamma(np.int64(n), self).astype(self.dtype, copy=False)
+
+
+@cpu.kernel("logit", dtypes="floating")
+def logit(self: Any, eps: float | None) -> Any:
+    x = self if eps is None or eps < 0 else np.clip(self, eps, 1 - eps)
+    rest = 1 - x
+    # Near 1/2, where the quotient is close to 1, by its distance from 1.
+    middle = np.log1p((x - 0.5) * 2 / rest)
+    return select(np.abs(x - 0.5) < 0.25, middle, np.log(x) - np.log1p(-x))
+
+
+# --- of eight bits -------------------------------------------------------------------------------------------
+
+
+def _decoded8(value: Any) -> Any:
+    """Return an operand in float32."""
+    return decode_float8(value) if isinstance(value, np.ndarray) else np.float32(value)
+
+
+@cpu.kernel("eq", dtypes="float8")
+def eq_float8(self: Any, other: Any) -> Array:
+    return np.asarray(_decoded8(self) == _decoded8(other))
+
+
+@cpu.kernel("ne", dtypes="float8")
+def ne_float8(self: Any, other: Any) -> Array:
+    return np.asarray(_decoded8(self) != _decoded8(other))
+
+
+for _op, _function in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)):
+
+    def _classify(self: Array, function: Any = _function) -> Array:
+        return np.asarray(function(decode_float8(self)))
+
+    cpu.kernel(_op, _classify, dtypes="float8", takes=("self",))
+
+
+@cpu.kernel("abs", dtypes=[d.name for d in STORED if d.is_signed])
+def abs_float8(self: Array) -> Array:
+    return encode_float8(np.abs(decode_float8(self)), self.dtype)
+
+
+# --- complex numbers of four bytes, compared in the common dtype, in which two numbers may become one --------
+
+_COMPLEX32: Final = to_dtype("complex32").numpy
+
+
+@cpu.kernel("complex", dtypes="float16", half="native")
+def complex_of_halves(real: Array, imag: Array) -> Array:
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    parts = np.empty((*shape, 2), np.float16)
+    parts[..., 0], parts[..., 1] = real, imag
+    return parts.view(_COMPLEX32).reshape(shape)
+
+
+def _decoded32(value: Any) -> Array:
+    """Return an operand, rounded to complex32, in complex64."""
+    return decode_complex32(encode_complex32(np.asarray(value)))
+
+
+@cpu.kernel("eq", dtypes="complex32")
+def eq_complex32(self: Any, other: Any) -> Array:
+    return np.asarray(_decoded32(self) == _decoded32(other))
+
+
+@cpu.kernel("ne", dtypes="complex32")
+def ne_complex32(self: Any, other: Any) -> Array:
+    return np.asarray(_decoded32(self) != _decoded32(other))
+
+
+@cpu.kernel("complex", dtypes=("float32", "float64"), half="native")
+def complex_(real: Array, imag: Array) -> Array:
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
+    out.real, out.imag = real, imag
+    return out
+
+
+@cpu.kernel("polar", dtypes=("float32", "float64"), half="native")
+def polar(abs: Array, angle: Array) -> Array:
+    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.result_type(abs, np.complex64))
+    np.multiply(abs, np.cos(angle), out.real)
+    np.multiply(abs, np.sin(angle), out.imag)
+    return out

@@ -23,6 +23,7 @@ from tt.backends.array_api.random import (
     threshold,
 )
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.creation import rounded
 from tt.core.library import KernelTable, errors, reserve
 
 __all__ = ["cpu", "word_pieces"]
@@ -335,3 +336,9 @@ def native_dropout_backward(grad_output: Array, mask: Array, scale: float) -> Ar
     factor = mask.astype(grad_output.real.dtype)
     factor *= factor.dtype.type(scale)
     return np.asarray(grad_output * factor, order="C")
+
+
+# --- complex numbers of four bytes ---------------------------------------------------------------------------
+
+for _op, _function in (("rand", rand), ("randn", randn)):
+    cpu.kernel(_op, rounded(_function), dtypes="complex32", takes=("size", "generator", "dtype"))

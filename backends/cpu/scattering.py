@@ -373,3 +373,14 @@ def _bag_starts(indices: Array, offsets: Array, include_last: bool) -> tuple[Arr
     if (offsets[1:] < offsets[:-1]).any():
         raise errors.ShapeError("embedding_bag(): offsets must not decrease")
     return offsets[:bags].astype(np.int64), int(offsets[-1]) if include_last else indices.size
+
+
+@cpu.kernel("_embedding", half="native")
+def embedding(
+    weight: Array, indices: Array, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool
+) -> Array:
+    if weight.ndim != 2:
+        raise ValueError("a weight of other dimensions, which the shape rule refuses")
+    if not in_range(indices, weight.shape[0]):
+        raise out_of_range("embedding", indices, weight.shape[0])
+    return weight.take(indices, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -9,8 +10,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.array_api.shaping import expanded_shape
-from tt.backends.cpu.backend import Array, element_strides, empty_view, extent, new_array, owner_of
+from tt.backends.cpu.backend import (
+    Array,
+    element_strides,
+    empty_view,
+    extent,
+    new_array,
+    owner_of,
+)
 from tt.core.library import (
     KernelTable,
     contiguous_strides,
@@ -398,9 +407,100 @@ def triu(self: Array, diagonal: int) -> Array:
     return np.ascontiguousarray(np.triu(self, int(np.int64(diagonal))))
 
 
-@cpu.kernel("empty_strided")
-def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Array:
-    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride)):
-        raise ValueError("empty_strided() of other sizes and strides")
-    extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    return as_strided(new_array((extent,), np.dtype(dtype)), size, stride, 0)
+@cpu.kernel("resize")
+def resize(self: Array, size: Sequence[int]) -> Array:
+    """Return the elements that lie in the memory from the first one on, in another shape."""
+    shape = tuple(size)
+    return self if shape == self.shape else _resized(self, shape, contiguous_strides(shape))
+
+
+@cpu.kernel("resize")
+def resize_in_format(self: Array, size: Sequence[int], memory_format: Any) -> Array:
+    name = str(memory_format).rpartition(".")[2]
+    if name == "preserve_format":
+        raise errors.UnsupportedError("resize_(): unsupported memory format preserve_format")
+    order = ORDERS.get(name, range(len(size)))
+    if len(size) != len(order):
+        raise errors.ShapeError(f"required rank {len(order)} tensor to use {name} format, got {len(size)}")
+    dense = contiguous_strides([size[d] for d in order])
+    return _resized(self, tuple(size), tuple(dense[order.index(d)] for d in range(len(size))))
+
+
+def _resized(self: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """Return dense elements from the first one of an array on, in new memory where there is too little behind it.
+
+    The new memory has the contents of the old from its beginning on, so that other tensors there can move to it.
+    """
+    if min(shape, default=0) < 0:
+        raise ValueError("a negative size")  # the shape rule explains it
+    owner = owner_of(self)
+    start, room = distance(self, owner), extent(owner)
+    needed = start + math.prod(shape) * self.itemsize if 0 not in shape else 0
+    if needed <= room:
+        return as_strided(self, shape, strides, None)
+    flat = row_major(owner)
+    if not getattr(owner.base, "resizable", True) or not flat.flags.c_contiguous:
+        raise errors.InplaceError(
+            f"resize_(): memory that others share cannot grow, from {room} to {needed} bytes\n"
+            "  try: x.clone().resize_(...); of shared memory, share_memory_() afterwards"
+        )
+    new = new_array((-(-needed // self.itemsize),), self.dtype)
+    if room:
+        new.view(np.uint8)[:room] = np.ndarray((room,), np.uint8, flat)
+    return np.ndarray(shape, self.dtype, new, start, tuple(step * self.itemsize for step in strides))
+
+
+@cpu.kernel("real", half="native")
+def real(self: Array) -> Array:
+    if self.dtype.kind != "c":
+        return self
+    return self.real if self.size else _numbers_of_nothing(self, 0)
+
+
+@cpu.kernel("imag", dtypes="complex")
+def imag(self: Array) -> Array:
+    return self.imag if self.size else _numbers_of_nothing(self, self.itemsize // 2)
+
+
+@cpu.kernel("view_as_real", dtypes="complex")
+def view_as_real(self: Array) -> Array:
+    if not self.size:
+        return _numbers_of_nothing(self, 0, 2)
+    pairs: Array = self[..., np.newaxis].view(self.real.dtype)
+    return pairs
+
+
+# --- the parts of complex numbers of four bytes --------------------------------------------------------------
+
+
+@cpu.kernel("real", dtypes="complex32")
+def real_complex32(self: Array) -> Array:
+    part: Array = self.getfield(np.float16, 0)
+    return part
+
+
+@cpu.kernel("imag", dtypes="complex32")
+def imag_complex32(self: Array) -> Array:
+    part: Array = self.getfield(np.float16, 2)
+    return part
+
+
+def _numbers_of_nothing(self: Array, start: int, *parts: int) -> Array:
+    """Return a view of complex numbers without elements as real ones, which NumPy's would not lay out."""
+    steps = [step * self.itemsize for step in element_strides(self)]
+    return empty_view(
+        self, (*self.shape, *parts), [*steps, *(self.itemsize // 2 for _ in parts)], start, self.real.dtype
+    )
+
+
+@cpu.kernel("view_as_complex", dtypes=["float32", "float64"])
+def view_as_complex(self: Array) -> Array:
+    pair, steps = np.dtype(np.complex128 if self.itemsize == 8 else np.complex64), element_strides(self)
+    if not self.ndim or self.shape[-1] != 2 or steps[-1] != 1:
+        raise ValueError("the last dimension has no pairs")
+    start = self.__array_interface__["data"][0] - owner_of(self).__array_interface__["data"][0]
+    if start % pair.itemsize or any(step % 2 for step in steps[:-1]):
+        raise ValueError("the pairs do not lie where complex numbers could")
+    if not self.size:
+        return empty_view(self, self.shape[:-1], [step * self.itemsize for step in steps[:-1]], 0, pair)
+    return self.view(pair)[..., 0]

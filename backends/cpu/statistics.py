@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -76,3 +76,38 @@ def nanmedian(self: Array) -> Any:
         return median(self)
     flat = self.reshape(-1)
     return median(flat[~np.isnan(flat)])
+
+
+@cpu.kernel("_bincount", dtypes="integral")
+def bincount(self: Array, minlength: int) -> Array:
+    numbers = self.astype(np.int64)  # a copy: NumPy reads them twice, and another thread may write to them
+    if numbers.size and numbers.min() < 0:
+        raise errors.ValueRangeError("bincount(): the integers must not be negative")
+    if (
+        numbers.size and numbers.max() == np.iinfo(np.int64).max
+    ):  # NumPy adds one to it, and writes out of bounds
+        raise errors.ValueRangeError(
+            f"bincount(): the largest integer should be less than {np.iinfo(np.int64).max}"
+        )
+    return np.bincount(numbers, minlength=minlength)
+
+
+@cpu.kernel("histc", dtypes=("float32", "float64"))
+def histc(self: Array, bins: int, min: Any, max: Any) -> Array:
+    if bins < 1 or not min <= max:
+        raise ValueError("bins or bounds that the shape rule refuses")
+    if not self.size:
+        return np.zeros(bins, self.dtype)
+    low, high = min, max
+    if low == high:
+        low, high = self.min().item(), self.max().item()
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise errors.ValueRangeError(f"histc(): the range of [{low}, {high}] is not finite")
+        if low == high:
+            low, high = low - 1, high + 1
+    first, last = self.dtype.type(low), self.dtype.type(high)
+    inside = self[(self >= first) & (self <= last)]
+    places = np.clip(
+        ((inside - first) * self.dtype.type(bins) / (last - first)).astype(np.int64), 0, bins - 1
+    )
+    return np.bincount(places, minlength=bins).astype(self.dtype)

@@ -12,81 +12,14 @@ from importlib import import_module
 from typing import Any, Final
 
 from tt.backends.cpu.backend import CpuBackend
-from tt.backends.cpu.float8 import with_stored
 from tt.backends.cpu.general import GeneralKernels
 from tt.backends.cpu.native.extensions import RECORD
 from tt.backends.cpu.native.loading import PACKAGE, status
 from tt.backends.cpu.orders import with_shared_order
-from tt.core.library import Kernel, LazyKernelTable, family_index
+from tt.backends.cpu.stored import with_stored
+from tt.core.library import FamilyIndex, Kernel, LazyKernelTable
 
-__all__ = ["FAMILIES", "INDEXED", "NATIVE", "Kernels"]
-
-FAMILIES: Final = (
-    "pointwise",
-    "binary",
-    "reduction",
-    "shaping",
-    "indexing",
-    "scattering",
-    "sorting",
-    "linalg",
-    "decomposition",
-    "mkl_decomposition",
-    "factors",
-    "equations",
-    "random",
-    "fft",
-    "convolution",
-    "pooling",
-    "copies",
-    "creation",
-    "unary",
-    "special",
-    "activation",
-    "norm",
-    "statistics",
-    "scan",
-    "loss",
-    "optimizer",
-    "float8",
-    "complex32",
-)
-
-NATIVE: Final = (
-    "pointwise",
-    "activation",
-    "copies",
-    "random",
-    "reparametrization",
-    "convolution",
-    "reduction",
-    "softmax",
-    "norm",
-    "normalization",
-    "loss",
-    "scan",
-    "products",
-    "bfloat_products",
-    "byte_products",
-    "indexing",
-    "scattering",
-    "pooling",
-    "cross",
-    "qr",
-    "cholesky",
-    "lu",
-    "fourier",
-    "distances",
-    "sorting",
-    "resampling",
-    "ctc",
-    "grid",
-    "optimizer",
-    "shaping",
-    "creation",
-    "recurrent",
-)  # fmt: skip
-"""The families with kernels in C, whose tables are empty where these are not compiled."""
+__all__ = ["INDEX", "Kernels", "native_index"]
 
 STORED: Final = ("float8", "complex32")
 """Dtypes whose kernels serve them alone, so that another kernel of the operator is needed."""
@@ -98,8 +31,14 @@ def _ops(module: Any) -> Iterable[str]:
     )  # in their order: builds are equal byte for byte
 
 
-INDEXED: Final = ("tt.backends.cpu", FAMILIES, _ops)
-"""The parameters of the index of own kernels; the build makes it for wheels."""
+INDEX: Final = FamilyIndex("tt.backends.cpu", _ops)
+"""Which modules have own kernels of an operator."""
+
+
+def native_index() -> FamilyIndex:
+    """Return which modules have kernels in C of an operator; their tables are empty where these are not compiled."""
+    record = os.path.join(PACKAGE, RECORD)  # says what was compiled
+    return FamilyIndex("tt.backends.cpu.native", _ops, also=[record])
 
 
 class Kernels:
@@ -113,11 +52,10 @@ class Kernels:
 
     def __init__(self, backend: CpuBackend) -> None:
         self._general = GeneralKernels(backend)
-        self._own: Mapping[str, Sequence[str]] = family_index(*INDEXED)
+        self._own: Mapping[str, Sequence[str]] = INDEX.homes()
         self._native: Mapping[str, Sequence[str]] = {}
         if status().active:
-            record = os.path.join(PACKAGE, RECORD)  # tells what was compiled
-            self._native = family_index("tt.backends.cpu.native", NATIVE, _ops, [record])
+            self._native = native_index().homes()
 
     def table(self) -> LazyKernelTable:
         """Return the table for the registry."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.backends.cpu import copies, shaping
+from tt.backends.cpu import copies, creation, shaping
 from tt.backends.cpu.backend import Array, extent, owner_of
 from tt.core.library import (
     REGISTRY,
@@ -56,15 +56,15 @@ def _empty(size: Sequence[int], dtype: Any, memory_format: Any) -> Array:
 
 
 def _empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
-    return _fill(copies.empty_like(self, dtype, memory_format))
+    return _fill(creation.empty_like(self, dtype, memory_format))
 
 
 def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any) -> Array:
-    return _fill(shaping.empty_strided(size, stride, dtype))
+    return _fill(creation.empty_strided(size, stride, dtype))
 
 
 def _resize(self: Array, size: Sequence[int]) -> Array:
-    before, new = owner_of(self), copies.resize(self, size)
+    before, new = owner_of(self), shaping.resize(self, size)
     memory = owner_of(new)
     if memory is not before:
         _fill(memory[extent(before) // memory.itemsize :])

@@ -11,7 +11,7 @@ import numpy as np
 from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
-from tt.backends.cuda.pointwise import fill
+from tt.backends.cuda.pointwise.arithmetic import fill
 from tt.core.library import (
     KernelTable,
     contiguous_strides,

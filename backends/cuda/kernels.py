@@ -6,76 +6,21 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tt.backends.array_api import ArrayApiBackend
-from tt.backends.cuda import (
-    activation,
-    copies,
-    ctc,
-    embedding,
-    folding,
-    foreach,
-    grid,
-    indexing,
-    integral,
-    linalg,
-    loss,
-    margins,
-    normalization,
-    optimizer,
-    pointwise,
-    random,
-    reduction,
-    resampling,
-    scan,
-    scattering,
-    shaping,
-    softmax,
-    sorting,
-    special,
-    unpooling,
-    views,
-)
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.libraries.namespace import LazyNamespace
-from tt.core.library import Kernel, KernelTable, dtype
+from tt.backends.cuda.shaping import views
+from tt.core.library import Kernel, KernelTable, dtype, family_modules
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
 __all__ = ["kernel_tables"]
-
-_FAMILIES: Final = (
-    activation,
-    copies,
-    ctc,
-    embedding,
-    folding,
-    foreach,
-    grid,
-    indexing,
-    integral,
-    linalg,
-    loss,
-    margins,
-    normalization,
-    optimizer,
-    pointwise,
-    random,
-    reduction,
-    resampling,
-    scan,
-    scattering,
-    shaping,
-    softmax,
-    sorting,
-    special,
-    unpooling,
-)
-"""Modules with kernels in CUDA C++, which go before those over the array API."""
 
 
 class BareArrays(ArrayApiBackend):
@@ -130,24 +75,22 @@ def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the tables of a backend; nothing of CuPy is imported."""
     general = BareArrays(backend.namespace).kernels(without=[kernel.op for kernel in views.cuda.kernels])
     general.kernels = [_over_handles(kernel, backend) for kernel in general.kernels]
-    own = [table for family in _FAMILIES for table in family.tables(backend)]
-    return [general, views.cuda, *own, *_libraries_and_fallbacks(backend)]
+    return [general, views.cuda, *_own_tables(backend)]
 
 
-def _libraries_and_fallbacks(backend: CudaBackend) -> list[KernelTable]:
-    """Return the kernels over NVIDIA's libraries, and those that serve where a library is not installed."""
-    from tt.backends.cuda import attention, convolution, pooling, products, recurrent
+def _own_tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the tables of all families: kernels in CUDA C++, and over NVIDIA's libraries where these are installed."""
     from tt.backends.cuda.libraries.cublaslt import CublasLt
     from tt.backends.cuda.libraries.cudnn import Cudnn
 
-    cudnn, cublaslt = Cudnn(backend), CublasLt(backend)
-    return [
-        *convolution.tables(backend, cudnn),
-        *attention.tables(backend, cudnn),
-        *pooling.tables(backend),
-        *products.tables(backend, cublaslt),
-        *recurrent.tables(backend, cublaslt),
-    ]
+    libraries = {"cudnn": Cudnn(backend), "cublaslt": CublasLt(backend)}
+    tables: list[KernelTable] = []
+    for name in family_modules("tt.backends.cuda"):
+        make = getattr(import_module(name), "tables", None)
+        if make is not None:
+            parameters = inspect.signature(make).parameters
+            tables += make(backend, **{name: libraries[name] for name in parameters if name in libraries})
+    return tables
 
 
 def _over_handles(kernel: Kernel, backend: CudaBackend) -> Kernel:

@@ -2,8 +2,8 @@
 
 One product with the input serves all steps; then each step is a product with the state and one kernel for all gates.
 
-See Note [Recurrent layers] in `tt.core.shapes.recurrent` for the layout of rows and of saved values.  Half types are
-computed in float32, as on the CPU: a state that is rounded after each step would lose digits at each of them.
+See Note [Recurrent layers] in `tt.operators.recurrent.shapes` for the layout of rows and of saved values.  Half types
+are computed in float32, as on the CPU: a state that is rounded after each step would lose digits at each of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, name_of, packed
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.launch.reduction_launch import FLOATING, Tuning, Walker, only, wide
-from tt.backends.cuda.products import Products
+from tt.backends.cuda.linalg.products import Products
 from tt.backends.cuda.reduction import PROGRAM as REDUCTION
 from tt.core.library import KernelTable, contiguous_strides, errors
 
@@ -53,9 +53,9 @@ def kernel_names(dtype: str) -> list[str]:
     return [*steps, *(f"{name}<{dtype}>" for name in ("rnn_slope", "rnn_before", "rnn_place"))]
 
 
-def tables(backend: CudaBackend, library: CublasLt | None = None) -> list[KernelTable]:
-    """Return the kernels of this family; products are the library's where it is installed."""
-    table, layers = KernelTable(device="cuda"), _Layers(backend, library)
+def tables(backend: CudaBackend, cublaslt: CublasLt | None = None) -> list[KernelTable]:
+    """Return the kernels of this family; products are the cublaslt's where it is installed."""
+    table, layers = KernelTable(device="cuda"), _Layers(backend, cublaslt)
     options: dict[str, Any] = {"dtypes": FLOATING, "half": "native", "priority": 1, "check": True}
     table.kernel("_rnn_layer", layers.forward, takes=LAYER, **options)
     table.kernel("_rnn_layer_backward", layers.backward, takes=BACKWARD, **options)

@@ -16,9 +16,9 @@ from tt.cli.ops import conformance
 from tt.cli.options import Json, complete_backend, complete_check, complete_dtype, complete_op
 
 if TYPE_CHECKING:
-    from tt.core.reports.check import Problem
-    from tt.core.reports.coverage import Place
-    from tt.core.testing.conformance.outcomes import Baseline, Outcome
+    from tt.testing.conformance.outcomes import Baseline, Outcome
+    from tt.testing.coverage import Place
+    from tt.testing.registrations import Problem
 
 __all__ = ["check"]
 
@@ -122,8 +122,8 @@ def check(
     With FILE, check only these schema files (those of a plugin, for instance): every mistake, with its position.
     With --backend, show how it implements every operator; with --run, call them and check values, memory, gradients.
     """
-    from tt.core.reports.check import check_all, check_files
-    from tt.core.reports.coverage import parse_place
+    from tt.testing.coverage import parse_place
+    from tt.testing.registrations import check_all, check_files
 
     given = {
         "--backend": backends, "--run": run, "--ops": patterns, "--dtype": dtypes, "--baseline": baseline,
@@ -143,8 +143,8 @@ def check(
     if not any(given.values()):
         report(check_all(), summary, as_json)
         return
-    from tt.core.testing.conformance.junit import junit as as_junit
-    from tt.core.testing.conformance.outcomes import dumps
+    from tt.testing.conformance.junit import junit as as_junit
+    from tt.testing.conformance.outcomes import dumps
 
     for path, mark in ((junit, conformance.JUNIT_MARK), (save_baseline, conformance.BASELINE_MARK)):
         if path is not None:
@@ -186,7 +186,7 @@ def problems_of(
     places: Sequence[Place], patterns: list[str] | None, found: dict[str, list[Outcome]]
 ) -> list[Problem]:
     """Return the problems of backends and of what their packages brought, or with patterns of the chosen operators."""
-    from tt.core.reports.check import check_backends
+    from tt.testing.registrations import check_backends
 
     chosen = {outcome.target.op for outcomes in found.values() for outcome in outcomes}
     return check_backends(places, chosen if patterns else None)

@@ -13,9 +13,9 @@ import typer
 from tt.cli import output
 
 if TYPE_CHECKING:
-    from tt.core.reports.coverage import Place
-    from tt.core.testing.conformance.outcomes import Baseline, Comparison, Outcome
-    from tt.core.testing.conformance.run import Target
+    from tt.testing.conformance.outcomes import Baseline, Comparison, Outcome
+    from tt.testing.conformance.run import Target
+    from tt.testing.coverage import Place
 
 __all__ = [
     "BASELINE_MARK", "JUNIT_MARK", "data", "print_outcomes", "read", "run", "served",
@@ -33,9 +33,9 @@ def chosen(
     place: Place, patterns: Sequence[str] | None, dtypes: Sequence[str] | None, ran: bool
 ) -> list[Target]:
     """Return the operators and dtypes that the options mean."""
-    from tt.core.reports.check import is_concern_of
-    from tt.core.testing.conformance.layouts import is_served
-    from tt.core.testing.conformance.run import QUICK, targets
+    from tt.testing.conformance.layouts import is_served
+    from tt.testing.conformance.run import QUICK, targets
+    from tt.testing.registrations import is_concern_of
 
     every = (not dtypes and not ran) or (dtypes is not None and "all" in dtypes)
     wanted = None if every else dtypes or QUICK
@@ -49,7 +49,7 @@ def chosen(
 
 def served(places: Sequence[Place], patterns: list[str] | None, dtypes: list[str] | None) -> Found:
     """Return how backends serve operators."""
-    from tt.core.testing.conformance import outcomes
+    from tt.testing.conformance import outcomes
 
     return {str(p): list(outcomes.served(p, chosen(p, patterns, dtypes, ran=False))) for p in places}
 
@@ -80,8 +80,8 @@ def run(
     """
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import NothingToCheckError
-    from tt.core.testing.conformance import outcomes
-    from tt.core.testing.conformance.run import chosen_checks
+    from tt.testing.conformance import outcomes
+    from tt.testing.conformance.run import chosen_checks
 
     names = chosen_checks(checks)
     found: Found = {}
@@ -107,7 +107,7 @@ def run(
 def read(path: Path) -> Baseline:
     """Read a baseline; a file that is none is a wrong call."""
     from tt.core.errors import ValueRangeError
-    from tt.core.testing.conformance.outcomes import read_baseline
+    from tt.testing.conformance.outcomes import read_baseline
 
     try:
         return read_baseline(path)
@@ -120,7 +120,7 @@ def read(path: Path) -> Baseline:
 
 def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:
     """Print a table of families, and the faults."""
-    from tt.core.testing.conformance.outcomes import families
+    from tt.testing.conformance.outcomes import families
 
     groups = [*families(outcomes).items(), ("all", outcomes)]
     if ran:
@@ -158,7 +158,7 @@ def ran_row(family: str, members: list[Outcome]) -> list[str | int]:
 
 def print_missing(name: str, outcomes: list[Outcome]) -> None:
     """Print the missing operators, one a line."""
-    from tt.core.reports.coverage import dtypes_in_words
+    from tt.testing.coverage import dtypes_in_words
 
     absent: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -209,7 +209,7 @@ def print_comparison(outcomes: list[Outcome], comparison: Comparison) -> None:
 
 def data(found: Found, comparisons: dict[str, Comparison], ran: bool) -> list[dict[str, Any]]:
     """Return everything about the backends as plain data."""
-    from tt.core.testing.conformance.outcomes import families
+    from tt.testing.conformance.outcomes import families
 
     return [
         {
@@ -229,7 +229,7 @@ def data(found: Found, comparisons: dict[str, Comparison], ran: bool) -> list[di
 
 def row(outcome: Outcome) -> dict[str, Any]:
     """Return one operator and dtype."""
-    from tt.core.testing.conformance.outcomes import family
+    from tt.testing.conformance.outcomes import family
 
     found: dict[str, Any] = {
         "name": outcome.target.op, "family": family(outcome.target.op), "dtype": outcome.target.dtype,

@@ -12,7 +12,7 @@ from tt.cli.files import require_writable, write
 from tt.cli.options import Json, complete_backend, complete_dtype, complete_op
 
 if TYPE_CHECKING:
-    from tt.core.reports.coverage import Matrix, Place
+    from tt.testing.coverage import Matrix, Place
 
 __all__ = ["show_coverage"]
 
@@ -70,8 +70,8 @@ def show_coverage(
     as_json: Json = False,
 ) -> None:
     """Show how each backend serves each operator: by a kernel, by a composite, or not at all."""
-    from tt.core.reports.coverage import matrix, parse_place
-    from tt.core.reports.coverage.markdown import GENERATED, markdown
+    from tt.testing.coverage import matrix, parse_place
+    from tt.testing.coverage.markdown import GENERATED, markdown
 
     chosen = list(dict.fromkeys(map(parse_place, backends))) if backends else None
     require_one_format(file, as_markdown, as_html, as_json)
@@ -82,7 +82,7 @@ def show_coverage(
     if as_json:
         output.as_json(found.as_data())
     elif as_html is not None:
-        from tt.core.reports.coverage.html import html
+        from tt.testing.coverage.html import html
 
         write(as_html, html(found))
         output.text(f"{as_html}: {len(found.rows)} operators, {len(found.places)} backends")
@@ -134,7 +134,7 @@ def line(found: Matrix, name: str, family: str | None) -> list[str | int]:
 
 def share(found: Matrix, place: Place, family: str | None) -> str:
     """Return what share of a family a backend serves, and how many operators in which way."""
-    from tt.core.reports.coverage import HOWS, percentage
+    from tt.testing.coverage import HOWS, percentage
 
     counts = found.counts(place, family)
     ways = " ".join(f"{counts[how]}{LETTERS[how]}" for how in HOWS if counts[how])
@@ -153,7 +153,7 @@ LETTERS = {
 
 def legend(found: Matrix) -> None:
     """Print the legend of the letters used."""
-    from tt.core.reports.coverage import HOWS
+    from tt.testing.coverage import HOWS
 
     used = {cell.how for row in found.rows for cell in row.cells}
     output.text("", "  ".join(f"{LETTERS[how]} {how}" for how in HOWS if how in used))
@@ -161,7 +161,7 @@ def legend(found: Matrix) -> None:
 
 def print_operators(found: Matrix) -> None:
     """Print a line for each operator."""
-    from tt.core.reports.coverage.markdown import in_words
+    from tt.testing.coverage.markdown import in_words
 
     columns = ["family", "operator", *map(str, found.places)]
     rows = [

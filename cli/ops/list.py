@@ -12,8 +12,8 @@ from tt.cli.options import Json, complete_backend, complete_kind, complete_plugi
 from tt.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from tt.core.reports.coverage import Place
     from tt.core.schema.model import OpDefinition
+    from tt.testing.coverage import Place
 
 __all__ = ["list_ops"]
 
@@ -70,7 +70,7 @@ def list_ops(
         host.activate_definitions()
     place = None
     if backend or missing:
-        from tt.core.reports.coverage import parse_place
+        from tt.testing.coverage import parse_place
 
         place = parse_place(backend or "cpu")
     definitions = list(REGISTRY.definitions())
@@ -115,7 +115,7 @@ def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition
     """Return the operators for which a plugin brings a definition, kernels, a composite or a rule of its layer."""
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.host import host
-    from tt.core.reports.coverage import brought_by
+    from tt.testing.coverage import brought_by
 
     state = next((p for p in host.plugins() if p.name == plugin), None)
     if state is None:
@@ -141,7 +141,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
         "doc": definition.doc,
     }
     if place is not None:
-        from tt.core.reports.coverage import coverage, passed_over
+        from tt.testing.coverage import coverage, passed_over
 
         served = coverage(definition, place)
         found |= {
@@ -159,7 +159,7 @@ def cells(found: dict[str, Any], place: Place | None) -> list[str]:
     """Return a row of the table."""
     line = [found["name"], found["kind"], "core" if found["core"] else ""]
     if place is not None:
-        from tt.core.reports.coverage import dtypes_in_words
+        from tt.testing.coverage import dtypes_in_words
 
         line += [found["served_by"], ", ".join(found["computed_by"]), dtypes_in_words(found["dtypes"])]
     return [*line, found["doc"].strip().split("\n")[0]]

@@ -24,10 +24,10 @@ def write_pages(
     as_json: Json = False,
 ) -> None:
     """Write a Markdown page for each operator, with an index: signature, rules, gradient, example, who serves it."""
+    from tt.cli.pages.pages import pages, write
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import UnknownNameError
     from tt.core.host import host
-    from tt.core.reports.pages import pages, write
 
     wanted = pages(namespace)
     if not wanted:

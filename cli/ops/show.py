@@ -16,7 +16,7 @@ __all__ = ["show"]
 def show(name: OpName, as_json: Json = False) -> None:
     """Show an operator: all that its page says, its forms and rules, and who serves it where."""
     from tt.core.host import host
-    from tt.core.reports.coverage import definitions_of
+    from tt.testing.coverage import definitions_of
 
     host.activate_all()
     found = [describe(definition) for definition in definitions_of(name)]
@@ -33,9 +33,9 @@ def show(name: OpName, as_json: Json = False) -> None:
 
 def describe(definition: OpDefinition) -> dict[str, Any]:
     """Return everything about an overload as plain data."""
+    from tt.cli.pages.operator_page import relatives, title_of
+    from tt.cli.pages.operator_words import errors, parameters, results
     from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.reports.operator_page import relatives, title_of
-    from tt.core.reports.operator_words import errors, parameters, results
     from tt.core.schema.operator_texts import operator_text
 
     result, text = definition.result, operator_text(definition)
@@ -96,8 +96,8 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
     """Return who serves an operator: kernels by place and form, the composite, the rules of layers."""
     from tt.core.dispatch.registry.registry import REGISTRY, code_location
     from tt.core.host import host
-    from tt.core.reports.coverage import kernel_dtypes
     from tt.core.types.dtype import DTYPES
+    from tt.testing.coverage import kernel_dtypes
 
     rows: list[dict[str, Any]] = []
     for registration in REGISTRY.kernels.get(definition.name, ()):
@@ -158,7 +158,7 @@ def layer_source(name: str) -> str:
 
 def print_description(found: dict[str, Any]) -> None:
     """Print what `describe` returned."""
-    from tt.core.reports.coverage import dtypes_in_words
+    from tt.testing.coverage import dtypes_in_words
 
     output.text(found["signature"], "")
     for paragraph in (found["doc"], found["formula"], *found["notes"]):

@@ -52,7 +52,7 @@ class LeftOutMember:
 
     def __get__(self, instance: Any, owner: Any = None) -> Never:
         def reason() -> str:
-            found: str = object_named("tt._names.reasons:reason")(f"Tensor.{self.name}")
+            found: str = object_named("tt._compat.reasons:reason")(f"Tensor.{self.name}")
             return found
 
         raise UnknownOpError(self.name, owner="tt.Tensor", reason=reason)

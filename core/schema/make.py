@@ -2,7 +2,7 @@
 
 Without arguments it makes the snapshot of ops.yaml and the stubs, with `stubs` only these.  With `families FOLDER
 MODULE...` it writes the indices of families for a wheel whose files are laid out in a folder; each module describes one
-as `INDEXED` (see `tt.core.family_index`).
+as `INDEX` (see `tt.core.family_index`).
 
 It needs no installation: `tt` is laid out here as the folders lie, and only .py files are imported, since compiled
 modules may be of other sources.  Settings in the environment do not count.
@@ -54,10 +54,9 @@ def main(arguments: list[str]) -> None:
     spec.loader.exec_module(tt)
     if arguments[:1] == ["families"]:
         from tt.core.by_name import object_named  # this script makes tt importable
-        from tt.core.family_index import build_index
 
         for module in arguments[2:]:
-            build_index(arguments[1], *object_named(f"{module}:INDEXED"))
+            object_named(f"{module}:INDEX").build(arguments[1])
         return
     from tt.core.schema.stubs import main as make_stubs  # which imports tt
 

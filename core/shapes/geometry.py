@@ -34,6 +34,7 @@ __all__ = [
     "is_channels_last",
     "is_contiguous",
     "is_described",
+    "like_strides",
     "reduced_shape",
     "view_strides",
     "wrap_dim",
@@ -390,3 +391,10 @@ def view_strides(shape: Sequence[int], strides: Sequence[int], size: Sequence[in
             base = strides[dim - 1]
             chunk = new = 1
     return tuple(result) if position == -1 else None
+
+
+def like_strides(tensor: Described) -> tuple[int, ...]:
+    """Return the strides of a fresh tensor that follows another: its own if dense, else dense in their order."""
+    if is_non_overlapping_and_dense(tensor.shape, tensor.strides):
+        return tuple(tensor.strides)
+    return dense_strides(tensor.shape, [tensor])

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 
 from tt.core.by_name import module_named, object_named
 from tt.core.errors import KernelContractError, UnknownNameError
-from tt.core.family_index import family_index
+from tt.core.family_index import OPERATORS, FamilyIndex
 from tt.core.shapes.geometry import Described, contiguous_strides
 
 __all__ = ["Outcome", "Result", "RuleTable", "ShapeRule", "find_rule", "rules"]
@@ -203,16 +203,8 @@ class RuleTable:
         return register
 
 
-FAMILIES: Final = (
-    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing",
-    "scattering", "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
-    "scan", "norm", "normalization", "statistics", "loss", "ctc", "resampling", "grid", "optimizer",
-    "recurrent",
-)  # fmt: skip
-
-
-INDEXED: Final = ("tt.core.shapes", FAMILIES, lambda module: module.rule.rules)
-"""The parameters of the index, by which a rule is found without importing the families before its own."""
+INDEX: Final = FamilyIndex(OPERATORS, lambda module: module.rule.rules, "shapes")
+"""Which modules of `operators` have a rule, so that it is found without importing the families before its own."""
 
 
 @cache
@@ -226,8 +218,8 @@ def rules() -> Mapping[str, ShapeRule]:
     'broadcast'
     """
     found: dict[str, ShapeRule] = {}
-    for family in FAMILIES:
-        table = module_named(f"tt.core.shapes.{family}").rule.rules
+    for module in INDEX.modules():
+        table = module_named(module).rule.rules
         if twice := found.keys() & table.keys():
             raise KernelContractError(f"shape rules are defined twice: {', '.join(sorted(twice))}")
         found.update(table)
@@ -248,7 +240,7 @@ def find_rule(name: str | ShapeRule) -> ShapeRule:
 @cache
 def _find_rule(name: str) -> ShapeRule:
     if ":" not in name:
-        home = family_index(*INDEXED).get(name)
+        home = INDEX.homes().get(name)
         if home:
             table: Mapping[str, ShapeRule] = module_named(home[0]).rule.rules
             return table[name]

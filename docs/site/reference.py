@@ -89,9 +89,9 @@ class Entry:
 @functools.cache
 def operator_pages() -> dict[str, str]:
     """Return the page of each operator and method by its full name."""
+    from tt.cli.pages.operator_page import file_of, title_of
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.host import host
-    from tt.core.reports.operator_page import file_of, title_of
 
     host.activate_all()
     found: dict[str, str] = {}

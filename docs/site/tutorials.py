@@ -97,8 +97,8 @@ def served() -> Picture:
     """Draw how many operators of some families a new backend serves by its library, and how many are composed."""
     import numpy as np
 
-    from tt.core.reports.coverage import Place, matrix
     from tt.library import REGISTRY, ArrayApiBackend
+    from tt.testing.coverage import Place, matrix
 
     backend = ArrayApiBackend(np, "drawn")
     handles = [REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels())]

@@ -12,7 +12,7 @@ import pytest
 
 import tt
 from tests.api import pytorch_names
-from tt._names.left_out import LEFT_OUT, left_out
+from tt._compat.left_out import LEFT_OUT, left_out
 
 
 @cache

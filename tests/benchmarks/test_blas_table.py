@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks import blas_table as module
 from benchmarks.blas_table import Row, cases, compare, main, table
-from tt.backends.cpu.native import loading, products
+from tt.backends.cpu.native import loading
+from tt.backends.cpu.native.linalg import products
 
 
 def test_products_of_both_dtypes_are_measured() -> None:

@@ -18,7 +18,7 @@ from tt.cli import options
 from tt.cli.main import OWN, build
 from tt.core.errors import UnknownOpError
 from tt.core.host import host
-from tt.core.reports.coverage import parse_place
+from tt.testing.coverage import parse_place
 
 Run = Callable[..., Any]
 

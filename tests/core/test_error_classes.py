@@ -14,7 +14,7 @@ import tt
 from tests.error_classes import not_caught, raised
 from tt.core.library import REGISTRY
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.samples import samples
+from tt.testing.samples import samples
 
 pytestmark = pytest.mark.torch
 

@@ -5,10 +5,11 @@ import json
 import os
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from tt.core.family_index import INDEX, build_index, family_index
+from tt.core.family_index import OPERATORS, FamilyIndex, families, family_modules
 
 
 @pytest.fixture
@@ -17,8 +18,8 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "acme_families"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
-    (folder / "first.py").write_text("ops = ['add', 'mul']\n")
-    (folder / "second.py").write_text("ops = ['mul', 'exp']\n")
+    (folder / "activation.py").write_text("ops = ['add', 'mul']\n")
+    (folder / "reduction.py").write_text("ops = ['mul', 'exp']\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", None)
@@ -33,9 +34,13 @@ def forget():
     importlib.invalidate_caches()
 
 
-def index(families=("first", "second")):
+def families_of(package="acme_families"):
+    return FamilyIndex(package, lambda module: module.ops)
+
+
+def index():
     forget()
-    return family_index("acme_families", families, lambda module: module.ops)
+    return families_of().homes()
 
 
 def imported():
@@ -43,9 +48,9 @@ def imported():
 
 
 EXPECTED = {
-    "add": ["acme_families.first"],
-    "mul": ["acme_families.first", "acme_families.second"],
-    "exp": ["acme_families.second"],
+    "add": ["acme_families.activation"],
+    "mul": ["acme_families.activation", "acme_families.reduction"],
+    "exp": ["acme_families.reduction"],
 }
 
 
@@ -56,21 +61,14 @@ def test_the_first_process_imports_all_families_and_the_next_none(package):
 
 def test_a_changed_family_is_noticed_even_if_its_time_goes_back(package):
     index()
-    (package / "second.py").write_text("ops = ['exp', 'sin']\n")
-    os.utime(package / "second.py", ns=(1, 1))
+    (package / "reduction.py").write_text("ops = ['exp', 'sin']\n")
+    os.utime(package / "reduction.py", ns=(1, 1))
     assert index() == {
-        "add": ["acme_families.first"],
-        "mul": ["acme_families.first"],
-        "exp": ["acme_families.second"],
-        "sin": ["acme_families.second"],
+        "add": ["acme_families.activation"],
+        "mul": ["acme_families.activation"],
+        "exp": ["acme_families.reduction"],
+        "sin": ["acme_families.reduction"],
     }
-
-
-def test_other_families_and_new_modules_make_a_new_index(package):
-    index()
-    (package / "helpers.py").write_text("")
-    assert index() == EXPECTED and imported() != []
-    assert index(("second", "first"))["mul"] == ["acme_families.second", "acme_families.first"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "[1, 2, 3]", "null", '[[], "text"]'])
@@ -99,7 +97,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(package, monkeypatch):
 
 
 def test_a_family_that_cannot_be_imported_leaves_no_index(package):
-    (package / "second.py").write_text("raise OSError('broken')\n")
+    (package / "reduction.py").write_text("raise OSError('broken')\n")
     with pytest.raises(OSError, match="broken"):
         index()
     assert not list(package.glob("__pycache__/families*"))
@@ -112,7 +110,7 @@ def test_a_family_that_cannot_be_imported_leaves_no_index(package):
 def built(package):
     """Return a package whose index was made by the build; as in an installation, its files have other times."""
     forget()
-    build_index(str(package), "acme_families", ("first", "second"), lambda module: module.ops)
+    families_of().build(str(package))
     for file in package.glob("*.py"):
         os.utime(file, ns=(1, 1))
     return package
@@ -125,38 +123,51 @@ def test_an_installed_package_needs_no_family_for_its_index(built, monkeypatch):
 
 
 def test_an_edited_installation_makes_an_index_of_its_own(built):
-    (built / "second.py").write_text("ops = ['sin', 'mul', 'exp']\n")
-    assert index()["sin"] == ["acme_families.second"]
-    assert index()["sin"] == ["acme_families.second"] and imported() == []
-    assert index(("second", "first"))["mul"] == ["acme_families.second", "acme_families.first"]
+    (built / "reduction.py").write_text("ops = ['sin', 'mul', 'exp']\n")
+    assert index()["sin"] == ["acme_families.reduction"]
+    assert index()["sin"] == ["acme_families.reduction"] and imported() == []
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "[1, 2, 3]", "null", '[[], "text"]'])
 def test_a_damaged_index_of_the_build_does_no_harm(built, content):
-    (built / INDEX).write_text(content)
+    (built / families_of().file).write_text(content)
     assert index() == EXPECTED
 
 
 def test_a_family_that_cannot_be_imported_has_no_index_of_the_build(package):
     forget()
-    (package / "second.py").write_text("raise OSError('broken')\n")
+    (package / "reduction.py").write_text("raise OSError('broken')\n")
     with pytest.raises(OSError, match="broken"):
-        build_index(str(package), "acme_families", ("first", "second"), lambda module: module.ops)
-    assert not (package / INDEX).exists()
+        families_of().build(str(package))
+    assert not (package / families_of().file).exists()
 
 
 # --- the core's ---
 
 
 def test_the_index_of_the_composites_names_the_module_of_each():
-    from tt.core.composites.tables import FAMILIES, homes, tables
+    from tt.core.dispatch.registry.composites import INDEX
 
     brought = {
-        op: f"tt.core.composites.{family}"
-        for family, table in zip(FAMILIES, tables(), strict=True)
-        for op in table.functions
+        op: [name] for name in INDEX.modules() for op in importlib.import_module(name).composites.functions
     }
-    assert homes() == brought
+    assert INDEX.homes() == brought
+
+
+def test_families_are_the_folders_of_operators():
+    import tt.operators
+
+    folders = [f.name for f in Path(tt.operators.__file__).parent.iterdir() if f.is_dir()]
+    assert families() == tuple(sorted(name for name in folders if not name.startswith(("_", "."))))
+    assert len(families()) == 23
+
+
+def test_a_kind_of_modules_is_the_end_of_their_names():
+    names = {kind: family_modules(OPERATORS, kind) for kind in ("composites", "shapes", "samples")}
+    assert "tt.operators.pointwise.special" in names["composites"]
+    assert {name.rpartition(".")[2] for name in names["shapes"]} == {"shapes"}
+    assert all(name.endswith("samples") for name in names["samples"])
+    assert not set(names["composites"]) & {*names["shapes"], *names["samples"]}
 
 
 def test_threads_that_need_a_family_at_once_all_find_its_composites(monkeypatch):

@@ -11,7 +11,7 @@ import tt
 from tt.core.errors import TTError
 from tt.core.library import REGISTRY
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.samples import samples
+from tt.testing.samples import samples
 
 TENSORS: list[Any] = [
     tt.ones(7, 5, 3), tt.ones(()), tt.zeros(0), tt.ones(2, 3, dtype=tt.int64), tt.ones(2, 3, dtype=tt.bool),

@@ -6,9 +6,9 @@ import argparse
 
 import pytest
 
-from tt.core.testing import pytest_plugin
-from tt.core.testing.conformance import CHECKS
-from tt.core.testing.conformance.laws import LAWS
+from tt.testing import pytest_plugin
+from tt.testing.conformance import CHECKS
+from tt.testing.conformance.laws import LAWS
 
 
 @pytest.fixture

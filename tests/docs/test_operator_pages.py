@@ -10,8 +10,8 @@ import pytest
 
 from tests.docs.conftest import Page
 from tests.docs.test_links import LINK
+from tt.cli.pages.pages import pages, write
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
-from tt.core.reports.pages import pages, write
 from tt.core.schema.operator_texts import entries, operator_text
 from tt.core.schema.snapshot import definitions
 
@@ -57,8 +57,8 @@ def test_a_page_describes_parameters_results_errors_relatives_and_code(wanted):
     source = page.section("Source").text
     for place in (
         "schema: `ops.yaml:",
-        "shape rule: `core/shapes/",
-        "composite: `core/composites/",
+        "shape rule: `operators/",
+        "composite: `operators/",
         "`backends/cpu/",
     ):
         assert place in source

@@ -105,7 +105,7 @@ def test_the_picture_of_training_has_a_loss_and_a_rate_for_every_epoch(pictures)
 
 
 def test_the_picture_of_a_backend_counts_every_operator_of_a_family(pictures):
-    from tt.core.reports.coverage import Place, matrix
+    from tt.testing.coverage import Place, matrix
 
     shown = words(str(pictures.PICTURES["served"]()))
     families = [row.family for row in matrix([Place("cpu", "strided")]).rows]

@@ -35,7 +35,7 @@ def conformance(device: str, ops: list[str], dtypes: list[str]) -> str:
     """Return a program that prints the findings of the conformance check."""
     return f"""
         import json
-        from tt.core.testing.conformance import check_conformance
+        from tt.testing.conformance import check_conformance
         report = check_conformance({device!r}, ops={ops!r}, dtypes={dtypes!r})
         print(json.dumps([sum(report.checks.values()), report.missing, [str(failure) for failure in report.failures]]))
     """
@@ -90,7 +90,7 @@ def test_operators_with_memory_of_their_own_conform_on_pytorch(run):
 def test_every_operator_conforms_on_pytorch(run, dtype):
     program = f"""
         import json
-        from tt.core.testing.conformance import check_target, targets
+        from tt.testing.conformance import check_target, targets
         chosen = targets("torchcpu", dtypes={DTYPES})  # of operators without these dtypes the others
         assert {{target.dtype for target in chosen}} >= set({DTYPES})
         reports = [check_target(target, "torchcpu") for target in chosen if target.dtype == {dtype!r}]

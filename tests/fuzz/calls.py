@@ -27,11 +27,11 @@ from tests.fuzz.verdicts import Verdict, judged
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, TTError
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.checks.values import COMPARABLE
-from tt.core.testing.compare import tolerances
-from tt.core.testing.opcheck.call import bind
-from tt.core.testing.references import as_array
-from tt.core.testing.snippets import code_of
+from tt.testing.checks.values import COMPARABLE
+from tt.testing.compare import tolerances
+from tt.testing.opcheck.call import bind
+from tt.testing.references import as_array
+from tt.testing.snippets import code_of
 
 __all__ = ["prepare", "program", "quick"]
 

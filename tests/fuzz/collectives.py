@@ -15,7 +15,7 @@ import tt.distributed as dist
 import tt.distributed.nn.functional as nn
 from tests.fuzz.drafts import Program
 from tests.fuzz.following import Steps
-from tt.core.testing.references import as_array
+from tt.testing.references import as_array
 
 __all__ = ["program", "run"]
 

@@ -19,11 +19,11 @@ import tt
 from tests.fuzz.differing import ACCEPTED, DIFFERENT, POLYNOMIALS, undefined, without_gradients
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError
-from tt.core.testing.checks.call import UNDEFINED
-from tt.core.testing.checks.values import COMPARABLE
-from tt.core.testing.compare import tolerances
-from tt.core.testing.opcheck.call import bind
-from tt.core.testing.references import as_array
+from tt.testing.checks.call import UNDEFINED
+from tt.testing.checks.values import COMPARABLE
+from tt.testing.compare import tolerances
+from tt.testing.opcheck.call import bind
+from tt.testing.references import as_array
 
 __all__ = [
     "ELSEWHERE",
@@ -300,7 +300,7 @@ def _gradients(definition: Any, arguments: Mapping[str, Any], cotangent: str) ->
 @cache
 def reference() -> Any:
     """Return the module that makes calls of PyTorch's."""
-    path = Path(__file__).parents[1] / "core" / "testing" / "torch_reference.py"
+    path = Path(__file__).parents[1] / "testing" / "torch_reference.py"
     spec = importlib.util.spec_from_file_location("torch_reference", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -11,7 +11,7 @@ import numpy as np
 
 import tt
 from tt.core.dispatch.registry.registry import REGISTRY
-from tt.core.testing.references import as_array
+from tt.testing.references import as_array
 
 __all__ = ["ACCEPTED", "DIFFERENT", "POLYNOMIALS", "undefined", "without_gradients"]
 

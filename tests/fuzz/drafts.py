@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from keyword import iskeyword
 from typing import Any
 
-from tt.core.testing.snippets import code_of
+from tt.testing.snippets import code_of
 
 __all__ = ["FLOATING", "Draft", "Leaf", "Names", "Program", "number_code"]
 

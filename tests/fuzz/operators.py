@@ -13,10 +13,10 @@ from tests.fuzz.drafts import FLOATING, Draft, Leaf, Program
 from tests.fuzz.mutations import MUTATIONS
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.conformance.run import Target, targets
-from tt.core.testing.samples import Sample, samples
-from tt.core.testing.snippets import code_of
 from tt.core.types.dtype import to_dtype
+from tt.testing.conformance.run import Target, targets
+from tt.testing.samples import Sample, samples
+from tt.testing.snippets import code_of
 
 __all__ = ["prepare", "program"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import tt
 from tests.fuzz.drafts import Program
 from tests.fuzz.mutations import LIMITS
-from tt.core.testing.references import as_array
+from tt.testing.references import as_array
 
 __all__ = ["agrees", "program"]
 

@@ -26,8 +26,8 @@ MADE = {  # by the hook, from ops.yaml
     "api/linalg/__init__.pyi", "api/nn/functional.pyi",
 }  # fmt: skip
 INDICES = {
-    "tt/backends/array_api/_families.json", "tt/backends/cpu/_families.json", "tt/core/composites/_families.json",
-    "tt/core/shapes/_families.json", "tt/plugins/autograd/formulas/_families.json",
+    "tt/backends/array_api/_families.json", "tt/backends/cpu/_families.json", "tt/operators/_composites.json",
+    "tt/operators/_shapes.json", "tt/plugins/autograd/formulas/_families.json",
     "tt/plugins/autograd/transforms/batching/_families.json",
 }  # fmt: skip
 
@@ -117,7 +117,7 @@ def test_the_first_process_of_an_installation_imports_only_the_families_that_it_
         import sys, tt
         x = tt.ones(2, requires_grad=True)
         tt.nn.functional.softplus(x).sum().backward()
-        for package in ("tt.core.composites", "tt.plugins.autograd.formulas"):
+        for package in ("tt.operators", "tt.plugins.autograd.formulas"):
             print(*sorted({m.rpartition(".")[2] for m in sys.modules if m.rpartition(".")[0] == package}))
         """
     # As in many images: nothing is written that the next process could read.
@@ -151,7 +151,7 @@ def test_a_wheel_declares_the_command_and_the_plugins(site):
     found = {(point.group, point.name): point.value for point in metadata.entry_points}
     assert found == {
         ("console_scripts", "tt"): "tt.cli.main:main",
-        ("pytest11", "tt"): "tt.core.testing.pytest_plugin",
+        ("pytest11", "tt"): "tt.testing.pytest_plugin",
         ("tt.plugins", "cpu"): "tt.backends.cpu.plugin",
         ("tt.plugins", "cuda"): "tt.backends.cuda.plugin",
         ("tt.plugins", "sparse"): "tt.plugins.sparse.plugin",

@@ -190,7 +190,7 @@ def test_opcheck_finds_what_is_wrong_with_it_once_it_is_broken(acme):
 def test_its_operators_are_checked_on_every_device_that_is_installed(run):
     run(
         """
-        from tt.core.testing.opcheck import TESTS, opcheck
+        from tt.testing.opcheck import TESTS, opcheck
         import tt
         x = tt.tensor([[1.0, 2.0, 4.0], [0.5, -1.0, 3.0]])
         report = opcheck("acme::moving_average", (x, 2))  # on strict, its composite serves

@@ -68,7 +68,7 @@ def test_a_kernel_that_is_wrong_is_reported(run, change, message):
         import array_api_strict as xp
         import tt
         from tt.library import REGISTRY, KernelTable
-        from tt.core.testing.conformance import check_conformance
+        from tt.testing.conformance import check_conformance
         backend = REGISTRY.backend("strict")
         table = KernelTable(device="strict")
         @table.kernel("add", takes=("self", "other"), override=True, priority=100)

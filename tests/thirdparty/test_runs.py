@@ -55,9 +55,9 @@ def test_the_checks_of_layouts_run_on_it(run) -> None:
 WRONG = """
 import tt
 from tt.library import REGISTRY, KernelTable
-from tt.core.reports.coverage import Place
-from tt.core.testing.conformance.layouts import check_layout
-from tt.core.testing.conformance.run import Target
+from tt.testing.coverage import Place
+from tt.testing.conformance.layouts import check_layout
+from tt.testing.conformance.run import Target
 from tt_runs import layout
 
 tt.tensor([1.0]).to_runs()

@@ -51,7 +51,7 @@ def conformance(ops: list[str], dtypes: list[str]) -> str:
     """Return a program that prints the findings of the conformance check."""
     return f"""
         import json
-        from tt.core.testing.conformance import check_conformance
+        from tt.testing.conformance import check_conformance
         report = check_conformance("strict", ops={ops!r}, dtypes={dtypes!r})
         print(json.dumps([len(report.checks), report.missing, [str(failure) for failure in report.failures]]))
     """
@@ -71,7 +71,7 @@ def test_a_few_operators_of_every_kind_conform(run):
 def test_every_operator_conforms_in_every_kind_of_dtype(run, kind):
     program = f"""
         import json
-        from tt.core.testing.conformance import check_target, targets
+        from tt.testing.conformance import check_target, targets
         chosen = targets("strict")
         assert {{target.dtype for target in chosen}} == set({KINDS})
         reports = [check_target(target, "strict") for target in chosen if target.dtype == {kind!r}]

@@ -85,7 +85,7 @@ EXPECTED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 def samples_report():
     """Print what samples of operators give that the seed draws."""
     from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.testing.samples import samples
+    from tt.testing.samples import samples
 
     named = [d for d in REGISTRY.definitions() if d.samples and "::" not in d.name and "empty" not in d.name]
     for definition in random.Random(SEED).sample(named, 60):

@@ -84,3 +84,20 @@ if NATIVE is not None:
         same_dtype=True,
         native=True,
     )
+
+
+SOFTMAX: Final = load("softmax")
+
+if SOFTMAX is not None:
+    for _op in ("softmax", "log_softmax"):
+        cpu.kernel(
+            _op, getattr(SOFTMAX, _op), dtypes=FLOATING, takes=("self", "dim"), half="native", native=True
+        )
+        cpu.kernel(
+            f"_{_op}_backward",
+            getattr(SOFTMAX, f"{_op}_backward"),
+            dtypes=FLOATING,
+            takes=("grad", "output", "dim"),
+            half="native",
+            native=True,
+        )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
-
-import numpy as np
 
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.copies import laid_out
@@ -35,16 +32,7 @@ def to_copy_in_format(self: Array, dtype: Any, memory_format: Any) -> Array:
     return new
 
 
-def flip(self: Array, dims: Sequence[int]) -> Array:
-    """Return a copy with the elements along some dimensions in the opposite order."""
-    if not self.ndim and (len(dims) > 1 or any(dim not in (0, -1) for dim in dims)):
-        raise IndexError("dimensions that a number does not have")
-    new: Array = NATIVE.clone(np.flip(self, tuple(dims)) if self.ndim and dims else self)
-    return new
-
-
 if NATIVE is not None:
-    cpu.kernel("flip", flip, half="native", native=True)
     cpu.kernel("clone", NATIVE.clone, takes=("self",), half="native", native=True)
     cpu.kernel("clone", clone_in_format, half="native", native=True)
     cpu.kernel("_to_copy", NATIVE.to_copy, takes=("self", "dtype"), native=True)
@@ -52,10 +40,3 @@ if NATIVE is not None:
     cpu.kernel("copy", NATIVE.copy, takes=("self", "src"), form="inplace", native=True)
     cpu.kernel("fill", NATIVE.fill, takes=("self", "value"), form="inplace", native=True)
     cpu.kernel("zero", lambda self: NATIVE.fill(self, 0), form="inplace", native=True)
-    cpu.kernel("where", NATIVE.where, takes=("condition", "self", "other"), half="native", native=True)
-    for _form in ("functional", "out"):
-        cpu.kernel(
-            "complex", NATIVE.complex, takes=("real", "imag"), dtypes=("float32", "float64"), half="native",
-            form=_form, native=True,
-        )  # fmt: skip
-    cpu.kernel("cat", NATIVE.cat, takes=("tensors", "dim"), half="native", native=True)

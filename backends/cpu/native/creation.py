@@ -1,4 +1,4 @@
-"""Native kernels that make tensors, and move elements around."""
+"""Native kernels that make tensors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,3 @@ if NATIVE is not None:
 
     add("tril_indices", "tril_indices", "row col offset dtype")
     add("triu_indices", "triu_indices", "row col offset dtype")
-    add("tril", "tril", "self diagonal", half="native")
-    add("triu", "triu", "self diagonal", half="native")
-
-    # --- elements moved around -------------------------------------------------------------------------------------
-
-    add("roll", "roll", "self shifts dims", half="native")
-    add("constant_pad_nd", "constant_pad_nd", "self pad value", half="native")
-    add("_pad_places", "pad_places", "self pad mode", half="native")

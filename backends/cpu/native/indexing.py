@@ -21,7 +21,6 @@ if NATIVE is not None:
     add("gather", "gather", "self dim index sparse_grad", half="native")
     add("index_select", "index_select", "self dim index", half="native")
     add("take", "take", "self index", half="native")
-    add("_embedding", "embedding", "weight indices padding_idx scale_grad_by_freq sparse", half="native")
     add("repeat_interleave.Tensor", "repeat_interleave", "repeats output_size")
 
     # --- in full ---------------------------------------------------------------------------------------------------

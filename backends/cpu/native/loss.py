@@ -38,3 +38,20 @@ if NATIVE is not None:
         ("nll_loss", NATIVE.nll_loss, ("input", "target", "weight", "ignore_index", "reduction")),
     ):
         cpu.kernel(_op, _function, dtypes=WIDE, takes=_takes, native=True)
+
+
+CTC: Final = load("ctc")
+
+DTYPES: Final = ("float32", "float64")
+SEQUENCES: Final = ("log_probs", "targets", "input_lengths", "target_lengths")
+OF_PATHS: Final = ("blank", "zero_infinity")
+
+if CTC is not None:
+    cpu.kernel("_ctc_loss", CTC._ctc_loss, dtypes=DTYPES, takes=(*SEQUENCES, *OF_PATHS), native=True)
+    cpu.kernel(
+        "_ctc_loss_backward",
+        CTC._ctc_loss_backward,
+        dtypes=DTYPES,
+        takes=("grad", *SEQUENCES, "loss", "log_alpha", *OF_PATHS),
+        native=True,
+    )

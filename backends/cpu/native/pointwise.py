@@ -12,6 +12,7 @@ __all__ = ["FLOATING", "both_forms", "cpu"]
 cpu: Final = KernelTable(device="cpu")
 
 NATIVE: Final = load("pointwise")
+COPIES: Final = load("copies")
 
 FLOATING: Final = ("float16", "bfloat16", "float32", "float64")
 
@@ -85,3 +86,11 @@ if NATIVE is not None:
         both_forms(cpu, _op, NATIVE.pow, ("self", "exponent"), SINGLE)
     both_forms(cpu, "lgamma", NATIVE.lgamma, ("self",), SINGLE)
     both_forms(cpu, "remainder.Scalar", NATIVE.remainder, ("self", "other"))
+
+if COPIES is not None:
+    cpu.kernel("where", COPIES.where, takes=("condition", "self", "other"), half="native", native=True)
+    for _form in ("functional", "out"):
+        cpu.kernel(
+            "complex", COPIES.complex, takes=("real", "imag"), dtypes=("float32", "float64"), half="native",
+            form=_form, native=True,
+        )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.native.loading import load
+from tt.backends.cpu.native.pointwise import both_forms
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -141,3 +142,10 @@ if NATIVE is not None:
 
     cpu.kernel("poisson", poisson, dtypes="floating", half="native", native=True)
     cpu.kernel("binomial", binomial, dtypes="floating", half="native", native=True)
+
+
+REPARAMETRIZATION: Final = load("reparametrization")
+
+if REPARAMETRIZATION is not None:
+    both_forms(cpu, "_standard_gamma_grad", REPARAMETRIZATION.standard_gamma_grad, ("self", "output"))
+    both_forms(cpu, "_dirichlet_grad", REPARAMETRIZATION.dirichlet_grad, ("x", "alpha", "total"))

@@ -19,3 +19,18 @@ TAKES: Final = ("self", "places", "weights", "dim")
 if NATIVE is not None:
     cpu.kernel("_weighted_taps", NATIVE._weighted_taps, dtypes=DTYPES, takes=TAKES, native=True)
     cpu.kernel("_spread_taps", NATIVE._spread_taps, dtypes=DTYPES, takes=(*TAKES, "size"), native=True)
+
+
+GRID: Final = load("grid")
+
+GRID_TAKES: Final = ("input", "grid", "interpolation_mode", "padding_mode", "align_corners")
+
+if GRID is not None:
+    cpu.kernel("grid_sampler", GRID.grid_sampler, dtypes=DTYPES, takes=GRID_TAKES, native=True)
+    cpu.kernel(
+        "_grid_sampler_backward",
+        GRID._grid_sampler_backward,
+        dtypes=DTYPES,
+        takes=("grad", *GRID_TAKES),
+        native=True,
+    )

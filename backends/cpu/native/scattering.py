@@ -12,6 +12,7 @@ __all__ = ["cpu"]
 cpu: Final = KernelTable(device="cpu")
 
 NATIVE: Final = load("scattering")
+READING: Final = load("indexing")
 
 add = adder(cpu, NATIVE)
 
@@ -35,7 +36,7 @@ if NATIVE is not None:
     add("put", "put", "self index source accumulate", form="inplace")
     add("masked_scatter", "masked_scatter", "self mask source", form="inplace", half="native")
 
-    # --- the gradient of embedding ---------------------------------------------------------------------------------
+    # --- embedding and its gradient --------------------------------------------------------------------------------
 
     add(
         "_embedding_bag",
@@ -48,4 +49,9 @@ if NATIVE is not None:
         "embedding_dense_backward",
         "grad_output indices num_weights padding_idx scale_grad_by_freq",
         dtypes="floating_complex",
+    )
+
+if READING is not None:
+    adder(cpu, READING)(
+        "_embedding", "embedding", "weight indices padding_idx scale_grad_by_freq sparse", half="native"
     )

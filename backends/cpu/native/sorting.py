@@ -1,4 +1,4 @@
-"""Native kernels that sort, select and count."""
+"""Native kernels that sort and search."""
 
 from __future__ import annotations
 
@@ -23,13 +23,7 @@ if NATIVE is not None:
     add("argsort", "argsort", "self dim descending stable", dtypes="real")
     add("topk", "topk", "self k dim largest sorted", dtypes="real_number")
 
-    # --- ranks -----------------------------------------------------------------------------------------------------
-
-    add("kthvalue", "kthvalue", "self k dim keepdim", dtypes="real_number")
-    add("median.dim", "median_dim", "self dim keepdim", dtypes="real_number")
-    add("median", "median", "self", dtypes="real_number")
-
-    # --- searching, distinct elements, counts ----------------------------------------------------------------------
+    # --- searching, distinct elements ------------------------------------------------------------------------------
 
     add("_searchsorted", "searchsorted", "sorted_sequence self right", dtypes="real_number")
     add("_unique2", "unique", "self sorted return_inverse return_counts", dtypes="real")
@@ -40,5 +34,3 @@ if NATIVE is not None:
         dtypes="real",
         half="native",
     )
-    add("_bincount", "bincount", "self minlength", dtypes="integral")
-    add("histc", "histc", "self bins min max", dtypes=("float32", "float64"))

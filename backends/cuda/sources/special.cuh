@@ -1,5 +1,5 @@
 // Special functions, element by element: functors as in pointwise.cuh.  Formulas and Chebyshev coefficients are those of the
-// composites in core/composites/special.py, gamma.py, bessel.py and polynomials.py, so that results have the same digits.
+// composites in operators/pointwise/special.py and bessel.py, so that results have the same digits.
 
 #ifndef TT_SPECIAL_CUH
 #define TT_SPECIAL_CUH

@@ -210,7 +210,7 @@ def name_of(function: Any) -> str:
     if isinstance(own, property):  # the __get__ of a property of Tensor
         return f"tt.Tensor.{getattr(own.fget, '__name__', 'property')}.{function.__name__}"
     module, name = getattr(function, "__module__", None), getattr(function, "__name__", repr(function))
-    # tt.numel, not tt._inquiries.numel
+    # tt.numel, not tt._functions.inquiries.numel
     return f"{module.partition('._')[0]}.{name}" if module else str(name)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.by_name import object_named
 from tt.core.dispatch.registry.preference import eligibilities_of, in_order
 from tt.core.dispatch.registry.sources import TT_SOURCE, CompositeRegistration
+from tt.core.family_index import OPERATORS, FamilyIndex
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.tables import CompositeTable
 
-__all__ = ["CompositeRegistrations"]
+__all__ = ["INDEX", "CompositeRegistrations"]
+
+INDEX: Final = FamilyIndex(OPERATORS, lambda module: module.composites.functions, "composites")
+"""Which modules of `operators` have the composite of an operator."""
 
 
 class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
@@ -60,7 +64,5 @@ class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
     def _composite_homes(self) -> dict[str, str]:
         """Return which module of the core has the composite of an operator."""
         if self._homes is None:
-            from tt.core.composites.tables import homes  # above the dispatcher, loaded as plugins' tables are
-
-            self._homes = homes()
+            self._homes = {op: modules[0] for op, modules in INDEX.homes().items()}
         return self._homes

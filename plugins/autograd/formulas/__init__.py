@@ -1,5 +1,5 @@
 """The formulas of tt's operators: one table for each family."""
 
-from tt.plugins.autograd.formulas.families import FAMILIES, FormulaFamilies, tables
+from tt.plugins.autograd.formulas.families import FormulaFamilies, tables
 
-__all__ = ["FAMILIES", "FormulaFamilies", "tables"]
+__all__ = ["FormulaFamilies", "tables"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tt.core.library import errors, ops
 from tt.plugins.autograd.formulas.helpers import any_true, conj
-from tt.plugins.autograd.formulas.linalg import adjoint
+from tt.plugins.autograd.formulas.linalg import adjoint, pinv_A
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -280,17 +280,6 @@ d.of("linalg_solve_triangular", A=triangular_A,
          adjoint(A), g, upper=not upper, left=left, unitriangular=unitriangular))  # fmt: skip
 
 
-def pinv_A(g: Any, A: Any, P: Any) -> Any:
-    """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
-    PH, gH = adjoint(P), adjoint(g)
-    found = -ops.matmul(PH, ops.matmul(g, PH))
-    # The parts outside the ranges of A and of A^H; one of both is empty for a matrix of full rank.
-    outside = ops.matmul(gH, ops.matmul(P, PH))
-    found = found + outside - ops.matmul(A, ops.matmul(P, outside))
-    outside = ops.matmul(ops.matmul(PH, P), gH)
-    return found + outside - ops.matmul(ops.matmul(outside, P), A)
-
-
 def lstsq_parts(gs: Any, A: Any, B: Any, solution: Any) -> tuple[Any, Any, Any, bool]:
     """Return the gradients of solution and residuals, the distance, and whether the right-hand sides are vectors."""
     vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
@@ -327,7 +316,6 @@ def lstsq_B(gs: Any, A: Any, B: Any, solution: Any) -> Any:
     return ops.squeeze.dim(found, -1) if vector and found is not None else found
 
 
-d.of("linalg_pinv", A=lambda g, A, result: pinv_A(g, A, result))
 d.of("linalg_lstsq", A=lstsq_A, B=lstsq_B)
 
 # --- determinants, exponential ---------------------------------------------------------------------------------
@@ -358,14 +346,5 @@ def slogdet_A(gs: Any, A: Any, sign: Any) -> Any:
     return ops.linalg_solve(adjoint(A), ops.unsqueeze(ops.unsqueeze(factor, -1), -1) * eye)
 
 
-def exponential_A(g: Any, A: Any) -> Any:
-    """The corner of the exponential of [[A^H, g], [0, A^H]]."""
-    n = A.shape[-1]
-    turned = adjoint(A)
-    top, low = ops.cat([turned, g], -1), ops.cat([ops.zeros_like(turned), turned], -1)
-    return ops.narrow(ops.narrow(ops.linalg_matrix_exp(ops.cat([top, low], -2)), -2, 0, n), -1, n, n)
-
-
 d.of("linalg_det", A=det_A)
 d.of("linalg_slogdet", A=slogdet_A)
-d.of("linalg_matrix_exp", A=exponential_A)

@@ -6,22 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from tt.core.library import errors, family_index
+from tt.core.library import FamilyIndex, errors
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.formulas.table import Formulas
 
-__all__ = ["FAMILIES", "INDEXED", "FormulaFamilies", "tables"]
+__all__ = ["INDEX", "FormulaFamilies", "tables"]
 
-FAMILIES: Final = (
-    "pointwise", "binary", "reduction", "norm", "normalization", "statistics", "scan", "shaping", "joining",
-    "indexing", "scattering", "sorting", "linalg", "decomposition", "convolution", "pooling", "attention",
-    "resampling", "grid", "fft", "unary", "special", "activation", "loss", "ctc", "creation", "random",
-    "recurrent",
-)  # fmt: skip
-
-INDEXED: Final = ("tt.plugins.autograd.formulas", FAMILIES, lambda module: module.d.formulas)
-"""The parameters of the index; the build makes it for wheels."""
+INDEX: Final = FamilyIndex("tt.plugins.autograd.formulas", lambda module: module.d.formulas)
+"""Which modules have the formula of an operator."""
 
 
 class FormulaFamilies:
@@ -41,7 +34,7 @@ class FormulaFamilies:
             When the family cannot be imported.
         """
         if self._homes is None:
-            self._homes = family_index(*INDEXED)
+            self._homes = INDEX.homes()
         homes = self._homes.get(op)
         return None if homes is None else _table(homes[0])
 
@@ -52,7 +45,7 @@ class FormulaFamilies:
 
 def tables() -> list[Formulas]:
     """Return the formulas of every family."""
-    return [_table(f"tt.plugins.autograd.formulas.{family}") for family in FAMILIES]
+    return [_table(module) for module in INDEX.modules()]
 
 
 def _table(module: str) -> Formulas:

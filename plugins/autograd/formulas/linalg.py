@@ -131,3 +131,28 @@ def distance(g: Any, x1: Any, x2: Any, p: Any, result: Any) -> tuple[Any, Any]:
 
 d.of("cdist", x1=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[0],
      x2=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[1])  # fmt: skip
+
+
+def pinv_A(g: Any, A: Any, P: Any) -> Any:
+    """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
+    PH, gH = adjoint(P), adjoint(g)
+    found = -ops.matmul(PH, ops.matmul(g, PH))
+    # The parts outside the ranges of A and of A^H; one of both is empty for a matrix of full rank.
+    outside = ops.matmul(gH, ops.matmul(P, PH))
+    found = found + outside - ops.matmul(A, ops.matmul(P, outside))
+    outside = ops.matmul(ops.matmul(PH, P), gH)
+    return found + outside - ops.matmul(ops.matmul(outside, P), A)
+
+
+d.of("linalg_pinv", A=lambda g, A, result: pinv_A(g, A, result))
+
+
+def exponential_A(g: Any, A: Any) -> Any:
+    """The corner of the exponential of [[A^H, g], [0, A^H]]."""
+    n = A.shape[-1]
+    turned = adjoint(A)
+    top, low = ops.cat([turned, g], -1), ops.cat([ops.zeros_like(turned), turned], -1)
+    return ops.narrow(ops.narrow(ops.linalg_matrix_exp(ops.cat([top, low], -2)), -2, 0, n), -1, n, n)
+
+
+d.of("linalg_matrix_exp", A=exponential_A)

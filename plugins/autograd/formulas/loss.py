@@ -168,3 +168,25 @@ d.of("binary_cross_entropy_with_logits", input=bce_with_logits_input, target=bce
 d.of("_multi_margin",
      input=lambda g, input, target, p, margin: ops._multi_margin_backward(g, input, target, p, margin))  # fmt: skip
 d.of("_multilabel_margin", input=lambda g, input, target: ops._multilabel_margin_backward(g, input, target))
+
+
+def ctc_loss(
+    gs: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, loss: Any, log_alpha: Any,
+    blank: int, zero_infinity: bool,
+) -> Any:  # fmt: skip
+    """Through the losses; and through log_alpha, which the gradient of the losses takes: second derivatives."""
+    g, to_alpha = gs
+    result = None
+    if g is not None:
+        result = ops._ctc_loss_backward(
+            g, log_probs, targets, input_lengths, target_lengths, loss, log_alpha, blank, zero_infinity
+        )
+    if to_alpha is None:
+        return result
+    slope = ops._ctc_alpha_backward(
+        to_alpha, log_probs, targets, input_lengths, target_lengths, log_alpha, blank
+    )
+    return slope if result is None else result + slope
+
+
+d.of("_ctc_loss", log_probs=ctc_loss)

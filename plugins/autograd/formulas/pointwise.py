@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from tt.core.library import Tensor, ops
-from tt.plugins.autograd.formulas.helpers import conj, is_complex
-from tt.plugins.autograd.formulas.table import Formulas, zero
+from tt.plugins.autograd.formulas.helpers import conj, is_complex, polynomial
+from tt.plugins.autograd.formulas.table import Formulas, Unwritten, zero
 
 d = Formulas()
 
@@ -104,8 +104,6 @@ d.of("round", self=zero)
 
 # --- complex numbers -------------------------------------------------------------------------------------------
 
-d.of("real", self=lambda g: g)
-d.of("imag", self=lambda g, self_dtype: g * 1j if self_dtype.is_complex else g)
 d.of("conj", self=lambda g: conj(g))
 
 # --- choosing --------------------------------------------------------------------------------------------------
@@ -155,14 +153,343 @@ d.of(
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
-def to_source(g: Any, self_dtype: Any, self_device: Any) -> Any:
-    """Bring g back to where the copied tensor is; the engine casts, but never moves."""
-    return g if g.device == self_device else ops._to_copy(g, dtype=self_dtype, device=self_device)
+# --- choosing --------------------------------------------------------------------------------------------------
 
 
-d.of("clone", self=lambda g: g)
-d.of("alias", self=lambda g: g)
-d.of("_to_copy", self=to_source)
-d.of("copy", self=zero, src=lambda g, src_dtype, src_device: to_source(g, src_dtype, src_device))
-d.of("fill", self=zero, value=lambda g: ops.sum(g))
-d.of("zero", self=zero)
+def fmax_other(g: Any, self: Any, other: Any) -> Any:
+    """g where fmax took the second number: not on a tie, nor where it is NaN."""
+    return ops.where((self >= other) | ops.isnan(other), 0, g)
+
+
+def fmin_other(g: Any, self: Any, other: Any) -> Any:
+    """g where fmin took the second number."""
+    return ops.where((self <= other) | ops.isnan(other), 0, g)
+
+
+d.of(
+    "clamp_min",
+    self=lambda g, self, min: ops.where(self >= min, g, 0),
+    min=lambda g, self, min: ops.where(self < min, g, 0),
+)
+d.of(
+    "clamp_max",
+    self=lambda g, self, max: ops.where(self <= max, g, 0),
+    max=lambda g, self, max: ops.where(self > max, g, 0),
+)
+d.of("fmax", self=lambda g, self, other: g - fmax_other(g, self, other), other=fmax_other)
+d.of("fmin", self=lambda g, self, other: g - fmin_other(g, self, other), other=fmin_other)
+
+# --- division --------------------------------------------------------------------------------------------------
+
+d.of(
+    "fmod",
+    self=lambda g: g,
+    other=lambda g, self, other: -g * ops.div.mode(self, other, rounding_mode="trunc"),
+)
+
+# --- floating point numbers ------------------------------------------------------------------------------------
+
+
+def copysign_self(g: Any, self: Any, result: Any) -> Any:
+    """g where the sign was kept, -g where it was changed, 0 at 0."""
+    return ops.where(self == 0, 0, g * (result / self))
+
+
+d.of("copysign", self=copysign_self, other=zero)
+d.of("nextafter", self=lambda g, self, other: ops.where(self == other, 0, g), other=zero)
+d.of("frexp", self=lambda gs, exponent: None if gs[0] is None else ops.ldexp(gs[0], -exponent))
+d.of(
+    "ldexp",
+    self=lambda g, other: g * conj(2.0**other),
+    other=lambda g, result: g * conj(result) * math.log(2),
+)
+
+# --- logarithms ------------------------------------------------------------------------------------------------
+
+
+def _as_operand(number: Any, like: Any) -> Any:
+    """Return a number as a tensor; beyond the range of its dtype it is infinite, as in the kernels."""
+    return ops.add(ops.scalar_tensor(0.0, dtype=like.dtype, device=like.device), number)
+
+
+def xlogy_self(g: Any, self: Any, other: Any) -> Any:
+    """g * log(other), and 0 where the product was cut off at 0."""
+    other = other if isinstance(other, Tensor) else _as_operand(other, g)
+    # The product is cut off for g as well: a gradient of 0 stays 0 where the logarithm is infinite.
+    return ops.where((self == 0) & (other <= 0), 0, ops.xlogy(g, other))
+
+
+def xlog1py_self(g: Any, self: Any, other: Any) -> Any:
+    """g * log(1 + other), and 0 where the product was cut off at 0."""
+    other = other if isinstance(other, Tensor) else _as_operand(other, g)
+    return ops.where((self == 0) & (other <= -1), 0, ops.special_xlog1py(g, other))
+
+
+def cut_off_ratio(g: Any, self: Any, argument: Any) -> Any:
+    """g * self / argument, and 0 where both sides are 0: there the product with the logarithm was cut off."""
+    nothing = (argument == 0) & ((self == 0) | (g == 0))
+    return ops.where(nothing, 0, g * self / ops.where(nothing, 1, argument))
+
+
+def share_of_sum(g: Any, self: Any, other: Any, unit: float = 1.0) -> Any:
+    """g times the part of self in the sum of the powers, a sigmoid; of nothing, the sum of two -inf, 0.
+
+    A quotient of exponentials would overflow, and its derivatives be NaN.
+    """
+    # Subtraction refuses bools, so bools next to floats are added with the factor -1.
+    difference = ops.add(self, other, alpha=-1)
+    nothing = (self == -math.inf) & (other == -math.inf)
+    return g * conj(ops.sigmoid(ops.where(nothing, -math.inf, difference) * unit))
+
+
+d.of("xlogy", self=xlogy_self, other=lambda g, self, other: cut_off_ratio(g, self, other))
+d.of("special_xlog1py", self=xlog1py_self, other=lambda g, self, other: cut_off_ratio(g, self, other + 1))
+d.of(
+    "logaddexp",
+    self=lambda g, self, other: share_of_sum(g, self, other),
+    other=lambda g, self, other: share_of_sum(g, other, self),
+)
+d.of(
+    "logaddexp2",
+    self=lambda g, self, other: share_of_sum(g, self, other, math.log(2)),
+    other=lambda g, self, other: share_of_sum(g, other, self, math.log(2)),
+)
+
+# --- geometry --------------------------------------------------------------------------------------------------
+
+
+def per_square(numerator: Any, y: Any, x: Any) -> Any:
+    """Return numerator / (x * x + y * y), and 0 at the origin."""
+    length = ops.hypot(y, x)
+    return ops.where(length == 0, 0, numerator / length / length)
+
+
+d.of(
+    "atan2",
+    self=lambda g, self, other: g * per_square(other, self, other),
+    other=lambda g, self, other: -g * per_square(self, self, other),
+)
+d.of(
+    "hypot",
+    self=lambda g, self, result: g * (self / result),
+    other=lambda g, other, result: g * (other / result),
+)
+
+# --- three tensors ---------------------------------------------------------------------------------------------
+
+d.of(
+    "addcmul",
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * conj(tensor2 * value),
+    tensor2=lambda g, tensor1, value: g * conj(tensor1 * value),
+)
+d.of(
+    "addcdiv",
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: (
+        g * value.conjugate() / conj(tensor2)
+    ),  # g first: it may be of higher precision
+    tensor2=lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+)
+d.of(
+    "lerp",
+    self=lambda g, weight: g * (1 - conj(weight)),
+    end=lambda g, weight: g * conj(weight),
+    weight=lambda g, self, end: g * conj(end - self),
+)
+
+d.of("lerp.Scalar", self=lambda g, weight: g * (1 - conj(weight)), end=lambda g, weight: g * conj(weight))
+
+# --- complex numbers -------------------------------------------------------------------------------------------
+
+d.of("conj_physical", self=lambda g: conj(g))
+
+
+# --- exponentials and logarithms -------------------------------------------------------------------------------
+
+d.of("exp2", self=lambda g, result: g * conj(result) * math.log(2))
+d.of("log2", self=lambda g, self: g / (conj(self) * math.log(2)))
+d.of("log10", self=lambda g, self: g / (conj(self) * math.log(10)))
+
+# --- trigonometric and hyperbolic functions --------------------------------------------------------------------
+
+
+def acosh_self(g: Any, self: Any) -> Any:
+    """1 / (sqrt(x - 1) sqrt(x + 1))."""
+    if is_complex(self):
+        return g * conj(ops.rsqrt(self - 1) * ops.rsqrt(self + 1))
+    return g * ops.rsqrt(self * self - 1)
+
+
+d.of("tan", self=lambda g, result: g * conj(1 + result * result))
+d.of("asin", self=lambda g, self: g * conj(ops.rsqrt(1 - self * self)))
+d.of("acos", self=lambda g, self: -g * conj(ops.rsqrt(1 - self * self)))
+d.of("atan", self=lambda g, self: g / conj(self * self + 1))
+d.of("sinh", self=lambda g, self: g * conj(ops.cosh(self)))
+d.of("cosh", self=lambda g, self: g * conj(ops.sinh(self)))
+d.of("asinh", self=lambda g, self: g * conj(ops.rsqrt(self * self + 1)))
+d.of("acosh", self=acosh_self)
+d.of("atanh", self=lambda g, self: g / conj(1 - self * self))
+
+# --- angles ----------------------------------------------------------------------------------------------------
+
+
+def angle_self(g: Any, self: Any) -> Any:
+    """i / conj(z), and 0 for real numbers and for 0."""
+    if not is_complex(self):
+        return zero(g)
+    origin = self == 0
+    return ops.where(origin, 0, g * 1j / conj(ops.where(origin, 1, self)))
+
+
+SINC_SLOPE = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(1, 15))
+"""Taylor coefficients of the derivative of sinc, over x: of 1, x^2, x^4, ..."""
+
+
+def sinc_self(g: Any, self: Any) -> Any:
+    """(cos(pi x) - sinc(x)) / x; near 0, where the difference cancels, its Taylor polynomial.
+
+    The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
+    """
+    near = ops.abs(self) < 0.5
+    small, x = ops.where(near, self, 0), ops.where(near, 1, self)
+    far = (ops.cos(math.pi * x) - ops.sinc(x)) / x
+    return g * conj(ops.where(near, small * polynomial(SINC_SLOPE, small * small), far))
+
+
+d.of("deg2rad", self=lambda g: g * (math.pi / 180))
+d.of("rad2deg", self=lambda g: g * (180 / math.pi))
+d.of("angle", self=angle_self)
+d.of("sinc", self=sinc_self)
+
+# --- signs and parts -------------------------------------------------------------------------------------------
+
+
+def sgn_self(g: Any, self: Any, result: Any) -> Any:
+    """The part of g across the direction of z, over |z|; 0 for real numbers and for 0."""
+    if not is_complex(self):
+        return zero(g)
+    size = ops.abs(self)
+    origin = size == 0
+    turned = g / ops.where(origin, 1, size)
+    return ops.where(origin, 0, turned - ops.real(conj(result) * turned) * result)
+
+
+d.of("frac", self=lambda g: g)
+d.of("sgn", self=sgn_self)
+d.of("nan_to_num", self=lambda g, self: ops.where(ops.isfinite(self), g, 0))
+
+
+ROOT_PI = math.sqrt(math.pi)
+ROOT_TWO_PI = math.sqrt(2 * math.pi)
+
+# --- error functions -------------------------------------------------------------------------------------------
+
+d.of("erfc", self=lambda g, self: g * (-2 / ROOT_PI) * ops.exp(-(self * self)))
+d.of("erfinv", self=lambda g, result: g * (ROOT_PI / 2) * ops.exp(result * result))
+d.of("special_erfcx", self=lambda g, self, result: g * (2 * self * result - 2 / ROOT_PI))
+d.of("special_ndtr", self=lambda g, self: g * ops.exp(-0.5 * self * self) / ROOT_TWO_PI)
+d.of("special_ndtri", self=lambda g, result: g * ops.exp(0.5 * result * result) * ROOT_TWO_PI)
+
+
+def log_ndtr_self(g: Any, self: Any) -> Any:
+    """The density over the distribution function; on the left both are tiny, and erfcx is their ratio."""
+    left = self < 0
+    below, above = ops.where(left, self, -1), ops.where(left, 1, self)
+    ratio = (2 / ROOT_TWO_PI) / ops.special_erfcx(-math.sqrt(0.5) * below)
+    density = ops.exp(-0.5 * above * above) / ROOT_TWO_PI
+    return g * ops.where(left, ratio, density / ops.special_ndtr(above))
+
+
+d.of("special_log_ndtr", self=log_ndtr_self)
+
+# --- the gamma function ----------------------------------------------------------------------------------------
+
+d.of("lgamma", self=lambda g, self: g * ops.digamma(self))
+d.of("digamma", self=lambda g, self: g * ops.polygamma(1, self))
+d.of("polygamma", self=lambda g, n, self: g * ops.polygamma(n + 1, self))
+
+# --- Bessel functions ------------------------------------------------------------------------------------------
+
+
+MODIFIED_RATIO = tuple(1 / (2 * 4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(11))
+"""Taylor coefficients of I1(x) / x: of 1, x^2, x^4, ..."""
+RATIO = tuple((-1) ** k * coefficient for k, coefficient in enumerate(MODIFIED_RATIO))
+"""Those of J1(x) / x."""
+SPHERICAL_SLOPE = tuple((-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in range(1, 11))
+"""Those of the derivative of sin(x) / x, over x."""
+
+
+def over(numerator: Any, x: Any, scaled: bool = False, coefficients: Any = MODIFIED_RATIO) -> Any:
+    """I1(x) / x, where I1(x) is given, with the factor exp(-|x|) if scaled; near 0 the Taylor polynomial.
+
+    The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
+    """
+    near = ops.abs(x) < 1
+    small = ops.where(near, x, 0)
+    ratio = polynomial(coefficients, small * small)
+    if scaled:
+        ratio = ratio * ops.exp(-ops.abs(small))
+    return ops.where(near, ratio, numerator / ops.where(near, 1, x))
+
+
+d.of("i0", self=lambda g, self: g * ops.special_i1(self))
+d.of("special_i0e", self=lambda g, self, result: g * (ops.special_i1e(self) - ops.sign(self) * result))
+d.of("special_i1", self=lambda g, self, result: g * (ops.i0(self) - over(result, self)))
+d.of("special_i1e", self=lambda g, self, result:
+     g * (ops.special_i0e(self) - over(result, self, scaled=True) - ops.sign(self) * result))  # fmt: skip
+
+
+def spherical_bessel_j0_self(g: Any, self: Any, result: Any) -> Any:
+    """(cos(x) - sin(x) / x) / x; near 0 the Taylor polynomial."""
+    near = ops.abs(self) < 1
+    small, x = ops.where(near, self, 0), ops.where(near, 1, self)
+    return g * ops.where(near, small * polynomial(SPHERICAL_SLOPE, small * small), (ops.cos(x) - result) / x)
+
+
+d.of("special_bessel_j0", self=lambda g, self: -g * ops.special_bessel_j1(self))
+d.of("special_bessel_j1", self=lambda g, self, result:
+     g * (ops.special_bessel_j0(self) - over(result, self, coefficients=RATIO)))  # fmt: skip
+d.of("special_bessel_y0", self=lambda g, self: -g * ops.special_bessel_y1(self))
+d.of("special_bessel_y1", self=lambda g, self, result: g * (ops.special_bessel_y0(self) - result / self))
+d.of("special_modified_bessel_i0", self=lambda g, self: g * ops.special_modified_bessel_i1(self))
+d.of("special_modified_bessel_i1", self=lambda g, self, result:
+     g * (ops.special_modified_bessel_i0(self) - over(result, self)))  # fmt: skip
+d.of("special_modified_bessel_k0", self=lambda g, self: -g * ops.special_modified_bessel_k1(self))
+d.of("special_modified_bessel_k1", self=lambda g, self, result:
+     -g * (ops.special_modified_bessel_k0(self) + result / self))  # fmt: skip
+d.of("special_scaled_modified_bessel_k0", self=lambda g, self, result:
+     g * (result - ops.special_scaled_modified_bessel_k1(self)))  # fmt: skip
+d.of("special_scaled_modified_bessel_k1", self=lambda g, self, result:
+     g * (result * (1 - 1 / self) - ops.special_scaled_modified_bessel_k0(self)))  # fmt: skip
+d.of("special_spherical_bessel_j0", self=spherical_bessel_j0_self)
+
+# --- entropy and log-odds --------------------------------------------------------------------------------------
+
+
+def logit_self(g: Any, self: Any, eps: float | None) -> Any:
+    """1 / (x (1 - x)); outside the limits 0, or NaN if there are none."""
+    slope = g / (self * (1 - self))
+    if eps is None or eps < 0:
+        return ops.where((self >= 0) & (self <= 1), slope, math.nan)
+    return ops.where((self >= eps) & (self <= 1 - eps), slope, 0)
+
+
+d.of("special_entr", self=lambda g, self: g * (-1 - ops.log(self)))
+d.of("logit", self=logit_self)
+
+# --- incomplete gamma functions and the zeta function ----------------------------------------------------------
+
+
+def density(self: Any, other: Any) -> Any:
+    """The derivative of igamma by other."""
+    return ops.exp((self - 1) * ops.log(other) - other - ops.lgamma(self))
+
+
+d.of("igamma", self=Unwritten("igamma: self"), other=lambda g, self, other: g * density(self, other))
+d.of("igammac", self=Unwritten("igammac: self"), other=lambda g, self, other: -g * density(self, other))
+d.of("special_zeta", self=Unwritten("special_zeta: self"),
+     other=lambda g, self, other: g * -self * ops.special_zeta(self + 1, other))  # fmt: skip
+
+
+d.of("complex", real=lambda g: ops.real(g), imag=lambda g: ops.imag(g))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tt.core.library import ops
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tt.core.library import ops, to_dtype
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -17,3 +21,27 @@ d.tables(
     "_spread_taps",
     self=lambda g, places, weights, dim: ops._weighted_taps(g, places, weights, dim),
 )
+
+
+def of_input_and_grid(
+    g: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
+    """Spread the gradients over the elements around the points; a point moves the shares of its elements."""
+    return ops._grid_sampler_backward(g, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+d.joint("grid_sampler", of_input_and_grid)
+
+
+def of_theta(g: Any, theta_shape: Sequence[int], size: Sequence[int], align_corners: bool) -> Any:
+    """Multiply by the points from which the grid came: they are made again, so that the graph keeps no tensor."""
+    batch, dims, _ = theta_shape
+    g = ops._to_copy(g, dtype=to_dtype("float32")) if g.dtype.itemsize == 2 else g
+    g = ops.transpose(ops.reshape(g, (batch, prod(size[2:]), dims)), 1, 2)
+    unchanged = ops.eye(dims, dims + 1, dtype=g.dtype, device=g.device)
+    points = ops.affine_grid_generator(ops.unsqueeze(unchanged, 0), (1, 1, *size[2:]), align_corners)
+    turned = ops.matmul(g, ops.reshape(points, (-1, dims)))
+    return ops.cat([turned, ops.sum(g, -1, keepdim=True)], -1)
+
+
+d.of("affine_grid_generator", theta=of_theta)

@@ -254,3 +254,37 @@ d.of("as_strided", self=as_strided_self)
 
 d.of("tril", self=lambda g, diagonal: ops.tril(g, diagonal))
 d.of("triu", self=lambda g, diagonal: ops.triu(g, diagonal))
+
+
+def cat_tensors(g: Any, tensors_shape: Sequence[Sequence[int]], dim: int) -> list[Any]:
+    """Cut g into the parts that were joined; one-dimensional empty tensors fit anywhere and get nothing."""
+    found: list[Any] = []
+    start = 0
+    if all(tuple(shape) == (0,) for shape in tensors_shape):
+        dim = 0  # the operator takes any
+    for shape in tensors_shape:
+        if tuple(shape) == (0,) and g.ndim != 1:
+            found.append(None)
+            continue
+        found.append(ops.narrow(g, dim, start, shape[dim]))
+        start += shape[dim]
+    return found
+
+
+d.of("cat", tensors=cat_tensors)
+
+
+d.of("real", self=lambda g: g)
+
+
+d.of("imag", self=lambda g, self_dtype: g * 1j if self_dtype.is_complex else g)
+
+
+d.of("alias", self=lambda g: g)
+
+
+# A gradient that is contiguous may still begin at an odd place, or have odd strides where a size is 1: a copy has not.
+d.of("view_as_real", self=lambda g: ops.view_as_complex(ops.clone(g, memory_format="contiguous_format")))
+
+
+d.of("view_as_complex", self=lambda g: ops.view_as_real(g))

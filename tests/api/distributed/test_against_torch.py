@@ -13,7 +13,7 @@ import pytest
 import tt
 import tt.distributed
 from tests.api.distributed.programs import run
-from tt._names.left_out import left_out
+from tt._compat.left_out import left_out
 
 pytestmark = pytest.mark.torch
 

@@ -16,8 +16,8 @@ from tests.backends.array_api.devices import device, strict_flags
 from tt.backends.array_api import ArrayApiBackend
 from tt.backends.array_api.placement import CREATION, PlacedNamespace
 from tt.core.library import REGISTRY
-from tt.core.testing.conformance import check_conformance
 from tt.errors import DtypeError, ValueRangeError
+from tt.testing.conformance import check_conformance
 
 ROOT = Path(__file__).parents[3]
 

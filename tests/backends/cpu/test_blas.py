@@ -76,7 +76,7 @@ PROGRAM = """
 import ctypes, os
 import numpy as np
 import tt
-from tt.backends.cpu.native import products
+from tt.backends.cpu.native.linalg import products
 
 F = tt.nn.functional
 random = np.random.default_rng(0)

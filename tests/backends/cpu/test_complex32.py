@@ -11,8 +11,8 @@ import pytest
 import tt
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.checks.call import tensors_in
-from tt.core.testing.samples import samples
+from tt.testing.checks.call import tensors_in
+from tt.testing.samples import samples
 
 VALUES = [1 + 2.5j, -3 + 0j, 0.1 - 65504j, complex(np.inf, -0.0)]
 

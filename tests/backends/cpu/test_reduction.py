@@ -298,8 +298,7 @@ def test_hashes_are_those_of_torch(case):
 
 
 def test_counting_all_elements_gives_an_array_where_numpy_gives_an_int(monkeypatch):
-    from tt.backends.cpu.norm import vector_norm
-    from tt.backends.cpu.reduction import count_nonzero
+    from tt.backends.cpu.reduction import count_nonzero, vector_norm
 
     counted = np.count_nonzero
 

@@ -110,7 +110,7 @@ def test_counts(same):
 
 
 def test_the_last_rank_of_very_many_elements_is_a_place() -> None:
-    from tt.core.composites.statistics import _inside
+    from tt.operators.statistics.composites import _inside
 
     size = 2**24 + 4
     last = tt.tensor([1.0]) * (size - 1)

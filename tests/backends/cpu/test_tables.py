@@ -10,7 +10,7 @@ import pytest
 from tests.processes import printed_by
 from tt.backends.cpu.backend import CpuBackend
 from tt.backends.cpu.native.loading import status
-from tt.backends.cpu.tables import FAMILIES, NATIVE, Kernels
+from tt.backends.cpu.tables import INDEX, Kernels, native_index
 from tt.core.library import Kernel
 
 IMPORTED = """
@@ -30,18 +30,17 @@ def test_a_first_call_imports_its_families_only() -> None:
     printed_by(IMPORTED)  # makes the index, if it is not there
     imported = printed_by(IMPORTED, {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}).split()
     assert {"creation", "pointwise"} <= {*imported}
-    assert not {"decomposition", "convolution", "sorting", "fft", "lu", "recurrent"} & {*imported}
+    assert not {"factors", "convolution", "sorting", "fft", "lu", "recurrent"} & {*imported}
 
 
 def test_each_operator_has_the_kernels_of_its_families(kernels: Kernels) -> None:
     expected: dict[str, list[object]] = {}
-    packages = [("tt.backends.cpu", FAMILIES)]
+    modules = INDEX.modules()
     if status().active:
-        packages.append(("tt.backends.cpu.native", NATIVE))
-    for package, families in packages:
-        for family in families:
-            for kernel in import_module(f"{package}.{family}").cpu.kernels:
-                expected.setdefault(kernel.op, []).append(kernel.function)
+        modules += native_index().modules()
+    for module in modules:
+        for kernel in import_module(module).cpu.kernels:
+            expected.setdefault(kernel.op, []).append(kernel.function)
     found = {op: [k.function for k in kernels.of(op) if not is_general(k)] for op in kernels.table().ops}
     assert {op: functions for op, functions in found.items() if functions} == expected
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.backends.cuda.kernels import call, kernels_of
 from tests.backends.cuda.test_handle import HostMemory
-from tt.backends.cuda import pointwise
 from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.pointwise import arithmetic as pointwise
 
 pytestmark = pytest.mark.sampled(10)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt.core.testing.conformance import check_target, targets
+from tt.testing.conformance import check_target, targets
 
 pytestmark = pytest.mark.gpu
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tt.core.reports.pages import pages
+from tt.cli.pages.pages import pages
 from tt.core.schema.operator_texts import further_examples
 
 Run = Callable[..., Any]

@@ -9,8 +9,8 @@ import pytest
 
 import tt
 from tt.core.library import REGISTRY
-from tt.core.testing.conformance import check_conformance
 from tt.errors import DeviceError, DeviceMismatchError
+from tt.testing.conformance import check_conformance
 
 strict = pytest.importorskip("array_api_strict")
 

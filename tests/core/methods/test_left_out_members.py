@@ -78,7 +78,7 @@ def test_other_names_get_the_error_of_python() -> None:
 
 def test_the_table_of_reasons_is_imported_by_the_error_alone() -> None:
     code = (
-        "import sys, tt\nx, table = tt.ones(2), 'tt._names.left_out'\nhasattr(x, 'symeig')\n"
+        "import sys, tt\nx, table = tt.ones(2), 'tt._compat.left_out'\nhasattr(x, 'symeig')\n"
         "assert table not in sys.modules\n"
         "try:\n    x.symeig\nexcept AttributeError as error:\n    str(error)\nassert table in sys.modules"
     )

@@ -37,7 +37,7 @@ def test_every_key_is_read():
     found = loads(HEAD + textwrap.dedent("""\
         - func: linalg_f.x(Tensor self, Tensor other, Scalar s) -> (Tensor a, Tensor b)
           kind: pointwise
-          meta: tt.core.shapes.pointwise:same
+          meta: tt.operators.pointwise.shapes:same
           promote: [self, other, s]
           result: [default, int64]
           dtypes: [floating, bool]
@@ -59,7 +59,7 @@ def test_every_key_is_read():
     (name, definition), = found.items()  # fmt: skip
     assert name == "linalg_f.x"
     assert definition.kind == "pointwise"
-    assert definition.meta == "tt.core.shapes.pointwise:same"
+    assert definition.meta == "tt.operators.pointwise.shapes:same"
     assert definition.promote == ("self", "other", "s")
     assert definition.result == ("default", "int64")
     assert definition.dtypes == ("floating", "bool")

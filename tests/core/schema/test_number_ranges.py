@@ -12,7 +12,7 @@ import pytest
 import tt
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.number_ranges import of_any_width
-from tt.core.testing.samples import samples
+from tt.testing.samples import samples
 
 CALLS = {
     "add": lambda m, x, n: m.add(x, x, alpha=n),

@@ -14,7 +14,7 @@ import pytest
 import tt
 from tt.core.library import REGISTRY
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.samples import samples
+from tt.testing.samples import samples
 
 DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name and d.samples]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tt
 from tt.core.library import REGISTRY, OpDefinition
-from tt.core.testing.samples import samples
+from tt.testing.samples import samples
 
 DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name]
 # Random numbers differ from call to call, so differences mean nothing.

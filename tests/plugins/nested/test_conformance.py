@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import tt
-from tt.core.reports.coverage import Place
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.conformance.layouts import check_layout, is_served
-from tt.core.testing.conformance.run import Target
 from tt.library import REGISTRY
 from tt.plugins.nested.backend import ALLOWED
 from tt.plugins.nested.tables import functions
+from tt.testing.conformance.layouts import check_layout, is_served
+from tt.testing.conformance.run import Target
+from tt.testing.coverage import Place
 
 PLACE = Place("cpu", "jagged")
 

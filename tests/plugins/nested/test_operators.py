@@ -7,7 +7,7 @@ import pytest
 import tt
 import tt.nn.functional as F
 from tests.plugins.nested.batches import assert_same, batch_of, gradients, parts, rows_of, with_gaps
-from tt.core.testing.compare import tolerances
+from tt.testing.compare import tolerances
 
 W = tt.arange(6.0, dtype=tt.float64).reshape(3, 2) / 7 + 0.1
 V = tt.tensor([0.5, 1.5, -1.0], dtype=tt.float64)

@@ -12,8 +12,8 @@ import pytest
 
 import tt
 from tt.core.library import REGISTRY, OpDefinition
-from tt.core.testing.samples import samples
 from tt.errors import TTError
+from tt.testing.samples import samples
 
 # They keep the pattern, as in PyTorch: elements that are not stored stay zero.
 PATTERN = {"fill", "ones_like", "full_like"}

@@ -25,6 +25,9 @@ __all__ = [
     "behind",
     "inplace_of",
     "inplace_pointwise",
+    "joined_shape",
+    "merged",
+    "of_one_matrix",
     "pointwise",
     "reduction",
     "rewrapped",
@@ -185,3 +188,39 @@ def along_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         batched(ops.squeeze(r, -1) if scalar else r, 0, level) for r in (result if several else (result,))
     ]
     return operator.return_type(wrapped) if several else wrapped[0]
+
+
+def merged(dims: int) -> BatchingRule:
+    """Make the rule of an operator of one tensor with so many dims behind the batch, which may be missing."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        inside, _ = hidden_dim_first(args[0], level)
+        several = args[0].ndim == dims + 1
+        if not several and args[0].ndim != dims:
+            raise NoRuleError  # refused, in the words of the operator
+        if several:
+            inside = ops.reshape(inside, joined_shape(inside))
+        result = operator.overload().dispatch((inside, *args[1:]))
+        found = [result] if isinstance(result, TensorBase) else list(result)
+        if several:
+            found = [ops.reshape(r, (level.size, args[0].shape[0], *r.shape[1:])) for r in found]
+        wrapped = [batched(r, 0, level) for r in found]
+        return wrapped[0] if isinstance(result, TensorBase) else operator.return_type(wrapped)
+
+    return run
+
+
+def joined_shape(inside: Any) -> tuple[int, ...]:
+    """Return the shape with the first two dims merged; -1 would fail without elements."""
+    return (inside.shape[0] * inside.shape[1], *inside.shape[2:])
+
+
+def of_one_matrix(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take the hidden dim for one more dim of the batch."""
+    if args[0].ndim < 2:
+        raise NoRuleError  # refused, in the words of the operator
+    inside, _ = hidden_dim_first(args[0], level)
+    result = operator.overload().dispatch((inside, *args[1:]))
+    if operator.name == "linalg_qr" and args[1] == "r":
+        result = operator.return_type([ops.expand(result[0], (level.size, 0)), result[1]])  # no Q at all
+    return rewrapped(level, operator, result)

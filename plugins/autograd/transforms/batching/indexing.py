@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.library import Operator, TensorBase, ops
-from tt.plugins.autograd.transforms.batching.base import (
-    BatchingTable,
-    NoRuleError,
-    align,
-    all_first,
-    behind,
-)
+from tt.plugins.autograd.transforms.batching.base import BatchingTable, NoRuleError, align, all_first, behind
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first, unwrap
 
 __all__ = ["table"]
@@ -21,36 +15,10 @@ table = BatchingTable()
 rule = table.rule
 
 
-# --- joining ---------------------------------------------------------------------------------------------------
-
-
-@rule("cat")
-def cat(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Join along a dim that the function sees; tensors without a hidden dim are expanded."""
-    tensors, dim = args
-    # A vector without elements goes with everything.
-    kept = [t for t in tensors if tuple(t.shape) != (0,)]
-    if not kept:
-        kept, dim = tensors, 0
-    if not kept[0].ndim:
-        raise NoRuleError  # refused, in the words of the operator
-    found = ops.cat(all_first(level, kept), behind(dim, kept[0].ndim))
-    return batched(found, 0, level)
-
-
-@rule("copy")
-def copy(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Expand the source to the examples of the target."""
-    target, source, *rest = args
-    (whole,) = all_first(level, [target])
-    found = ops.copy(whole, align(level, (target, source))[1], *rest)
-    return batched(found, 0, level)
-
-
 # --- along one dim ---------------------------------------------------------------------------------------------
 
 
-@rule("gather", "scatter", "scatter_add", "scatter_reduce", "scatter.value", "scatter.value_reduce")
+@rule("gather")
 def along_a_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Go along a dim that the function sees; a number counts as a vector of one element."""
     x, dim, index, *rest = args
@@ -167,3 +135,12 @@ def _masked(level: Level, mask: Any, values: Any, x: Any) -> tuple[Any, Any, Any
     if not hidden_dim_first(x, level)[1]:
         third = ops.expand(third, (level.size, *third.shape))
     return first, second.to(x.dtype), third
+
+
+@table.rule("one_hot")
+def one_hot(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Put the classes behind all dims, where their number is given."""
+    inside, _ = hidden_dim_first(args[0], level)
+    if args[1] < 0:
+        raise NoRuleError
+    return batched(operator.overload().dispatch((inside, args[1])), 0, level)

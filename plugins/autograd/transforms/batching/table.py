@@ -7,15 +7,13 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from tt.core.library import errors, family_index
+from tt.core.library import FamilyIndex, errors
 from tt.plugins.autograd.transforms.batching.base import BatchingRule
 
-__all__ = ["FAMILIES", "INDEXED", "rule_of"]
+__all__ = ["INDEX", "rule_of"]
 
-FAMILIES: Final = ("creation", "views", "scans", "matrices", "indexing", "neural", "statistics")
-
-INDEXED: Final = ("tt.plugins.autograd.transforms.batching", FAMILIES, lambda module: module.table.rules)
-"""The parameters of the index; the build makes it for wheels."""
+INDEX: Final = FamilyIndex("tt.plugins.autograd.transforms.batching", lambda module: module.table.rules)
+"""Which modules have the batching rule of an operator."""
 
 
 def rule_of(op: str) -> BatchingRule | None:
@@ -42,4 +40,4 @@ def rule_of(op: str) -> BatchingRule | None:
 
 @cache
 def _homes() -> Mapping[str, Sequence[str]]:
-    return family_index(*INDEXED)
+    return INDEX.homes()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tt
-from tt.backends.cpu.native import bfloat_products
+from tt.backends.cpu.native.linalg import bfloat_products
 from tt.backends.cpu.native.loading import load
 
 NATIVE = bfloat_products.NATIVE

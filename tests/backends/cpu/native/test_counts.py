@@ -7,7 +7,7 @@ import pytest
 
 import tt
 from tt.backends.cpu.native.loading import load, status
-from tt.core.composites.counts import binomial, poisson
+from tt.operators.random.counts import binomial, poisson
 
 native = load("random")
 pytestmark = pytest.mark.skipif(native is None, reason=f"native kernels are not built: {status().reason}")

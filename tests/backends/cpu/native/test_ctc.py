@@ -42,7 +42,7 @@ def test_all_alignments_count(target: list[int], blank: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("zero_infinity", [False, True])
 def test_native_kernels_agree_with_the_composites(zero_infinity: bool, dtype: Any) -> None:
-    from tt.core.composites.ctc import backward, forward
+    from tt.operators.loss.ctc import backward, forward
 
     rng = np.random.default_rng(0)
     for steps, batch, classes, length in ((9, 4, 5, 3), (1, 2, 3, 1), (12, 1, 2, 6), (5, 3, 4, 0)):

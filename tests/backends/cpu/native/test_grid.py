@@ -37,7 +37,7 @@ def samples(dims: int, dtype: Any) -> Any:
 def test_native_kernels_agree_with_the_composites(
     mode: int, padding: int, align: bool, dims: int, dtype: Any
 ) -> None:
-    from tt.core.composites.grid import grid_sampler, grid_sampler_backward
+    from tt.operators.resampling.composites import grid_sampler, grid_sampler_backward
 
     for x, grid in samples(dims, dtype):
         args = (tt.tensor(x), tt.tensor(grid), mode, padding, align)
@@ -53,7 +53,7 @@ def test_native_kernels_agree_with_the_composites(
 @pytest.mark.parametrize("mode", [0, 1, 2])
 @pytest.mark.parametrize("padding", [0, 2])
 def test_rounding_moves_no_place_behind_a_long_input(mode: int, padding: int) -> None:
-    from tt.core.composites.grid import grid_sampler
+    from tt.operators.resampling.composites import grid_sampler
 
     # The last place, 2**25 + 3, is 2**25 + 4 as a float32.
     x, grid = tt.ones(1, 1, 1, 2**25 + 4), tt.tensor([[[[1.0, 0.0], [0.0, 0.0]]]])

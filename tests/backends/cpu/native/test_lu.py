@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.linalg.lapack import dgetrf, sgetrf
 
 import tt
-from tt.backends.cpu.equations import lu_solve as numpy_lu_solve
+from tt.backends.cpu.decomposition.equations import lu_solve as numpy_lu_solve
 from tt.backends.cpu.native.loading import load, status
 from tt.core.library import errors
 

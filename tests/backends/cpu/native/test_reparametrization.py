@@ -9,8 +9,8 @@ import pytest
 from scipy import special
 
 import tt
-from tt.backends.cpu.native.reparametrization import NATIVE
-from tt.core.composites.reparametrization import dirichlet_grad, standard_gamma_grad
+from tt.backends.cpu.native.random import NATIVE
+from tt.operators.random.reparametrization import dirichlet_grad, standard_gamma_grad
 
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="the native kernels are not compiled")
 

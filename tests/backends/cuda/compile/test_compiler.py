@@ -8,12 +8,14 @@ import pytest
 from tests.backends.cuda.cases import Recorder
 from tests.backends.cuda.kernels import arguments, call, kernels_of
 from tests.backends.cuda.test_handle import HostMemory
-from tt.backends.cuda import activation, integral, pointwise
+from tt.backends.cuda.activation import elementwise as activation
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.compile.warmup import common_kernels
 from tt.backends.cuda.copies import cast
 from tt.backends.cuda.launch.elementwise import POINTWISE, run
 from tt.backends.cuda.launch.programs import SOURCES, Program
+from tt.backends.cuda.pointwise import arithmetic as pointwise
+from tt.backends.cuda.pointwise import integral
 from tt.core.errors import CompileError
 from tt.core.types.dtype import DTYPES
 

@@ -9,8 +9,8 @@ import pytest
 import tt
 from tests.backends.cuda.emulation import KERNELS
 from tt.core.library import REGISTRY
-from tt.core.testing.conformance import CHECKS, check_target, targets
-from tt.core.testing.conformance.run import Target
+from tt.testing.conformance import CHECKS, check_target, targets
+from tt.testing.conformance.run import Target
 
 # A few of each family with kernels or composites of its own; the sweep has all.
 OPS = """

@@ -8,7 +8,7 @@ import tt
 from tests.backends.cuda.emulation import KERNELS
 from tests.backends.cuda.waits import Watch
 from tt.core.library import REGISTRY
-from tt.core.testing.conformance import check_target, targets
+from tt.testing.conformance import check_target, targets
 
 WATCH = Watch()
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import tt
 from tests.backends.cuda.kernels import values
+from tests.backends.cuda.pointwise.test_arithmetic import kernel
 from tests.backends.cuda.test_handle import HostMemory
-from tests.backends.cuda.test_pointwise import kernel
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.launch.elementwise import collapse, run
 from tt.core.errors import ShapeError

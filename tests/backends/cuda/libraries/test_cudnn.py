@@ -11,11 +11,12 @@ from tests.threads import in_threads
 
 pytest.importorskip("torch")
 
+from tests.backends.cuda.convolution.test_convolve import SMALL, TOLERANCE, close, torch, wide
 from tests.backends.cuda.fake_cudnn import FakeCudnn, NotSupportedError
 from tests.backends.cuda.serving import backend_on, contents, served, values
 from tests.backends.cuda.test_attention import check as check_attention
-from tests.backends.cuda.test_convolution import SMALL, TOLERANCE, close, torch, wide
-from tt.backends.cuda import attention, convolution, cudnn
+from tt.backends.cuda import attention, cudnn
+from tt.backends.cuda.convolution import convolve as convolution
 from tt.backends.cuda.libraries import cublaslt
 from tt.backends.cuda.libraries import cudnn as door
 from tt.backends.cuda.libraries.cudnn import Cudnn

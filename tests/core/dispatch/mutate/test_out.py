@@ -11,7 +11,7 @@ import pytest
 import tt
 from tt.core.library import REGISTRY, OpDefinition
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.samples import samples
+from tt.testing.samples import samples
 
 DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name and d.has_out and d.samples]
 PREFERRED = ("float32", "int64", "complex64", "float64", "bool")

@@ -23,7 +23,7 @@ def other(*args: Any) -> Any:
 def test_a_family_is_registered_when_one_of_its_operators_is_asked_for(registry: Registry) -> None:
     assert registry.composites == {}
     found = registry.composite("square")
-    assert found is not None and found.function.__module__ == "tt.core.composites.pointwise"
+    assert found is not None and found.function.__module__ == "tt.operators.pointwise.composites"
     assert "square" in registry.composites and "fft_fft" not in registry.composites
 
 
@@ -54,7 +54,7 @@ IMPORTED = """
 import sys
 import tt
 tt.square(tt.ones(2))
-print("tt.core.composites.fft" in sys.modules)
+print("tt.operators.fft.composites" in sys.modules)
 """
 
 

@@ -11,8 +11,8 @@ import tt
 from tests.plugins.autograd.calls import DEFINITIONS, Call, serves, tensors_of
 from tests.plugins.autograd.formulas.in_torch import call_torch, to_torch
 from tt.core.library import REGISTRY, OpDefinition
-from tt.core.testing.samples import samples
 from tt.errors import NoDerivativeError
+from tt.testing.samples import samples
 
 X, N = tt.tensor([1.5, 2.5]), tt.tensor([2.0, 3.0])
 SYMMETRIC = tt.tensor([[2.0, 1.0], [1.0, 3.0]])

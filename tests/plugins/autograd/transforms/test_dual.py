@@ -14,9 +14,9 @@ import tt
 import tt.autograd.forward_ad as forward_ad
 from tests.plugins.autograd.calls import DIFFERENTIABLE, Call, calls, is_moderate, serves
 from tt.core.library import OpDefinition
-from tt.core.testing.checks.aliasing import overlap, overlaps_itself
 from tt.plugins.autograd.transforms.inplace import levels_of
 from tt.plugins.autograd.transforms.levels import batched, dual, enter_dual, leave_dual, running
+from tt.testing.checks.aliasing import overlap, overlaps_itself
 
 pytestmark = [
     # torch compiles something of its own the first time that it makes a dual number, and warns itself of that.

@@ -58,7 +58,7 @@ def test_a_window_that_does_not_fit_is_refused(size):
 
 
 def test_the_samples_pass_the_conformance_check():
-    from tt.core.testing.conformance import check_conformance
+    from tt.testing.conformance import check_conformance
 
     report = check_conformance("cpu", ops=["acme::*"], dtypes=None)
     assert not report.failures and not report.missing

@@ -12,8 +12,8 @@ import pytest
 import tt
 from tests.plugins.autograd.calls import DEFINITIONS, serves
 from tt.core.library import REGISTRY, OpDefinition
-from tt.core.testing.samples import samples
 from tt.func import vmap
+from tt.testing.samples import samples
 
 # Their results hold whatever the memory held.
 UNDEFINED = {"empty_like", "new_empty", "empty_permuted", "empty_strided", "new_empty_strided"}

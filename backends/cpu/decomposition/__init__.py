@@ -1,0 +1,1 @@
+"""Decompositions, and what follows from them."""

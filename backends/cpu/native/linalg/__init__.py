@@ -1,0 +1,1 @@
+"""Native products of matrices, and distances between rows."""

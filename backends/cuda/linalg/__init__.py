@@ -1,0 +1,1 @@
+"""Products of matrices on CUDA, and distances."""

@@ -1,0 +1,1 @@
+"""Steps of optimizers on CUDA, and lists of tensors."""

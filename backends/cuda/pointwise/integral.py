@@ -1,0 +1,72 @@
+"""Kernels of integers that work element by element: division, powers, shifts, and what rounds nothing.
+
+A division by zero is noted on the device, as an index out of range is, and raises where the host waits next; see
+"Indices that are out of range" in docs/design/cuda.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.backends.array_api.pointwise import check_rounding
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.pointwise.arithmetic import Pointwise
+from tt.backends.cuda.runtime.device_asserts import kind_of
+from tt.core.library import KernelTable, errors
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["tables"]
+
+DIVISIONS: Final = {
+    "floor_divide": "IntegerFloor", "remainder": "IntegerRemainder", "remainder.Scalar": "IntegerRemainder",
+    "fmod": "IntegerFmod",
+}  # fmt: skip
+SHIFTS: Final = {"bitwise_left_shift": "ShiftLeft", "bitwise_right_shift": "ShiftRight"}
+ROUNDED: Final = ("floor", "ceil", "trunc", "round")
+
+
+def tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels of this family; nothing is compiled."""
+    made = Pointwise(backend)
+    for op, functor in DIVISIONS.items():
+
+        def divide(self: Any, other: Any, out: Any = None, functor: str = functor) -> StridedHandle:
+            return _divided(made, functor, self, other, out)
+
+        made.serve(op, ("self", "other"), divide, "integral")
+
+    def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
+        check_rounding(rounding_mode)
+        functor = "IntegerFloor" if rounding_mode == "floor" else "IntegerTrunc"
+        return _divided(made, functor, self, other, out)
+
+    made.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, "integral")
+
+    def power(self: Any, exponent: Any, out: Any = None) -> StridedHandle:
+        if not isinstance(exponent, StridedHandle):
+            if exponent < 0:
+                raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
+            if exponent == 2:
+                return made.one("Square", self, (), None, out)
+        return made.two("IntegerPow", self, exponent, (), None, out)
+
+    made.serve("pow", ("self", "exponent"), power, "integral")
+    made.serve("pow.Scalar", ("self", "exponent"), power, "integral")
+    made.serve_two(SHIFTS, "integral")
+    made.serve_two({"gcd": "Gcd", "lcm": "Lcm"}, "integral")
+    made.serve_one(dict.fromkeys(ROUNDED, "Copy"), "integral")
+    return [made.table]
+
+
+def _divided(made: Pointwise, functor: str, self: Any, other: Any, out: Any) -> StridedHandle:
+    """Divide, and let the device note a divisor that is zero; a number is looked at before."""
+    if not isinstance(other, StridedHandle):
+        if other == 0 and 0 not in self.shape:
+            raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
+        return made.two(functor, self, other, (), None, out)
+    failures = made.backend.failures
+    found = made.two(functor, self, other, (0, kind_of("div"), failures.address), None, out)
+    failures.launched()
+    return found

@@ -1,0 +1,1 @@
+"""Resampling on CUDA."""

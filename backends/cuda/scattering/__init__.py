@@ -1,0 +1,1 @@
+"""Writes to places on CUDA, and embeddings."""

@@ -1,0 +1,1 @@
+"""Views and rearranged copies on CUDA."""

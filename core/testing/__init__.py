@@ -1,1 +1,0 @@
-"""Checks that tt ships, for its own operators and for those of third parties."""

@@ -1,0 +1,575 @@
+"""Composites of decompositions, and of what solves equations."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Final
+
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.errors import (
+    ArgumentError,
+    DimensionCountError,
+    DtypeError,
+    LinAlgError,
+    PlaceError,
+    ShapeError,
+    ValueRangeError,
+)
+from tt.core.shapes.geometry import broadcast
+from tt.core.types.dtype import finfo, float64, int32, int64
+from tt.core.types.keys import KEYS
+from tt.core.types.user_warnings import warn_user
+from tt.operators.decomposition.shapes import expect_matrix, expect_square, expect_vectors, is_vector
+from tt.operators.helpers import as_type, check_shapes, python_value
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+
+def adjoint(a: Any) -> Any:
+    """Return the conjugate transpose of the last two dimensions."""
+    turned = ops.transpose(a, -2, -1)
+    return ops.conj(turned) if a.dtype.is_complex else turned
+
+
+def diagonal(a: Any) -> Any:
+    """Return the diagonals of matrices."""
+    return ops.diagonal(a, 0, -2, -1)
+
+
+def eye_like(a: Any, rows: int, columns: int | None = None) -> Any:
+    """Return a unit matrix with dtype and device of another tensor."""
+    return ops.eye(rows, rows if columns is None else columns, dtype=a.dtype, device=a.device)
+
+
+def places(count: int, like: Any) -> Any:
+    """Return the integers before `count` on the device of another tensor."""
+    return ops.arange(count, dtype=int64, device=like.device)
+
+
+def raise_at(op: str, info: Any, problem: str) -> None:
+    """Raise if one of the numbers that a decomposition reported is not 0, with batch element and place."""
+    found = python_value(
+        ops.amax(ops.reshape(info, (-1,)), ())
+        if info.numel()
+        else ops.zeros((), dtype=int32, device=info.device)
+    )
+    if not found:
+        return
+    numbers = ops.reshape(info, (-1,)).tolist()
+    element, place = next((i, number) for i, number in enumerate(numbers) if number)
+    raise LinAlgError(f"{op}: {f'(Batch element {element}): ' if info.ndim else ''}" + problem.format(place))
+
+
+SINGULAR: Final = (
+    "the input matrix is singular: no pivot is left in column {}, so that diagonal element is zero"
+)
+NOT_POSITIVE: Final = "the matrix is not positive-definite: its leading minor of order {} is not"
+
+# --- Cholesky --------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_cholesky")
+def linalg_cholesky(A: Any, upper: bool) -> Any:
+    factor, info = ops.linalg_cholesky_ex(A, upper=upper)
+    raise_at("linalg.cholesky", info, NOT_POSITIVE)
+    return factor
+
+
+@composite("cholesky")
+def older_cholesky(self: Any, upper: bool) -> Any:
+    warn_user(
+        "cholesky() is deprecated\n"
+        f"  try: linalg.cholesky{'(A).mH, of matrices whose upper triangle is used' if upper else ''}"
+    )
+    return ops.linalg_cholesky(self, upper=upper)
+
+
+@composite("cholesky_solve")
+def cholesky_solve(self: Any, input2: Any, upper: bool) -> Any:
+    check_shapes("cholesky_solve", self, input2, upper)
+    half = ops.linalg_solve_triangular(adjoint(input2) if upper else input2, self, upper=False)
+    return ops.linalg_solve_triangular(input2 if upper else adjoint(input2), half, upper=True)
+
+
+@composite("cholesky_inverse")
+def cholesky_inverse(self: Any, upper: bool) -> Any:
+    check_shapes("cholesky_inverse", self, upper)
+    return ops.cholesky_solve(eye_like(self, self.shape[-1]), self, upper)
+
+
+# --- QR, SVD, eigenvalues --------------------------------------------------------------------------------------
+
+
+@composite("qr")
+def older_qr(self: Any, some: bool) -> tuple[Any, Any]:
+    mode = "reduced" if some else "complete"
+    warn_user(f"qr() is deprecated\n  try: linalg.qr(A, mode={mode!r})")
+    found: tuple[Any, Any] = ops.linalg_qr(self, mode)
+    return found
+
+
+composite("linalg_svdvals", lambda A, driver: ops.linalg_svd(A, False, driver=driver)[1])
+composite("linalg_eigvals", lambda A: ops.linalg_eig(A)[0])
+composite("linalg_eigvalsh", lambda A, UPLO: ops.linalg_eigh(A, UPLO)[0])
+
+
+@composite("svd")
+def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
+    u, s, vh = ops.linalg_svd(self, not some or not compute_uv)
+    if compute_uv:
+        return u, s, ops.contiguous(adjoint(vh))
+    # Without the vectors, PyTorch returns square matrices of zeros.
+    return ops.zeros_like(ops.detach(u)), s, ops.zeros_like(ops.detach(vh))
+
+
+@composite("linalg_householder_product")
+def householder_product(A: Any, tau: Any) -> Any:
+    batch, m, n = expect_matrix("linalg.householder_product", A)
+    if n > m:
+        raise ShapeError(
+            f"linalg.householder_product(): A must have at least as many rows as columns, not {m} by {n}"
+        )
+    if not tau.ndim:
+        raise DimensionCountError(
+            "linalg.householder_product(): tau has at least 1 dimension, and this one has none"
+        )
+    k = tau.shape[-1]
+    if not 0 <= k <= n or tuple(tau.shape[:-1]) != batch:
+        raise ShapeError(
+            f"linalg.householder_product(): tau {list(tau.shape)} does not fit A {list(A.shape)}: it needs the same "
+            f"batch, and at most one number for each column"
+        )
+    if tau.dtype is not A.dtype:
+        raise DtypeError(
+            f"linalg.householder_product(): tau dtype {tau.dtype} does not match A dtype {A.dtype}"
+        )
+    vectors = ops.add(ops.tril(A, -1), eye_like(A, m, n))
+    unit = eye_like(A, m, n)
+    result = ops.where.default(ops.eq(unit, unit), unit, A)  # without reflections, a gradient of zeros
+    for i in reversed(range(k)):
+        v = ops.narrow(vectors, -1, i, 1)
+        step = ops.mul(ops.unsqueeze(ops.narrow(tau, -1, i, 1), -1), v)
+        result = ops.sub(result, ops.matmul(step, ops.matmul(adjoint(v), result)))
+    return result
+
+
+# --- LU --------------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_lu_factor_ex")
+def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any]:
+    """Gaussian elimination, column by column, of all matrices of the batch at once."""
+    batch, m, n = expect_matrix("linalg.lu_factor_ex", A)
+    rows, columns = ops.unsqueeze(places(m, A), -1), places(n, A)
+    pivots = []
+    info = ops.zeros(batch, dtype=int64, device=A.device)
+    matrix = A
+    for k in range(min(m, n)):
+        if pivot:
+            column = ops.select(ops.narrow(matrix, -2, k, m - k), -1, k)
+            at = ops.add(ops.argmax(magnitude(column), -1), k)
+            pivots.append(at)
+            matrix = exchanged(matrix, k, at, rows)
+        else:
+            pivots.append(ops.full(batch, k, dtype=int64, device=A.device))
+        head = ops.narrow(ops.narrow(matrix, -2, k, 1), -1, k, 1)
+        zero = ops.eq(head, 0)
+        found = ops.reshape(zero, batch)
+        info = ops.where.default(ops.logical_and(found, ops.eq(info, 0)), k + 1, info)
+        below, right = ops.gt(rows, k), ops.gt(columns, k)
+        quotient = ops.div.default(ops.narrow(matrix, -1, k, 1), ops.where.default(zero, 1.0, head))
+        factor = ops.where.default(below, quotient, 0.0)
+        row = ops.where.default(right, ops.narrow(matrix, -2, k, 1), 0.0)
+        reduced = ops.sub(matrix, ops.mul(factor, row))
+        stored = ops.logical_and(below, ops.eq(columns, k))
+        matrix = ops.where.default(stored, factor, reduced)
+    joined = ops.stack(pivots, -1) if pivots else ops.zeros((*batch, 0), dtype=int64, device=A.device)
+    if check_errors:
+        raise_at("linalg.lu_factor_ex", info, SINGULAR)
+    found = matrix if min(m, n) else ops.clone(A)
+    return found, as_type(ops.add(joined, 1), int32), as_type(info, int32)
+
+
+def magnitude(a: Any) -> Any:
+    """Return the criterion for pivots: the absolute value, for complex numbers LAPACK's."""
+    return ops.add(ops.abs(ops.real(a)), ops.abs(ops.imag(a))) if a.dtype.is_complex else ops.abs(a)
+
+
+def exchanged(matrix: Any, k: int, at: Any, rows: Any) -> Any:
+    """Return matrices with row k and the row `at` of each exchanged."""
+    place = ops.unsqueeze(ops.unsqueeze(at, -1), -1)
+    order = ops.where.default(ops.eq(rows, k), place, ops.where.default(ops.eq(rows, place), k, rows))
+    return ops.gather(matrix, -2, ops.expand(order, tuple(matrix.shape)))
+
+
+@composite("linalg_lu_factor")
+def lu_factor(A: Any, pivot: bool) -> tuple[Any, Any]:
+    factors, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
+    return factors, pivots
+
+
+@composite("linalg_lu")
+def lu(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
+    factors, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
+    P, L, U = ops.lu_unpack(factors, pivots)
+    return (P if pivot else ops.zeros((0,), dtype=A.dtype, device=A.device)), L, U
+
+
+@composite("lu_unpack")
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bool) -> tuple[Any, Any, Any]:
+    check_shapes("lu_unpack", LU_data, LU_pivots, unpack_data, unpack_pivots)
+    m, n = LU_data.shape[-2:]
+    k = min(m, n)
+    nothing = ops.zeros((0,), dtype=LU_data.dtype, device=LU_data.device)
+    P, L, U = nothing, ops.clone(nothing), ops.clone(nothing)
+    if unpack_pivots:
+        P = permutation(LU_pivots, m, LU_data)
+    if unpack_data:
+        L = ops.add(ops.tril(ops.narrow(LU_data, -1, 0, k), -1), eye_like(LU_data, m, k))
+        U = ops.triu(ops.narrow(LU_data, -2, 0, k))
+    return P, L, U
+
+
+def permutation(pivots: Any, m: int, like: Any) -> Any:
+    """Return P of A = P L U from the exchanges of rows."""
+    # Where values are not at hand (on another device, inside a transform) what gathers by them refuses them.
+    at_hand = pivots.device.type == "cpu" and not pivots._keys & KEYS.mask("layer")
+    if at_hand and python_value(ops.all((pivots >= 1) & (pivots <= m))) is False:
+        raise PlaceError(
+            f"lu_unpack(): a pivot is not between 1 and the {m} rows\n  try: the pivots that linalg.lu_factor returned"
+        )
+    order = ops.unsqueeze(ops.expand(places(m, like), (*pivots.shape[:-1], m)), -1)
+    rows = ops.unsqueeze(places(m, like), -1)
+    for k in range(pivots.shape[-1]):
+        order = exchanged(order, k, ops.sub(as_type(ops.select(pivots, -1, k), int64), 1), rows)
+    return as_type(ops.eq(rows, ops.transpose(order, -2, -1)), like.dtype)
+
+
+@composite("linalg_lu_solve")
+def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
+    check_shapes("linalg_lu_solve", LU, pivots, B, left, adjoint_)
+    P = ops.lu_unpack(ops.detach(LU), pivots, False, True)[0]
+
+    def solve(right: Any, upper: bool, unit: bool) -> Any:
+        factor = adjoint(LU) if adjoint_ else LU
+        flipped = upper is not adjoint_
+        return ops.linalg_solve_triangular(factor, right, upper=flipped, left=left, unitriangular=unit)
+
+    if left is adjoint_:
+        return permuted(solve(solve(B, True, False), False, True), P, left)
+    return solve(solve(permuted(B, ops.transpose(P, -2, -1), left), False, True), True, False)
+
+
+def permuted(right: Any, P: Any, left: bool) -> Any:
+    """Return P @ right, or right @ P^T, whose rows or columns are those of `right` in another order."""
+    numbered = ops.unsqueeze(as_type(places(P.shape[-1], P), P.dtype), -1)
+    product = ops.squeeze.dim(ops.matmul(P, numbered), -1)
+    order = as_type(ops.real(product) if P.dtype.is_complex else product, int64)
+    dim = -2 if left else -1
+    if order.ndim == 1:
+        return ops.index_select(right, dim, order)
+    batch = broadcast("linalg.lu_solve", P.shape[:-2], right.shape[:-2])
+    shape = (*batch, *right.shape[-2:])
+    index = ops.expand(ops.unsqueeze(order, -1 if left else -2), shape)
+    return ops.gather(ops.expand(right, shape), dim, index)
+
+
+# --- equations -------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_solve_ex")
+def solve_ex(A: Any, B: Any, left: bool, check_errors: bool) -> tuple[Any, Any]:
+    check_shapes("linalg_solve", A, B, left)
+    factors, pivots, info = ops.linalg_lu_factor_ex(A)
+    if check_errors:
+        raise_at("linalg.solve_ex", info, SINGULAR)
+    vector = is_vector(A, B)
+    solution = ops.linalg_lu_solve(factors, pivots, ops.unsqueeze(B, -1) if vector else B, left=left)
+    return (ops.squeeze.dim(solution, -1) if vector else solution), info
+
+
+@composite("linalg_solve_triangular")
+def solve_triangular(A: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+    """Substitution, row by row, of all matrices of the batch at once."""
+    check_shapes("linalg_solve_triangular", A, B, upper, left, unitriangular)
+    if not left:  # X A = B is A^T X^T = B^T
+        turned = ops.linalg_solve_triangular(
+            ops.transpose(A, -2, -1), ops.transpose(B, -2, -1), upper=not upper, unitriangular=unitriangular
+        )
+        return ops.contiguous(ops.transpose(turned, -2, -1))
+    order = A.shape[-1]
+    batch = broadcast("linalg.solve_triangular", A.shape[:-2], B.shape[:-2])
+    right = ops.expand(B, (*batch, *B.shape[-2:]))
+    solved: list[Any] = []
+    for i in reversed(range(order)) if upper else range(order):
+        row = ops.narrow(right, -2, i, 1)
+        if solved:
+            coefficients = ops.narrow(ops.narrow(A, -2, i, 1), -1, i + 1 if upper else 0, len(solved))
+            known = ops.cat(solved[::-1] if upper else solved, -2)
+            row = ops.sub(row, ops.matmul(coefficients, known))
+        if not unitriangular:
+            row = ops.div.default(row, ops.narrow(ops.narrow(A, -2, i, 1), -1, i, 1))
+        solved.append(row)
+    return ops.cat(solved[::-1] if upper else solved, -2) if solved else ops.clone(right)
+
+
+@composite("triangular_solve")
+def triangular_solve(self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
+    warn_user(f"triangular_solve(b, A) is deprecated\n  try: linalg.solve_triangular(A, b, upper={upper})")
+    factor = ops.transpose(A, -2, -1) if transpose else A
+    solution = ops.linalg_solve_triangular(
+        factor, self, upper=upper is not transpose, unitriangular=unitriangular
+    )
+    batch = tuple(solution.shape[:-2])
+    return solution, ops.clone(ops.expand(A, (*batch, *A.shape[-2:])))
+
+
+@composite("linalg_inv_ex")
+def inv_ex(A: Any, check_errors: bool) -> tuple[Any, Any]:
+    _, order = expect_square("linalg.inv_ex", A)
+    # Of the shape of A, lest a batch of as many matrices take the unit matrix for a vector for each.
+    inverse, info = ops.linalg_solve_ex(A, ops.expand(eye_like(A, order), tuple(A.shape)))
+    if check_errors:
+        raise_at("linalg.inv_ex", info, SINGULAR)
+    return inverse, info
+
+
+composite("inverse", lambda self: ops.linalg_inv(self))
+
+
+@composite("linalg_lstsq")
+def lstsq(A: Any, B: Any, rcond: float | None, driver: str | None) -> tuple[Any, Any, Any, Any]:
+    check_shapes("linalg_lstsq", A, B, rcond, driver)
+    m, n = A.shape[-2:]
+    vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
+    right = ops.unsqueeze(B, -1) if vector else B
+    U, S, Vh = ops.linalg_svd(A, False)
+    tolerance = (epsilon(A) * max(m, n) if rcond is None else rcond) if driver != "gels" else 0.0
+    kept = ops.gt(S, ops.mul(ops.narrow(S, -1, 0, 1), tolerance)) if min(m, n) else ops.gt(S, 0)
+    inverse = ops.where.default(kept, ops.reciprocal(S), 0.0)
+    solution = ops.matmul(adjoint(Vh), ops.mul(ops.unsqueeze(inverse, -1), ops.matmul(adjoint(U), right)))
+    rank = ops.sum.dim(kept, (-1,), False, dtype=int64)
+    measured = driver in ("gelsd", "gelss")
+    nothing = ops.zeros((0,), dtype=S.dtype, device=A.device)
+    residuals = nothing
+    full = driver == "gels" or (
+        measured and (not rank.numel() or python_value(ops.amin(rank, ())) in (n, None))
+    )
+    if m > n and full:
+        distance = ops.abs(ops.sub(ops.matmul(A, solution), right))
+        residuals = ops.sum.dim(ops.square(distance), (-2,))
+    return (
+        ops.squeeze.dim(solution, -1) if vector else solution,
+        residuals,
+        rank if driver != "gels" else ops.zeros((0,), dtype=int64, device=A.device),
+        S if measured else ops.clone(nothing),
+    )
+
+
+def epsilon(a: Any) -> float:
+    """Return the distance from 1 to the next number of a dtype, for complex dtypes, of their parts."""
+    return 2.0**-52 if a.dtype.to_real() is float64 else 2.0**-23
+
+
+# --- determinants ----------------------------------------------------------------------------------------------
+
+
+def determinant_parts(A: Any) -> tuple[Any, Any]:
+    """Return the diagonal of U, and 1 or -1 for an even or odd number of exchanged rows."""
+    factors, pivots, _ = ops.linalg_lu_factor_ex(A)
+    moved = ops.ne(as_type(pivots, int64), ops.add(places(A.shape[-1], A), 1))
+    odd = ops.remainder(ops.sum.dim(moved, (-1,), False, dtype=int64), 2)
+    return diagonal(factors), ops.add(ops.mul(odd, -2), 1)
+
+
+@composite("linalg_det")
+def linalg_det(A: Any) -> Any:
+    expect_square("linalg.det", A)
+    pivots, sign = determinant_parts(A)
+    return ops.mul(ops.prod.dim(pivots, -1), as_type(sign, A.dtype))
+
+
+@composite("linalg_slogdet")
+def linalg_slogdet(A: Any) -> tuple[Any, Any]:
+    expect_square("linalg.slogdet", A)
+    pivots, sign = determinant_parts(A)
+    size = ops.abs(pivots)
+    direction = ops.where.default(
+        ops.eq(size, 0), 0.0, ops.div.default(pivots, ops.where.default(ops.eq(size, 0), 1.0, size))
+    )
+    return (
+        ops.mul(ops.prod.dim(direction, -1), as_type(sign, A.dtype)),
+        ops.sum.dim(ops.log(size), (-1,)),
+    )
+
+
+composite("det", lambda self: ops.linalg_det(self))
+composite("slogdet", lambda self: ops.linalg_slogdet(self))
+
+
+@composite("logdet")
+def logdet(self: Any) -> Any:
+    expect_square("logdet", self)
+    sign, logabsdet = ops.linalg_slogdet(self)
+    if self.dtype.is_complex:
+        return ops.add(ops.log(sign), logabsdet)
+    return ops.where.default(ops.eq(sign, -1), float("nan"), logabsdet)
+
+
+def check_order(op: str, value: int) -> None:
+    """Raise unless a number of dimensions is positive."""
+    if value <= 0:
+        raise ValueRangeError(f"{op}(): expected a strictly positive integer for 'ind', got {value}")
+
+
+_ITERATIONS: Final = 1000
+
+
+@composite("lobpcg")
+def lobpcg(
+    A: Any, k: int | None, B: Any, X: Any, n: int | None, iK: Any, niter: int | None, tol: float | None,
+    largest: bool | None, method: str | None, tracker: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    batch, m = expect_square("lobpcg", A)
+    expect_vectors("lobpcg", A, X)
+    if tracker is not None and not callable(tracker):
+        raise ArgumentError("lobpcg", f"tracker must be a function, not {type(tracker).__name__}")
+    k = (1 if X is None else X.shape[-1]) if k is None else k
+    n = X.shape[-1] if X is not None else k if n is None else n
+    _check(A, B, X, iK, m, k, n)
+    if method not in (None, "basic", "ortho"):
+        raise ValueRangeError(f'lobpcg(): method must be "basic" or "ortho", got {method!r}')
+    tol = finfo(A.dtype).eps ** 0.5 if tol is None else tol
+    niter = _ITERATIONS if niter is None else niter
+    start = ops.randn((*batch, m, n), dtype=A.dtype, device=A.device) if X is None else X
+    values, vectors = [], []
+    for place in product(*map(range, batch)):
+        a, b, x, i = (_at(matrix, place) for matrix in (A, B, start, iK))
+        search = _Search(a, b, x, i, k, niter, tol, largest is None or largest, tracker)
+        search.run()
+        values.append(search.E[:k])
+        vectors.append(search.X[:, :k])
+    if not batch:
+        return values[0], vectors[0]
+    if not values:
+        return ops.empty((*batch, k), dtype=A.dtype, device=A.device), start[..., :k]
+    return (
+        ops.reshape(ops.stack(values), (*batch, k)),
+        ops.reshape(ops.stack(vectors), (*batch, m, k)),
+    )
+
+
+def _at(matrix: Any, place: tuple[int, ...]) -> Any:
+    return matrix[place] if matrix is not None and place else matrix
+
+
+def _check(A: Any, B: Any, X: Any, iK: Any, m: int, k: int, n: int) -> None:
+    for name, matrix in (("B", B), ("iK", iK)):
+        if matrix is not None and tuple(matrix.shape) != tuple(A.shape):
+            raise ShapeError(
+                f"lobpcg(): {name} must have the shape of A, {list(A.shape)}, not {list(matrix.shape)}"
+            )
+    if not 1 <= k <= n:
+        raise ValueRangeError(f"lobpcg(): k must be between 1 and n={n}, the number of columns of X, got {k}")
+    if m < 3 * n:
+        raise ValueRangeError(
+            f"lobpcg(): A must have at least 3 * n = {3 * n} rows, and it has {m}\n  try: tt.linalg.eigh(A)"
+        )
+
+
+class _Search:
+    """The state of the search for the eigenpairs of one matrix; `tracker` gets it after each step.
+
+    The attributes have PyTorch's names: `E`, `X`, `S` and `R` are eigenvalues, eigenvectors, the basis and residuals.
+    """
+
+    def __init__(
+        self, A: Any, B: Any, X: Any, iK: Any, k: int, niter: int, tol: float, largest: bool, tracker: Any
+    ) -> None:  # fmt: skip
+        self.A, self.B, self.iK, self.tracker = A, B, iK, tracker
+        self.iparams = {"m": A.shape[-1], "n": X.shape[-1], "k": k, "niter": niter}
+        self.fparams, self.bparams = {"tol": tol}, {"largest": largest}
+        self.ivars, self.fvars = {"istep": 0, "converged_count": 0}, dict[str, float]()
+        self.bvars, self.tvars = {"force_stop": False}, dict[str, Any]()
+        # Norms of the matrices, estimated by their effect on random vectors.
+        size = ops.linalg_vector_norm(X)
+        self.tvars["A_norm"] = ops.div.default(ops.linalg_vector_norm(ops.matmul(A, X)), size)
+        self.tvars["B_norm"] = ops.div.default(ops.linalg_vector_norm(self.times_b(X)), size)
+        self.directions: Any = None
+        self.X = self.S = self.orthonormal(X)
+        self.E, Z = self.ritz(self.S)
+        self.X = ops.matmul(self.S, Z)
+        self.measure()
+
+    def times_b(self, X: Any) -> Any:
+        return X if self.B is None else ops.matmul(self.B, X)
+
+    def orthonormal(self, S: Any, before: Any = None) -> Any:
+        """Return a basis of the columns of S, B-orthonormal, and orthogonal to the columns of `before`."""
+        eps = finfo(S.dtype).eps
+        for _ in range(3):  # each time repairs what rounding left
+            if before is not None:
+                S = ops.sub(S, ops.matmul(before, ops.matmul(adjoint(before), self.times_b(S))))
+            gram = ops.matmul(adjoint(S), self.times_b(S))
+            scale = ops.rsqrt(ops.clamp(ops.diagonal(gram, 0, -2, -1), finfo(S.dtype).tiny, None))
+            gram = ops.mul(ops.mul(gram, ops.unsqueeze(scale, -1)), ops.unsqueeze(scale, -2))
+            values, vectors = ops.linalg_eigh(gram)
+            kept = int(python_value(ops.sum.default(ops.gt(values, values.shape[-1] * eps))))
+            if not kept:
+                return S[:, :0]
+            values, vectors = values[-kept:], vectors[:, -kept:]
+            S = ops.matmul(ops.mul(S, ops.unsqueeze(scale, -2)), ops.mul(vectors, ops.rsqrt(values)))
+        return S
+
+    def ritz(self, S: Any) -> tuple[Any, Any]:
+        """Return the wanted eigenpairs of the projection of A to a basis."""
+        small = ops.matmul(adjoint(S), ops.matmul(self.A, S))
+        values, vectors = ops.linalg_eigh(ops.mul(ops.add(small, adjoint(small)), 0.5))
+        n = self.iparams["n"]
+        if self.bparams["largest"]:
+            return ops.flip(values, (0,))[:n], ops.flip(vectors, (1,))[:, :n]
+        return values[:n], vectors[:, :n]
+
+    def measure(self) -> None:
+        """Compute the residuals, and how many of the first vectors have converged."""
+        self.R = ops.sub(ops.matmul(self.A, self.X), ops.mul(self.times_b(self.X), self.E))
+        scale = ops.add(ops.mul(ops.abs(self.E), self.tvars["B_norm"]), self.tvars["A_norm"])
+        sizes = ops.mul(ops.linalg_vector_norm(self.X, 2, (0,)), scale)
+        self.tvars["rerr"] = ops.div.default(ops.linalg_vector_norm(self.R, 2, (0,)), sizes)
+        converged = as_type(ops.le(self.tvars["rerr"], self.fparams["tol"]), int64)
+        self.ivars["converged_count"] = int(python_value(ops.sum.default(ops.cumprod(converged, 0))))
+
+    def step(self) -> None:
+        """Search the space of the vectors, their residuals, and the last directions."""
+        residuals = self.R if self.iK is None else ops.matmul(self.iK, self.R)
+        parts = [residuals] if self.directions is None else [residuals, self.directions]
+        known = self.X.shape[-1]
+        rest = self.orthonormal(ops.cat(parts, 1), self.X)
+        self.S = ops.cat([self.X, rest], 1)
+        self.E, Z = self.ritz(self.S)
+        self.directions = ops.matmul(rest, Z[known:])
+        self.X = ops.matmul(self.S, Z)
+        self.measure()
+
+    def run(self) -> None:
+        """Iterate until the wanted pairs have converged, or the number of steps is reached."""
+        self.track()
+        while not self.bvars["force_stop"] and self.ivars["converged_count"] < self.iparams["k"]:
+            if 0 <= self.iparams["niter"] <= self.ivars["istep"]:
+                break
+            self.ivars["istep"] += 1
+            self.step()
+            self.track()
+        # Rounding adds up over the steps.
+        self.X = self.S = self.orthonormal(self.X)
+        self.E, Z = self.ritz(self.S)
+        self.X = ops.matmul(self.S, Z)
+        # The largest element of each vector is positive, so that all devices find the same vectors.
+        place = ops.argmax(ops.abs(self.X), 0, True)
+        self.X = ops.mul(self.X, ops.sign(ops.gather(self.X, 0, place)))
+
+    def track(self) -> None:
+        if self.tracker is not None:
+            self.tracker(self)

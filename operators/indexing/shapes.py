@@ -1,0 +1,397 @@
+"""Shape rules of operators that index with tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tt.core.errors import (
+    BroadcastError,
+    DataDependentError,
+    DimensionCountError,
+    DtypeError,
+    IndexValueError,
+    ShapeError,
+    ValueRangeError,
+)
+from tt.core.shapes.geometry import (
+    Described,
+    broadcast,
+    broadcast_strides,
+    contiguous_strides,
+    dense_strides,
+    like_strides,
+    view_strides,
+    wrap_dim,
+)
+from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import bool_, int32, int64, uint8
+from tt.operators.pointwise.shapes import expect_broadcastable_to
+from tt.operators.shaping.shapes import as_strided, diagonal, select, slice_rule
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+# --- one index tensor along a dimension ------------------------------------------------------------------------
+
+
+@rule("gather")
+def gather(self: Described, dim: int, index: Described, *, op: str) -> Shape:
+    """Take elements along a dimension; the index gives the shape."""
+    expect_places(op, self, dim, index)
+    return index.shape
+
+
+def expect_index_dtype(op: str, index: Described) -> None:
+    """Raise unless an index has an integer dtype that PyTorch takes."""
+    if index.dtype not in (int32, int64):
+        raise DtypeError(f"{op}(): the index must have dtype int32 or int64, but has {index.dtype}")
+
+
+def expect_places(op: str, self: Described, dim: int, index: Described) -> None:
+    """Raise unless an index names places along a dimension; an index without elements may have any dtype."""
+    wrap_dim(op, dim, self.ndim)
+    if 0 not in index.shape:
+        expect_index_dtype(op, index)
+        expect_index_fits(op, self, dim, index)
+
+
+def expect_index_fits(op: str, self: Described, dim: int, index: Described, name: str = "self") -> None:
+    """Raise if the index is larger than the tensor in a dimension other than `dim`."""
+    at = wrap_dim(op, dim, self.ndim)
+    if (self.ndim or 1) != (index.ndim or 1):
+        raise ShapeError(
+            f"{op}(): the index and {name} must have equally many dimensions, but the index has shape "
+            f"{list(index.shape)}, {name} {list(self.shape)}"
+        )
+    for i, (size, limit) in enumerate(zip(index.shape, self.shape, strict=False)):
+        if i != at and size > limit:
+            raise ShapeError(
+                f"{op}(): the index {list(index.shape)} is larger than {name} {list(self.shape)} in dimension {i}, "
+                f"which is allowed in dimension {at} only"
+            )
+
+
+@rule("take_along_dim")
+def take_along_dim(self: Described, indices: Described, dim: int | None = None, *, op: str) -> Shape:
+    """Take elements along a dimension; the other dimensions broadcast."""
+    if dim is None:
+        return (prod(indices.shape),)
+    if not self.ndim:
+        raise IndexValueError(f"{op}(): dimension {dim} does not exist: the tensor has 0 dimensions")
+    if indices.dtype is not int64:
+        raise DtypeError(f"{op}(): indices must have dtype int64, but have {indices.dtype}")
+    if self.ndim != indices.ndim:
+        raise DimensionCountError(
+            f"{op}(): input and indices must have equally many dimensions, but have {self.ndim} and "
+            f"{indices.ndim}"
+        )
+    at = wrap_dim(op, dim, self.ndim)
+    rest = broadcast(
+        op,
+        tuple(1 if i == at else s for i, s in enumerate(self.shape)),
+        tuple(1 if i == at else s for i, s in enumerate(indices.shape)),
+    )
+    return tuple(indices.shape[i] if i == at else size for i, size in enumerate(rest))
+
+
+@rule("index_select")
+def index_select(self: Described, dim: int, index: Described, *, op: str) -> Shape:
+    """Slices of a dimension, chosen by a vector."""
+    at = wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index)
+    expect_index_dtype(op, index)
+    shape = list(self.shape)
+    count = index.shape[0] if index.ndim else 1
+    if shape:
+        if not shape[at] and count:
+            raise IndexValueError(f"{op}(): dimension {at} has no places, and the index has {count}")
+        shape[at] = count
+    elif count != 1:
+        raise ShapeError(
+            f"{op}(): a tensor of 0 dimensions takes an index of 1 element, but this one has {count}"
+        )
+    return tuple(shape)
+
+
+def expect_vector(op: str, index: Described) -> None:
+    """Raise unless an index has at most one dimension."""
+    if index.ndim > 1:
+        raise IndexValueError(f"{op}(): the index must be a vector, but has {index.ndim} dimensions")
+
+
+@rule("take")
+def take(self: Described, index: Described, *, op: str) -> Result:
+    """Elements by their place in the flattened tensor."""
+    if index.dtype is not int64:
+        raise DtypeError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
+    return Result(index.shape)
+
+
+# --- several index tensors (advanced indexing) -----------------------------------------------------------------
+
+
+@rule("index")
+def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
+    """Advanced indexing: the index tensors broadcast and replace the dimensions that they index."""
+    expect_indices(op, self, indices)
+    if any(i is not None and i.dtype in (bool_, uint8) for i in indices):
+        raise DataDependentError(op, "meta")
+    places = [dim for dim, i in enumerate(indices) if i is not None]
+    tensors = [i for i in indices if i is not None]
+    if not places:
+        return Result(self.shape, self.strides, self.offset)
+    try:
+        common = broadcast(op, *(i.shape for i in tensors))
+    except BroadcastError as error:
+        shapes = ", ".join(str(list(i.shape)) for i in tensors)
+        raise IndexValueError(
+            f"{op}(): the index tensors do not broadcast: their shapes are {shapes}"
+        ) from error
+    rest = [dim for dim in range(self.ndim) if dim not in places]
+    # Neighbouring indices stay where they are; separated ones go to the front.
+    adjacent = places == list(range(places[0], places[0] + len(places)))
+    before = [dim for dim in rest if adjacent and dim < places[0]]
+    after = [dim for dim in rest if dim not in before]
+    if 0 in (self.shape[dim] for dim in places) and 0 not in common:
+        raise IndexValueError(
+            f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}"
+        )
+    shape = (*(self.shape[d] for d in before), *common, *(self.shape[d] for d in after))
+    if 0 in shape:
+        return Result(shape)
+    source = _Read(
+        shape, (*(self.strides[d] for d in before), *(0,) * len(common), *(self.strides[d] for d in after))
+    )
+    seen = (*(1,) * len(before), *common, *(1,) * len(after))
+    readers = [_Read(seen, view_strides(common, broadcast_strides(i, common), seen)) for i in tensors]
+    return Result(shape, dense_strides(shape, [source, *readers]))
+
+
+class _Read:
+    """A tensor as an iteration reads it."""
+
+    __slots__ = ("dtype", "ndim", "offset", "shape", "strides")
+
+    def __init__(self, shape: Shape, strides: Shape | None) -> None:
+        self.shape, self.strides = shape, contiguous_strides(shape) if strides is None else strides
+        self.ndim, self.offset, self.dtype = len(shape), 0, None
+
+
+def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
+    """Raise unless the index tensors fit the dimensions that they index."""
+    dim = 0
+    for i in indices:
+        if i is None:
+            dim += 1
+            continue
+        if i.dtype not in (int64, int32, uint8, bool_):
+            raise IndexValueError(
+                f"{op}(): an index tensor must have dtype int64, int32, uint8 or bool, but has {i.dtype}"
+            )
+        if i.dtype in (bool_, uint8):
+            for own in range(i.ndim):
+                if dim + own >= self.ndim or i.shape[own] != self.shape[dim + own]:
+                    raise IndexValueError(
+                        f"{op}(): a mask of shape {list(i.shape)} does not fit a tensor of shape {list(self.shape)}: "
+                        f"its dimension {own} and dimension {dim + own} differ"
+                    )
+        dim += i.ndim if i.dtype in (bool_, uint8) else 1
+    if dim > self.ndim:
+        raise IndexValueError(f"{op}(): too many indices: {dim} for a tensor of {self.ndim} dimensions")
+
+
+@rule("index_put")
+def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op: str) -> Result:
+    """Write at the places that advanced indexing reads; the result is like the first argument."""
+    expect_indices(op, self, indices)
+    if not any(i is not None and i.dtype in (bool_, uint8) for i in indices) and hasattr(values, "shape"):
+        place = index(self, indices, op=op).shape
+        if not broadcasts_to(values.shape, place):
+            raise ShapeError(
+                f"{op}(): values of shape {list(values.shape)} do not broadcast to the indexed places, whose shape is "
+                f"{list(place)}"
+            )
+    return Result(self.shape, like_strides(self))
+
+
+def broadcasts_to(shape: Shape, target: Shape) -> bool:
+    """Return whether a shape broadcasts to another without changing it."""
+    if len(shape) > len(target):
+        return False
+    return all(size in (1, wanted) for size, wanted in zip(reversed(shape), reversed(target), strict=False))
+
+
+# --- masks -----------------------------------------------------------------------------------------------------
+
+
+@rule("masked_fill")
+def masked_fill(self: Described, mask: Described, value: Any = None, *, op: str) -> Result:
+    """One value where a mask is true; tensor and mask broadcast."""
+    expect_mask(op, mask)
+    if getattr(value, "ndim", 0):
+        raise DimensionCountError(
+            f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    return Result(broadcast(op, self.shape, mask.shape))
+
+
+def expect_mask(op: str, mask: Described) -> None:
+    """Raise unless a mask is boolean."""
+    if mask.dtype is not bool_:
+        raise DtypeError(f"{op}(): only supports boolean masks, but got mask with dtype {mask.dtype}")
+
+
+@rule("masked_select")
+def masked_select(self: Described, mask: Described, *, op: str) -> Result:
+    """The elements where a mask is true: how many depends on its values."""
+    expect_mask(op, mask)
+    broadcast(op, self.shape, mask.shape)
+    raise DataDependentError(op, "meta")
+
+
+# --- writing a view --------------------------------------------------------------------------------------------
+
+
+@rule("select_scatter")
+def select_scatter(self: Described, src: Described, dim: int, index: int, *, op: str) -> Result:
+    """A copy with one slice replaced."""
+    return _replaced(op, self, src, select(self, dim, index, op=op).shape)
+
+
+@rule("slice_scatter")
+def slice_scatter(
+    self: Described, src: Described, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1,
+    *, op: str,
+) -> Result:  # fmt: skip
+    """A copy with a range of slices replaced."""
+    return _replaced(op, self, src, slice_rule(self, dim, start, end, step, op=op).shape)
+
+
+@rule("diagonal_scatter")
+def diagonal_scatter(
+    self: Described, src: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, op: str
+) -> Result:
+    """A copy with a diagonal replaced."""
+    return _replaced(op, self, src, diagonal(self, offset, dim1, dim2, op=op).shape)
+
+
+@rule("as_strided_scatter")
+def as_strided_scatter(
+    self: Described, src: Described, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None,
+    *, op: str,
+) -> Result:  # fmt: skip
+    """A copy with a strided view replaced."""
+    return _replaced(op, self, src, as_strided(self, size, stride, storage_offset, op=op).shape)
+
+
+def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{op}(): src has shape {list(src.shape)}, and the part that it replaces has {list(shape)}"
+        )
+    return Result(self.shape, like_strides(self))
+
+
+# --- look-ups --------------------------------------------------------------------------------------------------
+
+
+@rule("searchsorted")
+def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
+    """The place of each value in a sorted sequence (or in the row of its batch)."""
+    if not sorted_sequence.ndim:
+        raise DimensionCountError(f"{op}(): the boundaries must have at least 1 dimension, but have 0")
+    if sorted_sequence.ndim != 1 and not getattr(self, "ndim", 0):
+        raise DimensionCountError(
+            f"{op}(): a single value is looked up in boundaries of 1 dimension, but these have "
+            f"{sorted_sequence.ndim}"
+        )
+    if not hasattr(self, "shape"):
+        return ()
+    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != self.shape[:-1]:
+        raise ShapeError(
+            f"{op}(): boundaries of several dimensions must agree with the values in all but the last, but the "
+            f"boundaries have shape {list(sorted_sequence.shape)} and the values {list(self.shape)}"
+        )
+    return tuple(self.shape)
+
+
+@rule("bucketize")
+def bucketize(boundaries: Described, self: Any, *, op: str) -> Shape:
+    """The bucket of each value."""
+    if boundaries.ndim != 1:
+        raise DimensionCountError(f"{op}(): the boundaries must have 1 dimension, but have {boundaries.ndim}")
+    return tuple(self.shape) if hasattr(self, "shape") else ()
+
+
+@rule("isin")
+def isin(elements: Any, test_elements: Any) -> Shape:
+    """For each element whether it is among others."""
+    return tuple(elements.shape) if hasattr(elements, "shape") else ()
+
+
+@rule("copy")
+def copy(self: Described, src: Described, *, op: str) -> Result:
+    """The values of another tensor in the shape of the first."""
+    expect_broadcastable_to(op, src.shape, self.shape)
+    return Result(self.shape, like_strides(self))
+
+
+@rule("embedding_dense_backward")
+def embedding_dense_backward(
+    grad_output: Described, indices: Described, num_weights: int, *, op: str
+) -> Shape:
+    """The rows of a matrix to which gradients are added."""
+    if tuple(grad_output.shape[:-1]) != tuple(indices.shape) or grad_output.ndim != indices.ndim + 1:
+        raise ShapeError(
+            f"{op}(): the gradient has the shape {list(grad_output.shape)}, and each index of shape "
+            f"{list(indices.shape)} needs a row"
+        )
+    if indices.dtype.name not in ("int32", "int64"):
+        raise DtypeError(f"{op}(): indices have the dtype int32 or int64, not {indices.dtype}")
+    if num_weights < 0:
+        raise ValueRangeError(f"{op}(): a number of rows is not negative, and {num_weights} is")
+    return (num_weights, grad_output.shape[-1])
+
+
+@rule("embedding_bag")
+def embedding_bag(
+    weight: Described,
+    indices: Described,
+    offsets: Described,
+    per_sample_weights: Described | None,
+    mode: str,
+    include_last_offset: bool,
+    *,
+    op: str,
+) -> tuple[Shape, Shape]:
+    """A row for each bag, and for the largest elements where they were."""
+    if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1:
+        raise DimensionCountError(
+            f"{op}(): a matrix, a vector of indices and a vector of offsets have 2, 1 and 1 dimensions, not "
+            f"{weight.ndim}, {indices.ndim} and {offsets.ndim}"
+        )
+    expect_index_dtype(op, indices)
+    expect_index_dtype(op, offsets)
+    if per_sample_weights is not None and per_sample_weights.shape != indices.shape:
+        raise ShapeError(
+            f"{op}(): per_sample_weights has the shape {list(per_sample_weights.shape)}, and the indices "
+            f"{list(indices.shape)}"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype.is_complex:
+        raise DtypeError(f"{op}(): per_sample_weights must be real, and has {per_sample_weights.dtype}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueRangeError(f"{op}(): mode has to be one of sum, mean or max, got {mode}")
+    bags = max(offsets.shape[0] - include_last_offset, 0)
+    return (bags, weight.shape[1]), (bags, weight.shape[1]) if mode == "max" else (0,)
+
+
+@rule("one_hot")
+def one_hot(self: Described, num_classes: int = -1, *, op: str) -> Shape:
+    """A one at the place that each element names, in a new last dimension."""
+    if num_classes < 0:
+        raise DataDependentError(op, "meta")
+    return (*self.shape, num_classes)

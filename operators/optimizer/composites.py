@@ -1,0 +1,341 @@
+"""Composites over lists of tensors: arithmetic, and the steps of optimizers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.operators.helpers import python_value, widened
+from tt.operators.optimizer.shapes import fused_rule as check_fused_rule
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- tensor by tensor ------------------------------------------------------------------------------------------
+
+
+def _each(op: str, function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
+    """Return the results for the tensors of equally long lists."""
+    expect_lengths(op, lists)
+    return [function(*tensors) for tensors in zip(*lists, strict=True)]
+
+
+def expect_lengths(op: str, lists: Sequence[Sequence[Any]]) -> None:
+    """Raise unless lists are of one length, and not empty."""
+    lengths = [len(tensors) for tensors in lists]
+    if len(set(lengths)) > 1:
+        raise ValueRangeError(f"{op}(): tensor lists must have the same number of tensors, got {lengths}")
+    if not lengths[0]:
+        raise ValueRangeError(f"{op}(): tensor list must have at least one tensor")
+
+
+def _define(name: str, overload: str, function: str, lists: int) -> None:
+    """Define both forms of an operator that does the same to each tensor of its first `lists` arguments."""
+
+    def functional(*args: Any) -> list[Any]:
+        op = getattr(ops, function)
+        return _each(f"_foreach_{name}", lambda *tensors: op(*tensors, *args[lists:]), *args[:lists])
+
+    def inplace(*args: Any) -> None:
+        op = getattr(ops, f"{function}_")
+        _each(f"_foreach_{name}_", lambda *tensors: op(*tensors, *args[lists:]), *args[:lists])
+
+    suffix = f".{overload}" if overload else ""
+    composite(f"_foreach_{name}{suffix}", functional)
+    composite(f"_foreach_{name}_{suffix}", inplace)
+
+
+_define("add", "Scalar", "add", 1)
+_define("mul", "Scalar", "mul", 1)
+_define("mul", "List", "mul", 2)
+_define("lerp", "Scalar", "lerp", 2)
+_define("sqrt", "", "sqrt", 1)
+
+
+def _number_of(op: str, other: Any) -> Any:
+    if other.ndim:
+        raise ShapeError(f"{op}(): other must have no dimensions, but it has the shape {list(other.shape)}")
+    return other
+
+
+@composite("_foreach_mul.Tensor")
+def foreach_mul_by_tensor(self: Any, other: Any) -> list[Any]:
+    factor = _number_of("_foreach_mul", other)
+    return _each("_foreach_mul", lambda tensor: ops.mul(tensor, factor), self)
+
+
+@composite("_foreach_mul_.Tensor")
+def foreach_mul_by_tensor_inplace(self: Any, other: Any) -> None:
+    factor = _number_of("_foreach_mul_", other)
+    _each("_foreach_mul_", lambda tensor: ops.mul_(tensor, factor), self)
+
+
+@composite("_foreach_add.List")
+def foreach_add(self: Any, other: Any, alpha: Any) -> list[Any]:
+    return _each("_foreach_add", lambda one, two: ops.add(one, two, alpha=alpha), self, other)
+
+
+@composite("_foreach_add_.List")
+def foreach_add_inplace(self: Any, other: Any, alpha: Any) -> None:
+    _each("_foreach_add_", lambda one, two: ops.add_(one, two, alpha=alpha), self, other)
+
+
+def _define_scaled(name: str) -> None:
+    def functional(self: Any, tensor1: Any, tensor2: Any, value: Any) -> list[Any]:
+        op = getattr(ops, name)
+        return _each(f"_foreach_{name}", lambda *t: op(*t, value=value), self, tensor1, tensor2)
+
+    def inplace(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+        op = getattr(ops, f"{name}_")
+        _each(f"_foreach_{name}_", lambda *t: op(*t, value=value), self, tensor1, tensor2)
+
+    composite(f"_foreach_{name}.Scalar", functional)
+    composite(f"_foreach_{name}_.Scalar", inplace)
+
+
+_define_scaled("addcmul")
+_define_scaled("addcdiv")
+
+
+@composite("_foreach_norm.Scalar")
+def foreach_norm(self: Any, ord: Any, dtype: Any) -> list[Any]:
+    return _each("_foreach_norm", lambda tensor: ops.linalg_vector_norm(tensor, ord, dtype=dtype), self)
+
+
+# --- steps of optimizers ---------------------------------------------------------------------------------------
+#
+# As PyTorch's fused optimizers compute: in the dtype of the tensors, of half dtypes in float32.
+
+
+def _stops(found_inf: Any) -> bool:
+    """Return whether a gradient was found that is not finite, so that the step is left out."""
+    return found_inf is not None and python_value(found_inf) == 1
+
+
+def _scalar(value: Any) -> Any:
+    """Return a learning rate or the number of a step as a Python number."""
+    found = value if isinstance(value, bool | int | float | complex) else python_value(value)
+    if isinstance(found, complex):
+        raise DtypeError(f"a learning rate and the number of a step are real numbers, not {found}")
+    return 1.0 if found is None else found
+
+
+def _gradient(param: Any, grad: Any, grad_scale: Any, maximize: bool, weight_decay: float) -> Any:
+    """Return the gradient with which a step is taken; unscaled in place."""
+    if grad_scale is not None:
+        ops.copy_(grad, ops.div(widened(grad), _scalar(grad_scale)))
+    grad = widened(grad)
+    if maximize:
+        grad = ops.neg(grad)
+    return ops.add(grad, widened(param), alpha=weight_decay) if weight_decay else grad
+
+
+@composite("_fused_sgd_")
+def fused_sgd(
+    self: Any,
+    grads: Any,
+    momentum_buffer_list: Any,
+    weight_decay: float,
+    momentum: float,
+    lr: Any,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+    is_first_step: bool,
+    grad_scale: Any,
+    found_inf: Any,
+) -> None:
+    expect_lengths("_fused_sgd_", [self, grads, *([momentum_buffer_list] if momentum else [])])
+    if _stops(found_inf):
+        return
+    rate = _scalar(lr)
+    for number, (param, given) in enumerate(zip(self, grads, strict=True)):
+        grad = _gradient(param, given, grad_scale, maximize, weight_decay)
+        if momentum:
+            buffer = momentum_buffer_list[number]
+            moved = (
+                grad
+                if is_first_step
+                else ops.add(ops.mul(widened(buffer), momentum), grad, alpha=1 - dampening)
+            )
+            ops.copy_(buffer, moved)
+            grad = ops.add(grad, moved, alpha=momentum) if nesterov else moved
+        ops.copy_(param, ops.sub(widened(param), grad, alpha=rate))
+
+
+def _adam(op: str, decoupled: bool) -> None:
+    def step(
+        self: Any,
+        grads: Any,
+        exp_avgs: Any,
+        exp_avg_sqs: Any,
+        max_exp_avg_sqs: Any,
+        state_steps: Any,
+        lr: Any,
+        beta1: float,
+        beta2: float,
+        weight_decay: float,
+        eps: float,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Any,
+        found_inf: Any,
+    ) -> None:
+        largest = [max_exp_avg_sqs] if amsgrad else []
+        expect_lengths(op, [self, grads, exp_avgs, exp_avg_sqs, state_steps, *largest])
+        if _stops(found_inf):
+            return
+        rate = _scalar(lr)
+        for number, param in enumerate(self):
+            grad = _gradient(param, grads[number], grad_scale, maximize, 0 if decoupled else weight_decay)
+            start = widened(param)
+            if decoupled and weight_decay:
+                start = ops.mul(start, 1 - rate * weight_decay)
+            count = _scalar(state_steps[number])
+            first, second = widened(exp_avgs[number]), widened(exp_avg_sqs[number])
+            first = ops.add(first, ops.sub(grad, first), alpha=1 - beta1)
+            second = ops.add(ops.mul(second, beta2), ops.mul(grad, grad), alpha=1 - beta2)
+            ops.copy_(exp_avgs[number], first)
+            ops.copy_(exp_avg_sqs[number], second)
+            if amsgrad:
+                second = ops.maximum(widened(max_exp_avg_sqs[number]), second)
+                ops.copy_(max_exp_avg_sqs[number], second)
+            scale = math.sqrt(1 - beta2**count)
+            divisor = ops.add(ops.div(ops.sqrt(second), scale), eps)
+            ops.copy_(param, ops.addcdiv(start, first, divisor, value=-rate / (1 - beta1**count)))
+
+    composite(op, step)
+
+
+_adam("_fused_adam_", decoupled=False)
+_adam("_fused_adamw_", decoupled=True)
+
+
+@composite("_fused_adagrad_")
+def fused_adagrad(
+    self: Any,
+    grads: Any,
+    state_sums: Any,
+    state_steps: Any,
+    lr: Any,
+    lr_decay: float,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+    grad_scale: Any,
+    found_inf: Any,
+) -> None:
+    expect_lengths("_fused_adagrad_", [self, grads, state_sums, state_steps])
+    if _stops(found_inf):
+        return
+    for param, given, total, count in zip(self, grads, state_sums, state_steps, strict=True):
+        rate = _scalar(lr) / (1 + (_scalar(count) - 1) * lr_decay)
+        grad = _gradient(param, given, grad_scale, maximize, weight_decay)
+        summed = ops.add(widened(total), ops.mul(grad, grad))
+        ops.copy_(total, summed)
+        ops.copy_(param, ops.addcdiv(widened(param), grad, ops.add(ops.sqrt(summed), eps), value=-rate))
+
+
+# --- steps by rule ---------------------------------------------------------------------------------------------
+#
+# Each returns parameter and states after the step.
+
+
+def _moments(grad: Any, first: Any, second: Any, beta1: float, beta2: float) -> tuple[Any, Any]:
+    square = ops.add(ops.mul(second, beta2), ops.mul(grad, grad), alpha=1 - beta2)
+    return ops.lerp(first, grad, 1 - beta1), square
+
+
+def _adamax(param: Any, grad: Any, states: Any, beta1: float, beta2: float, eps: float, rate: float) -> Any:
+    mean = ops.lerp(states[0], grad, 1 - beta1)
+    largest = ops.maximum(ops.mul(states[1], beta2), ops.add(ops.abs(grad), eps))
+    return ops.addcdiv(param, mean, largest, value=rate), mean, largest
+
+
+def _nadam(
+    param: Any, grad: Any, states: Any,
+    beta1: float, beta2: float, eps: float, bias: float, of_grad: float, of_mean: float,
+) -> Any:  # fmt: skip
+    mean, square = _moments(grad, states[0], states[1], beta1, beta2)
+    divisor = ops.add(ops.sqrt(ops.div(square, bias)), eps)
+    param = ops.addcdiv(param, grad, divisor, value=of_grad)
+    return ops.addcdiv(param, mean, divisor, value=of_mean), mean, square
+
+
+def _radam(
+    param: Any, grad: Any, states: Any, beta1: float, beta2: float, eps: float, plain: float, divided: float
+) -> Any:
+    mean, square = _moments(grad, states[0], states[1], beta1, beta2)
+    if divided:
+        return ops.addcdiv(param, mean, ops.add(ops.sqrt(square), eps), value=divided), mean, square
+    return ops.add(param, mean, alpha=plain), mean, square
+
+
+def _adadelta(param: Any, grad: Any, states: Any, rho: float, eps: float, rate: float) -> Any:
+    square = ops.add(ops.mul(states[0], rho), ops.mul(grad, grad), alpha=1 - rho)
+    delta = ops.mul(ops.sqrt(ops.div(ops.add(states[1], eps), ops.add(square, eps))), grad)
+    moved = ops.add(ops.mul(states[1], rho), ops.mul(delta, delta), alpha=1 - rho)
+    return ops.add(param, delta, alpha=rate), square, moved
+
+
+def _rmsprop(
+    param: Any, grad: Any, states: Any, alpha: float, eps: float, rate: float, momentum: float
+) -> Any:
+    square = ops.add(ops.mul(states[0], alpha), ops.mul(grad, grad), alpha=1 - alpha)
+    spread, mean = square, states[2]
+    if mean is not None:
+        mean = ops.lerp(mean, grad, 1 - alpha)
+        spread = ops.sub(square, ops.mul(mean, mean))
+    divisor = ops.add(ops.sqrt(spread), eps)
+    if states[1] is None:
+        return ops.addcdiv(param, grad, divisor, value=rate), square, None, mean
+    velocity = ops.addcdiv(ops.mul(states[1], momentum), grad, divisor)
+    return ops.add(param, velocity, alpha=rate), square, velocity, mean
+
+
+def _rprop(param: Any, grad: Any, states: Any, shrink: float, grow: float, least: float, most: float) -> Any:
+    before, size = states[:2]
+    agreement = ops.mul(grad, before)
+    turned = ops.lt(agreement, 0)
+    grown = ops.where(ops.gt(agreement, 0), ops.mul(size, grow), size)
+    size = ops.clamp(ops.where(turned, ops.mul(size, shrink), grown), least, most)
+    grad = ops.where(turned, ops.zeros_like(grad), grad)
+    return ops.sub(param, ops.mul(ops.sign(grad), size)), grad, size
+
+
+def _asgd(param: Any, grad: Any, states: Any, lambd: float, eta: float, mu: float) -> Any:
+    param = ops.add(ops.mul(param, 1 - lambd * eta), grad, alpha=-eta)
+    mean = param if mu == 1 else ops.add(states[0], ops.sub(param, states[0]), alpha=mu)
+    return param, mean
+
+
+FUSED: Final[dict[str, Callable[..., Any]]] = {
+    "adamax": _adamax,
+    "nadam": _nadam,
+    "radam": _radam,
+    "adadelta": _adadelta,
+    "rmsprop": _rmsprop,
+    "rprop": _rprop,
+    "asgd": _asgd,
+}
+
+
+@composite("_fused_step_")
+def fused_step(
+    self: Any, grads: Any, first: Any, second: Any, third: Any, rule: str, numbers: Any, maximize: bool
+) -> None:
+    check_fused_rule(self, grads, first, second, third, rule, numbers, op="_fused_step_")
+    decay, kept, *rest = numbers
+    for number, param in enumerate(self):
+        stored = [state[number] if state else None for state in (first, second, third)]
+        grad = _gradient(param, grads[number], None, maximize, decay)
+        start = widened(param) if kept == 1 else ops.mul(widened(param), kept)
+        states = [None if state is None else widened(state) for state in stored]
+        after = FUSED[rule](start, grad, states, *rest)
+        for target, value in zip([param, *stored], after, strict=False):
+            if target is not None and value is not None:
+                ops.copy_(target, value)

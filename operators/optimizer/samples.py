@@ -1,0 +1,171 @@
+"""Inputs of operators over lists of tensors, and of the steps of optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.types.dtype import float32
+from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+SHAPES = ((3,), (2, 4), (), (0, 2))
+
+# --- lists -----------------------------------------------------------------------------------------------------
+
+
+def tensors(make: Inputs, **how: Any) -> list[Any]:
+    """Return tensors of several shapes."""
+    return [make.tensor(*shape, **how) for shape in SHAPES]
+
+
+@family("foreach")
+def foreach(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make, low=1, high=4),), name="several")
+    yield Sample(([make.tensor(2, 3, low=1, high=4, layout="transposed")],), name="transposed")
+    yield Sample(([],), name="error: nothing", error=OPTION)
+
+
+@family("foreach_scalar")
+def foreach_scalar(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make), 2), name="several")
+    yield Sample(([], 2), name="error: nothing", error=OPTION)
+
+
+@family("foreach_number")
+def foreach_number(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make), make.tensor()), name="several")
+    yield Sample(([], make.tensor()), name="error: nothing", error=OPTION)
+    yield Sample((tensors(make), make.tensor(1)), name="error: dimensions", error=RuntimeError)
+
+
+@family("foreach_list")
+def foreach_list(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make), tensors(make)), name="several")
+    if make.definition.signature.argument("alpha") is not None:
+        yield Sample((tensors(make), tensors(make)), {"alpha": 2}, name="scaled")
+    yield Sample((tensors(make), tensors(make)[1:]), name="error: lengths", error=OPTION)
+
+
+@family("foreach_three")
+def foreach_three(make: Inputs) -> Iterator[Sample]:
+    for value in (1, 2):
+        last = tensors(make, low=1, high=4)
+        yield Sample((tensors(make), tensors(make), last, value), name=f"value {value}")
+    yield Sample((tensors(make), tensors(make), []), name="error: lengths", error=OPTION)
+
+
+@family("foreach_lerp")
+def foreach_lerp(make: Inputs) -> Iterator[Sample]:
+    yield Sample((tensors(make), tensors(make), 0.25), name="several")
+    yield Sample((tensors(make), [], 0.25), name="error: lengths", error=OPTION)
+
+
+# --- steps -----------------------------------------------------------------------------------------------------
+
+
+def flag(make: Inputs, value: float) -> Any:
+    """Return a number as a tensor, as scalers of gradients hand it on."""
+    return make.of(value, float32)
+
+
+@family("fused_sgd")
+def fused_sgd(make: Inputs) -> Iterator[Sample]:
+    plain = {
+        "weight_decay": 0.0, "momentum": 0.0, "lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False,
+        "is_first_step": False,
+    }  # fmt: skip
+    moving = {**plain, "momentum": 0.9}
+    for name, options in {
+        # First, as only a scale changes the gradients.
+        "scaled": {**moving, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
+        "plain": plain,
+        "decay, maximized": {**plain, "weight_decay": 0.5, "maximize": True},
+        "momentum": moving,
+        "first step": {**moving, "is_first_step": True},
+        "dampened": {**moving, "dampening": 0.5, "weight_decay": 0.25},
+        "nesterov": {**moving, "nesterov": True},
+        "rate in a tensor": {**moving, "lr": flag(make, 0.1)},
+        "left out": {**moving, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 1.0)},
+    }.items():
+        buffers = tensors(make) if options["momentum"] else []
+        yield Sample((tensors(make), tensors(make), buffers), options, name)
+    yield Sample((tensors(make), tensors(make)[1:], []), plain, "error: lengths", OPTION)
+    yield Sample(([make.tensor(2)], [make.tensor(3)], []), plain, "error: shapes", OPTION)
+    yield Sample(([], [], []), plain, "error: nothing", OPTION)
+
+
+@family("fused_adam")
+def fused_adam(make: Inputs) -> Iterator[Sample]:
+    plain = {
+        "lr": 0.1, "beta1": 0.75, "beta2": 0.9, "weight_decay": 0.0, "eps": 1e-3, "amsgrad": False, "maximize": False,
+    }  # fmt: skip
+    for name, options in {
+        # First, as only a scale changes the gradients.
+        "scaled": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
+        "plain": plain,
+        "decay, maximized": {**plain, "weight_decay": 0.5, "maximize": True},
+        "largest moments": {**plain, "amsgrad": True, "weight_decay": 0.25},
+        "rate in a tensor": {**plain, "lr": flag(make, 0.1)},
+        "left out": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 1.0)},
+    }.items():
+        largest = tensors(make, low=0, high=4) if options["amsgrad"] else []
+        squares, steps = tensors(make, low=0, high=4), [flag(make, n + 1.0) for n in range(len(SHAPES))]
+        yield Sample((tensors(make), tensors(make), tensors(make), squares, largest, steps), options, name)
+    one = [make.tensor(2)]
+    yield Sample((one, [], one, one, [], [flag(make, 1.0)]), plain, "error: lengths", OPTION)
+    yield Sample((one, [make.tensor(3)], [make.tensor(2)], [make.tensor(2)], [], [flag(make, 1.0)]), plain,
+                 "error: shapes", OPTION)  # fmt: skip
+
+
+@family("fused_adagrad")
+def fused_adagrad(make: Inputs) -> Iterator[Sample]:
+    plain = {"lr": 0.1, "lr_decay": 0.0, "weight_decay": 0.0, "eps": 1e-3, "maximize": False}
+    for name, options in {
+        # First, as only a scale changes the gradients.
+        "scaled": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
+        "plain": plain,
+        "decay, maximized": {**plain, "weight_decay": 0.5, "maximize": True},
+        "falling rate": {**plain, "lr_decay": 0.5},
+        "left out": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 1.0)},
+    }.items():
+        steps = [flag(make, n + 1.0) for n in range(len(SHAPES))]
+        yield Sample((tensors(make), tensors(make), tensors(make, low=0, high=4), steps), options, name)
+    yield Sample(([make.tensor(2)], [], [make.tensor(2)], [flag(make, 1.0)]), plain, "error: lengths", OPTION)
+
+
+RULES = {
+    "adamax": (2, [0.75, 0.9, 0.1, -0.5]),
+    "nadam": (2, [0.75, 0.9, 0.1, 0.5, -0.25, -0.5]),
+    "radam": (2, [0.75, 0.9, 0.1, 0.0, -0.5]),
+    "adadelta": (2, [0.75, 0.5, -0.5]),
+    "rmsprop": (1, [0.75, 0.5, -0.5, 0.0]),
+    "rprop": (2, [0.5, 1.25, 0.25, 3.0]),
+    "asgd": (1, [0.25, 0.5, 1.0]),
+}
+"""Rules with their numbers of states, and with numbers."""
+
+
+@family("fused_rule")
+def fused_rule(make: Inputs) -> Iterator[Sample]:
+    def sample(rule: str, states: int, numbers: list[float], name: str, maximize: bool = False) -> Sample:
+        lists = [tensors(make, low=1, high=4) if n < states else [] for n in range(3)]
+        options = {"maximize": True} if maximize else {}
+        return Sample((tensors(make), tensors(make), *lists, rule, numbers), options, name)
+
+    for rule, (states, numbers) in RULES.items():
+        yield sample(rule, states, [0.0, 1.0, *numbers], rule)
+        yield sample(rule, states, [0.5, 0.75, *numbers], f"{rule}, decay, maximized", True)
+    yield sample("radam", 2, [0.0, 1.0, 0.75, 0.9, 0.1, -0.5, 0.0], "radam, first steps")
+    yield sample("rmsprop", 2, [0.0, 1.0, 0.75, 0.5, -0.5, 0.5], "rmsprop, momentum")
+    square, mean = tensors(make, low=3, high=4), tensors(make, low=0, high=1)
+    yield Sample((tensors(make), tensors(make), square, [], mean, "rmsprop", [0.0, 1.0, 0.75, 4.0, -0.5, 0.0]),
+                 name="rmsprop, centered")  # fmt: skip
+    yield sample("asgd", 1, [0.0, 1.0, 0.25, 0.5, 0.5], "asgd, averaged")
+    one, numbers = [make.tensor(2)], [0.0, 1.0, 0.25, 0.5, 1.0]
+    yield Sample((one, one, one, [], [], "unknown", numbers), {}, "error: rule", OPTION)
+    yield Sample((one, one, one, [], [], "asgd", []), {}, "error: numbers", OPTION)
+    yield Sample((one, one, [], [], [], "asgd", numbers), {}, "error: states", OPTION)
+    yield Sample((one, [], one, [], [], "asgd", numbers), {}, "error: lengths", OPTION)
+    yield Sample((one, [make.tensor(3)], one, [], [], "asgd", numbers), {}, "error: shapes", OPTION)
