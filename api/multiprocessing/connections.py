@@ -74,6 +74,9 @@ class Connection(_Standard):
         incoming = self._receive_files()
         return super()._recv_bytes().getbuffer(), incoming
 
+    def __del__(self) -> None:
+        self.close()  # and not only its descriptor: see `OwnedConnection`
+
     # --- what `multiprocessing` calls for bytes ------------------------------------------------------------------
 
     def _send_bytes(self, buf: Any) -> None:

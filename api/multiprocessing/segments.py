@@ -38,7 +38,7 @@ import numpy as np
 import tt
 from tt.errors import GradientError
 
-__all__ = ["Receiver", "Segment", "Sender"]
+__all__ = ["OwnedConnection", "Receiver", "Segment", "Sender", "owned"]
 
 SHARES: Final = os.name == "posix" and hasattr(socket, "send_fds") and hasattr(socket, "AF_UNIX")
 """Whether this system can pass open files between processes; if not, everything is copied."""
@@ -184,6 +184,28 @@ def _new_file(size: int) -> int:
     except BaseException:
         os.close(fd)
         raise
+
+
+class OwnedConnection(Connection):
+    """A connection that is closed once, whether its owner or the garbage collector comes first.
+
+    Of objects in a cycle, such as those that the traceback of a worker's exception holds, the collector finalizes any
+    first.  The finalizer of `multiprocessing` closes the descriptor and keeps its number, so that an owner that
+    closes the connection after it would close another file that has got the number.
+    """
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def owned(connection: Connection) -> Connection:
+    """Return a connection in the place of another, which is closed; those of other systems stay as they are."""
+    if type(connection) is not Connection or not SHARES:
+        return connection
+    try:
+        return OwnedConnection(os.dup(connection.fileno()), connection.readable, connection.writable)
+    finally:
+        connection.close()
 
 
 class Sender:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tt.errors import WorkerExitError
 from tt.library import warn_user
-from tt.multiprocessing.segments import Receiver
+from tt.multiprocessing.segments import Receiver, owned
 from tt.multiprocessing.spawn import missing_main
 from tt.utils.data.worker import WorkerArguments, run_worker
 
@@ -48,7 +48,7 @@ class WorkerPool:
         try:
             for worker in range(arguments.workers):
                 here, there = context.Pipe(duplex=True)
-                self._receivers.append(Receiver(here))
+                self._receivers.append(Receiver(owned(here)))
                 not_ours = [receiver.connection for receiver in self._receivers] if forks else []
                 process = context.Process(
                     target=run_worker, args=(arguments._replace(worker=worker), there, not_ours), daemon=True

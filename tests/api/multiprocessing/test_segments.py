@@ -211,3 +211,17 @@ def test_many_segments_in_one_message(ends):
     sender, receiver = ends
     assert all((array == i).all() for i, array in enumerate(passed(ends, arrays)))
     sender.recycle(*receiver.returned())
+
+
+def test_a_pipe_that_was_collected_before_its_owner_closes_no_other_file():
+    here, there = tt.multiprocessing.Pipe()
+    descriptor = here.fileno()
+    with open(os.devnull, encoding="utf-8") as file:
+        here.__del__()  # as the garbage collector may do before it comes to the owner
+        os.dup2(file.fileno(), descriptor)  # another file gets the number
+    try:
+        here.close()
+        os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+        there.close()

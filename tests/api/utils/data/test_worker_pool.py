@@ -13,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+from multiprocessing import connection as connections
 from multiprocessing import resource_tracker
 
 import numpy as np
@@ -319,3 +320,65 @@ def with_argument(mark):
             except OSError:
                 pass
     return found
+
+
+# --- descriptors ------------------------------------------------------------------------------------------------
+
+
+class Raising(tt.utils.data.Dataset):
+    def __init__(self, error):
+        self.error = error
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        if index == 2:
+            raise self.error
+        return tt.full((100,), index)
+
+
+def test_a_pass_whose_connections_were_collected_first_closes_no_other_file():
+    passing = iter(DataLoader(Raising(ValueError("bad")), num_workers=1, multiprocessing_context="fork"))
+    connection = passing._pool._receivers[0].connection
+    descriptor = connection.fileno()
+    with open(os.devnull) as file:
+        connection.__del__()  # as the garbage collector may do before it comes to the pass
+        os.dup2(file.fileno(), descriptor)  # another file gets the number
+    try:
+        passing.close()
+        os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("error", [ValueError("bad"), SystemExit(3)], ids=repr)
+def test_workers_that_raise_close_every_descriptor_once(error, persistent, tmp_path, monkeypatch):
+    log = tmp_path / "closed twice"
+    close = os.close
+
+    def checked(descriptor):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            with log.open("a") as file:
+                print(os.getpid(), descriptor, file=file)
+        close(descriptor)
+
+    monkeypatch.setattr(os, "close", checked)
+    monkeypatch.setattr(connections.Connection._close, "__defaults__", (checked,))
+    caught = []
+    for _ in range(2):
+        loader = DataLoader(
+            Raising(error), num_workers=2, persistent_workers=persistent, multiprocessing_context="fork"
+        )
+        # The frame of the traceback holds the pass, and the exception, which makes a cycle.
+        passing = iter(loader)
+        with pytest.raises((type(error), RuntimeError)) as raised:
+            list(passing)
+        caught.append((raised, passing))
+        del loader, passing
+    del caught, raised
+    gc.collect()
+    assert not log.exists(), log.read_text()
