@@ -33,6 +33,7 @@ typedef struct {
     void *packed;       /* the filters, by blocks of rows */
     int in_order;       /* whether element j of a window meets element j of a filter */
     int flat;
+    int strips;         /* whether rows of results are whole strips of two vectors, with few filters */
     int plain;          /* whether filters are read where they lie: too few places would use them once they are packed */
 } tt_phase;
 
@@ -113,6 +114,8 @@ typedef struct {
     tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of channels with one filter */
     tt_body pointwise;                    /* of pieces of places, with few filters of one element */
     npy_intp piece;                       /* places of one */
+    tt_body pack_strips, strips;          /* of filters for strips, and of these; */
+    npy_intp strip, strip_rows;           /* places of one, or 0 where there are none, and filters of a panel */
     tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
     tt_body pack_grad, weights_of_many;  /* the same for many filters */
     tt_body single_weights;              /* the same for channels with one filter */

@@ -172,6 +172,13 @@ static void divide(const tt_convolution_code *code, tt_convolution *job, tt_phas
     if (job->direct) phase->flat = phase->flat && job->m <= code->rows && job->span >= width;
 }
 
+/* Whether rows of results are whole strips, of few filters with few elements. */
+static bool is_strips(const tt_convolution_code *code, const tt_convolution *job, const tt_phase *phase)
+{
+    if (code->strip == 0 || job->m < 4 || job->m > 32 || phase->k == 0 || phase->k > (job->direct ? 48 : 80)) return false;
+    return phase->step[2] == 1 && phase->out[2] > 0 && phase->out[2] % code->strip == 0;
+}
+
 /* Rows that follow each other are one row. */
 static void join_rows(const tt_convolution *job, tt_phase *phase)
 {
@@ -227,11 +234,18 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
         tt_phase *phase = job->phase = &phases[i];
         if (!job->single) divide(code, job, phase);
         bool near = 2 * job->row_stride * code->rows * size >= 64; /* rows of a block use most of a line of the cache */
-        phase->plain = !job->single && !phase->flat && at_once * volume(phase->out) <= TT_PLAIN_PLACES && near;
+        phase->strips = !job->single && is_strips(code, job, phase);
+        phase->plain = !job->single && !phase->flat && !phase->strips && at_once * volume(phase->out) <= TT_PLAIN_PLACES && near;
         npy_intp packed = (job->single ? channels : panels * code->rows) * phase->k;
         phase->in_order = 1;
         for (npy_intp k = 0; k < phase->k; k++) phase->in_order &= phase->tap[k] == k;
         if (phase->plain) continue;
+        if (phase->strips) {
+            npy_intp parts = job->groups * ((job->m + code->strip_rows - 1) / code->strip_rows);
+            if (posix_memalign(&phase->packed, 64, (size_t)(parts * code->strip_rows * phase->k * size + 1)) != 0) return false;
+            tt_parallel_for(0, parts, 1 + 20000 / (6 * phase->k + 1), code->pack_strips, job);
+            continue;
+        }
         if (posix_memalign(&phase->packed, 64, (size_t)(packed * size + 1)) != 0) return false;
         tt_parallel_for(0, panels, 1 + 20000 / (4 * phase->k + 1), code->pack, job);
     }
@@ -264,6 +278,11 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
         for (npy_intp i = 0; i < count; i++) {
             tt_phase *phase = job->phase = &phases[i];
             if (volume(phase->out) == 0) continue;
+            if (phase->strips) {
+                npy_intp cost = job->m * (phase->k + 1) * phase->out[2];
+                tt_parallel_for(0, job->images * job->groups * phase->out[0] * phase->out[1], 1 + 300000 / cost, code->strips, job);
+                continue;
+            }
             divide(code, job, phase);
             if (!phase->flat) join_rows(job, phase);
             job->tiles = phase->flat ? job->images * job->tiles_of_image
