@@ -20,28 +20,6 @@ cpu: Final = KernelTable(device="cpu", by="NumPy")
 
 # --- products --------------------------------------------------------------------------------------------------
 
-cpu.kernel("matmul", np.matmul, dtypes="number")
-
-
-@cpu.kernel("mm", dtypes="number")
-def mm(self: Array, mat2: Array) -> Any:
-    if self.ndim != 2 or mat2.ndim != 2:
-        raise ValueError("mm() takes matrices")
-    return np.matmul(self, mat2)
-
-
-@cpu.kernel("linear", dtypes="number")
-def linear(input: Array, weight: Array, bias: Array | None) -> Any:
-    if weight.ndim > 2 or (weight.ndim == 1 and input.ndim == 2 and bias is not None):
-        raise ValueError("linear() with weights of other dimensions")  # the shape rule explains it
-    product = np.matmul(input, weight.T)
-    if bias is None:
-        return product
-    result = np.add(product, bias)
-    if result.shape != product.shape:
-        raise ValueError("linear() with a bias of another shape")
-    return result
-
 
 class Added(NamedTuple):
     """The kernels of beta * self + alpha * a product, by the names of their arguments."""
@@ -119,17 +97,6 @@ def vecdot(x: Array, y: Array, dim: int) -> Any:
     if not x.ndim:
         return np.conj(x) * y
     return np.vecdot(np.moveaxis(x, dim, -1), np.moveaxis(y, dim, -1))
-
-
-@cpu.kernel("linalg_cross", dtypes="number", check=True)
-def cross(self: Array, other: Array, dim: int) -> Any:
-    result = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
-    # Along the first dimension, and as many dimensions on both sides.
-    a, b, c = (np.moveaxis(t, dim, 0) for t in (self, other, result))
-    for i in range(3):
-        np.multiply(a[i - 2, ...], b[i - 1, ...], c[i, ...])
-        c[i, ...] -= a[i - 1, ...] * b[i - 2, ...]
-    return result
 
 
 @cpu.kernel("cdist", dtypes=("float32", "float64"), check=True)

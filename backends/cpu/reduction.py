@@ -96,6 +96,29 @@ def _count(self: Array, dim: Any) -> int:
     return count
 
 
+# --- products --------------------------------------------------------------------------------------------------
+
+_WIDE: Final = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
+"""Where products of the first elements may leave the range of a dtype although that of all does not."""
+
+
+def _product(self: Array, axis: Any, keepdim: Any) -> Any:
+    if self.dtype.kind == "b":
+        return np.logical_and.reduce(self, axis=axis, keepdims=keepdim)
+    product = np.multiply.reduce(self, axis=axis, keepdims=keepdim, dtype=_WIDE.get(self.dtype, self.dtype))
+    return product.astype(self.dtype, copy=False)
+
+
+@cpu.kernel("prod")
+def prod_all(self: Array) -> Any:
+    return _product(self, None, False)
+
+
+@cpu.kernel("prod.dim")
+def prod_dim(self: Array, dim: int, keepdim: bool) -> Any:
+    return in_rows(_product(self, axes(dim, self.ndim), keepdim), self)
+
+
 # --- moments ---------------------------------------------------------------------------------------------------
 
 
@@ -150,13 +173,10 @@ cpu.kernels_of(
 
 
 def _extreme(reduce: Any, position: Any) -> tuple[Any, ...]:
-    """Return the kernels of max or min: over all, over dimensions, the place, and both."""
+    """Return the kernels of max or min: over all, the place, and both."""
 
     def over_all(self: Array) -> Any:
         return reduce(self, axis=None)
-
-    def over_dims(self: Array, dim: Any, keepdim: bool) -> Any:
-        return in_rows(reduce(self, axis=axes(dim, self.ndim), keepdims=keepdim), self)
 
     def place(self: Array, dim: int | None, keepdim: bool) -> Any:
         if not self.ndim and dim in (0, -1, None):
@@ -168,26 +188,19 @@ def _extreme(reduce: Any, position: Any) -> tuple[Any, ...]:
         values = np.take_along_axis(self, where, dim) if self.ndim else self.copy()
         return (values, where) if keepdim or not self.ndim else (values.squeeze(dim), where.squeeze(dim))
 
-    return over_all, over_dims, place, both
+    return over_all, place, both
 
 
 for _name, _reduce, _position in (
     ("max", np.maximum.reduce, np.argmax),
     ("min", np.minimum.reduce, np.argmin),
 ):
-    _all, _dims, _place, _both = _extreme(_reduce, _position)
+    _all, _place, _both = _extreme(_reduce, _position)
     cpu.kernel(_name, _all, dtypes="real")
-    cpu.kernel("a" + _name, _dims, dtypes="real")
     cpu.kernel("arg" + _name, _place, dtypes="real_number")
     cpu.kernel(_name + ".dim", _both, dtypes="real")
 
 # --- counts ----------------------------------------------------------------------------------------------------
-
-
-@cpu.kernel("count_nonzero", half="native")
-def count_nonzero(self: Array, dim: Any) -> Any:
-    # Without axes, NumPy 2.1 returns an int.
-    return in_rows(np.asarray(np.count_nonzero(self, axis=axes(dim, self.ndim))), self)
 
 
 @cpu.kernel("trace", dtypes="number")
