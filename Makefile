@@ -24,7 +24,7 @@ TT_BUILD ?= $(or $(INSTALLED),auto)
 export TT_BUILD
 STAMP := $(VENV)/.installed-$(TT_BUILD)-$(ENTRIES)
 
-.PHONY: help demo test test-slice test-all test-sweep test-sanitized fuzz develop native lint types format docs browser wheel wheels coverage bench clean
+.PHONY: help demo test test-family test-slice test-all test-sweep test-sanitized fuzz develop native lint types format docs browser wheel wheels coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -38,6 +38,9 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --d
 
 test: $(STAMP) ## the tests
 	$(PYTEST) $(PYTEST_OPTIONS)
+
+test-family: $(STAMP) ## the tests of a family of operators: TT_NATIVE=0 make test-family FAMILY=reduction
+	$(PYTEST) --family=$(FAMILY) $(PYTEST_OPTIONS)
 
 SLICE ?= 1/16
 

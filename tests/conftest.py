@@ -9,6 +9,7 @@ import random
 import sys
 import zlib
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -21,7 +22,18 @@ for finder in sys.meta_path:
 
 import tt
 from tests.seeds import drawn_seed
-from tests.tiers import LONG, SLICES, Slice, changed_paths, is_in_slice, mark_tiers, scope_of
+from tests.tiers import (
+    LONG,
+    ROOT,
+    SLICES,
+    Slice,
+    changed_paths,
+    families,
+    family_of,
+    is_in_slice,
+    mark_tiers,
+    scope_of,
+)
 from tt.backends.cpu.native import loading
 from tt.core import compiled
 
@@ -56,6 +68,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="COMMIT",
         help="with --slice: also its tests at paths that have changed since",
     )
+    group.addoption(
+        "--family", metavar="NAME", help="run the tests of a family of operators and nothing else"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,6 +79,9 @@ def pytest_configure(config: pytest.Config) -> None:
         Slice.parse(config.getoption("--slice"))
     if config.getoption("--changed-since"):
         changed_paths(config.getoption("--changed-since"))
+    family = config.getoption("--family")
+    if family and family not in families():
+        raise pytest.UsageError(f"--family={family}: the families are {', '.join(families())}")
     given = getattr(
         config, "workerinput", {}
     )  # the processes of pytest-xdist have the seed of the one that starts them
@@ -82,7 +100,21 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [
         f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}",
         f"kernels of the CPU, {'native' if native.active else 'NumPy'}: {native.reason}",
+        *warnings_of_fallbacks(found.reason, native.reason),
         f"random numbers: TT_TEST_SEED={config.stash[SEED]} draws the same",
+    ]
+
+
+def warnings_of_fallbacks(hot_modules: str, native: str) -> list[str]:
+    """Return a line for each kind of compiled libraries that serves no more: the tests judge what replaces it."""
+    unfit = ("stale", "incomplete")
+    return [
+        f"WARNING: the compiled {what} are not used; try: {remedy}"
+        for what, reason, remedy in (
+            ("hot modules", hot_modules, "make develop"),
+            ("kernels of the CPU", native, "make native"),
+        )
+        if reason.startswith(unfit)
     ]
 
 
@@ -124,6 +156,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = kept
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of other families before they are imported, which takes longer than many of their tests."""
+    family = config.getoption("--family")
+    if not family or collection_path.is_dir() or not collection_path.is_relative_to(ROOT):
+        return None
+    path = collection_path.relative_to(ROOT).as_posix()
+    return True if family_of(path, families()) != family else None
 
 
 @pytest.hookimpl(wrapper=True)

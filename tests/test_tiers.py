@@ -9,7 +9,16 @@ import sys
 import pytest
 
 from tests import conftest, tiers
-from tests.tiers import SLICES, Slice, changed_paths, is_in_slice, missing_paths, scope_of
+from tests.tiers import (
+    SLICES,
+    Slice,
+    changed_paths,
+    families,
+    family_of,
+    is_in_slice,
+    missing_paths,
+    scope_of,
+)
 
 OWN_TESTS = """
 import pytest
@@ -143,12 +152,43 @@ def test_tests_at_changed_paths_are_in_every_slice(tmp_path, monkeypatch):
         changed_paths("nowhere")
 
 
-@pytest.mark.parametrize("option", ["--slice=9/8", "--changed-since=nowhere"])
+@pytest.mark.parametrize("option", ["--slice=9/8", "--changed-since=nowhere", "--family=nowhere"])
 def test_wrong_options_are_refused_before_any_process_starts(option):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--numprocesses=2", option]
     done = subprocess.run(command, cwd=tiers.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert f"ERROR: {option}: " in done.stderr and "INTERNALERROR" not in done.stdout
+
+
+def test_every_file_of_tests_runs_with_one_family():
+    names = families()
+    assert family_of("tests/operators/scan/test_helpers.py", names) == "scan"
+    assert family_of("tests/backends/cpu/test_sorting.py", names) == "sorting"
+    assert family_of("tests/backends/cpu/native/test_native_loss.py", names) == "loss"
+    assert family_of("tests/plugins/autograd/formulas/decomposition/test_linalg.py", names) == "decomposition"
+    files = [path.relative_to(tiers.ROOT).as_posix() for path in (tiers.ROOT / "tests").rglob("test_*.py")]
+    chosen = [family_of(path, names) for path in files]
+    assert set(chosen) == set(names)
+    # Those that name no family are in the turns of all.
+    others = [path for path in files if not any(name in path for name in names)]
+    assert {family_of(path, names) for path in others} == set(names)
+
+
+def test_the_files_of_other_families_are_not_collected():
+    options = ["-p", "no:cacheprovider", "--collect-only", "-q", "--family=scan", "tests/backends/cpu"]
+    command = [sys.executable, "-m", "pytest", *options]
+    done = subprocess.run(command, cwd=tiers.ROOT, capture_output=True, text=True, check=True)
+    files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert "tests/backends/cpu/test_scan.py" in files
+    assert {family_of(path, families()) for path in files} == {"scan"}
+
+
+def test_libraries_that_no_longer_serve_are_reported():
+    assert conftest.warnings_of_fallbacks("compiled by Cython", "switched off by TT_NATIVE=0") == []
+    (line,) = conftest.warnings_of_fallbacks("compiled", "stale: scan.c has changed since it was compiled")
+    assert line == "WARNING: the compiled kernels of the CPU are not used; try: make native"
+    (line,) = conftest.warnings_of_fallbacks("stale: base.py has changed since it was compiled", "compiled")
+    assert "make develop" in line
 
 
 def test_the_paths_that_are_listed_are_there():

@@ -8,7 +8,8 @@ run of continuous integration.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -18,9 +19,12 @@ import pytest
 __all__ = [
     "BOTH_FORMS",
     "LONG",
+    "ROOT",
     "SLICES",
     "Slice",
     "changed_paths",
+    "families",
+    "family_of",
     "is_in_slice",
     "mark_tiers",
     "missing_paths",
@@ -108,6 +112,27 @@ def path_of(item: pytest.Item) -> str:
 def is_under(path: str, folders: Iterable[str]) -> bool:
     """Return whether a path is one of some files or lies in one of some folders."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+@cache
+def families() -> tuple[str, ...]:
+    """Return the families of operators, in the order of their turns: the folders of `operators/`."""
+    folders = (ROOT / "operators").iterdir()
+    return tuple(sorted(path.name for path in folders if path.is_dir() and path.name[0].isalpha()))
+
+
+def family_of(path: str, names: Sequence[str]) -> str:
+    """Return the family with which the tests of a file run where the kernels are NumPy's.
+
+    That is the family which the path names by a folder or by the end of the file's name.  Files that name none are
+    divided among the families by checksums, so that each has its turn.
+    """
+    place = PurePosixPath(path)
+    for part in (*place.parts[:-1], place.stem):
+        for name in names:
+            if part == name or part.endswith(f"_{name}"):
+                return name
+    return names[crc32(path.encode()) % len(names)]
 
 
 def mark_tiers(items: Iterable[pytest.Item]) -> None:
