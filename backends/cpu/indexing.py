@@ -156,7 +156,12 @@ def _key(self: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
         if not part.size and part.shape != self.shape[place : place + part.ndim]:
             raise ValueError("a mask of another shape, which the shape rule refuses")
         place += part.ndim
-    return key
+    if self.size:
+        return key
+    # No element is moved, so that places are not checked; those along a dimension without elements are refused.
+    return tuple(
+        part if isinstance(part, slice) or part.dtype == np.bool_ else np.zeros_like(part) for part in key
+    )
 
 
 def _explain(self: Array, error: IndexError) -> errors.IndexValueError:

@@ -209,11 +209,28 @@ def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) ->
     add_slices(base, axis, index.reshape(-1), values)
 
 
+def _moves_nothing(self: Array, dim: int) -> bool:
+    """Return whether the parts along a dimension have no elements: their places are not checked then."""
+    if not -self.ndim <= dim < self.ndim:
+        return False
+    return 0 in _with_size(self.shape, dim, 1)
+
+
+def _with_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
+    """Return a shape with another size of a dimension."""
+    axis = dim % len(shape)
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
 @cpu.kernel("index_copy", form="inplace", half="native")
 def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
     index = held(index)
     if index.dtype != np.int64 or (self.ndim and source.ndim not in (0, self.ndim)):
         raise ValueError("an index or source of another kind, which the shape rule refuses")
+    if _moves_nothing(self, dim):
+        if index.ndim > 1 or source.shape != _with_size(self.shape, dim, index.size):
+            raise ValueError("a source of another shape, which the shape rule refuses")
+        return
     size = self.shape[dim] if self.ndim and -self.ndim <= dim < self.ndim else 1
     if index.size and (index.min() < 0 or index.max() >= size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
@@ -235,6 +252,8 @@ def index_fill(self: Array, dim: int, index: Array, value: Any) -> None:
         raise ValueError("a complex number, which the shape rule refuses")
     place: Any = (slice(None),) * (dim % base.ndim) + (index.reshape(-1),)
     number = filling(self, value)
+    if _moves_nothing(base, dim):
+        return
     try:
         base[place] = number
     except IndexError as error:

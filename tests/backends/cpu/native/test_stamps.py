@@ -18,8 +18,9 @@ MODULE = "tt.one._pointwise_baseline"
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with one extension that is current."""
+    monkeypatch.delenv(loading.SWITCH, raising=False)
     for folder in ("src", "include"):
         (tmp_path / "one" / folder).mkdir(parents=True)
     source = tmp_path / "one" / "src" / "pointwise.c"
