@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from importlib import import_module
 
@@ -40,8 +41,11 @@ def test_each_operator_has_the_kernels_of_its_families(kernels: Kernels) -> None
         modules += native_index().modules()
     for module in modules:
         for kernel in import_module(module).cpu.kernels:
-            expected.setdefault(kernel.op, []).append(kernel.function)
-    found = {op: [k.function for k in kernels.of(op) if not is_general(k)] for op in kernels.table().ops}
+            expected.setdefault(kernel.op, []).append(inspect.unwrap(kernel.function))
+    found = {
+        op: [inspect.unwrap(k.function) for k in kernels.of(op) if not is_general(k)]
+        for op in kernels.table().ops
+    }
     assert {op: functions for op, functions in found.items() if functions} == expected
 
 
