@@ -56,8 +56,9 @@ def batch_inside(x: Array, padding: Sizes) -> Array:
 def windows(x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Array:
     """Return a view of x (N, C, ...) with each element of the kernel before the places of the window."""
     steps = x.strides[2:]
-    gaps = (step * gap for step, gap in zip(steps, dilation, strict=True))
-    hops = (step * hop for step, hop in zip(steps, stride, strict=True))
+    # Of one element or window the step is never taken, and may be longer than any memory.
+    gaps = (step * gap if width > 1 else 0 for step, gap, width in zip(steps, dilation, kernel, strict=True))
+    hops = (step * hop if count > 1 else 0 for step, hop, count in zip(steps, stride, out, strict=True))
     return as_strided(x, (*x.shape[:2], *kernel, *out), (*x.strides[:2], *gaps, *hops), writeable=False)
 
 
