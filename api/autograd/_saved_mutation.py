@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
+import tt
 from tt.autograd.graph import saved_tensors_hooks
 from tt.library import Carried
+from tt.utils._python_dispatch import TTDispatchMode
 
 __all__ = ["allow_mutation_on_saved_tensors"]
 
@@ -14,11 +18,103 @@ _open = Carried()
 """Whether this thread is in a block."""
 
 
+class SavedHandle:
+    """Stands for a saved tensor in the graph, which alone holds it: when the graph goes, so does the tensor."""
+
+    __slots__ = ("__weakref__",)
+
+
+class MutationContext:
+    """The tensors that are saved in a block, and the copies of those that were changed since.
+
+    Attributes
+    ----------
+    original, cloned : WeakKeyDictionary of SavedHandle to Tensor
+        The saved tensors that still have their values, and copies of the others.
+    tid_to_weakhandle : WeakValueDictionary of tuple to SavedHandle
+        The handles by what a tensor shows of its memory: one that is saved many times has one handle.
+    """
+
+    def __init__(self) -> None:
+        self.original: WeakKeyDictionary[SavedHandle, tt.Tensor] = WeakKeyDictionary()
+        self.cloned: WeakKeyDictionary[SavedHandle, tt.Tensor] = WeakKeyDictionary()
+        self.tid_to_weakhandle: WeakValueDictionary[tuple[Any, ...], SavedHandle] = WeakValueDictionary()
+        self._by_storage: WeakKeyDictionary[tt.UntypedStorage, WeakSet[SavedHandle]] = WeakKeyDictionary()
+
+    def pack(self, tensor: tt.Tensor) -> SavedHandle:
+        """Return the handle of a tensor that is being saved."""
+        if tensor.layout is not tt.strided:
+            # Other layouts have several memories, or none; they are seldom changed in place, and copied at once.
+            handle = SavedHandle()
+            self.cloned[handle] = tensor.detach().clone()
+            return handle
+        storage = tensor.untyped_storage()
+        place = (tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride()))
+        # The storage lives as long as a handle of it, so its id is its own.
+        tid = (id(storage), tensor._version, place, tensor.dtype, type(tensor))
+        found = self.tid_to_weakhandle.get(tid)
+        if found is None:
+            self.tid_to_weakhandle[tid] = found = SavedHandle()
+            self.original[found] = tensor
+            self._by_storage.setdefault(storage, WeakSet()).add(found)
+        return found
+
+    def unpack(self, handle: SavedHandle) -> tt.Tensor:
+        """Return the tensor with the values that it was saved with."""
+        kept = self.cloned.get(handle)
+        if kept is None:
+            kept = self.original.get(handle)
+        if kept is None:
+            raise tt.errors.AssertedError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the tensors of "
+                "the graph were saved: nothing has kept their values since"
+            )
+        return kept
+
+    def before_change(self, tensor: tt.Tensor) -> None:
+        """Copy the saved tensors that share the memory of one that is about to be changed."""
+        if tensor.layout is not tt.strided:
+            return
+        for handle in list(self._by_storage.pop(tensor.untyped_storage(), ())):
+            saved = self.original.pop(handle, None)
+            if saved is not None:
+                with tt.no_grad():
+                    self.cloned[handle] = saved.detach().clone()
+
+    def clear(self) -> None:
+        """Let go of all tensors."""
+        self.original.clear()
+        self.cloned.clear()
+        self.tid_to_weakhandle.clear()
+        self._by_storage.clear()
+
+
+class CopyBeforeChange(TTDispatchMode):
+    """Shows a context the arguments that operators change, before they do."""
+
+    def __init__(self, context: MutationContext) -> None:
+        super().__init__()
+        self._context = context
+
+    def __tt_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = kwargs or {}
+        for position, argument in enumerate(func.schema.arguments):
+            if argument.alias is None or not argument.alias.write:
+                continue
+            value = args[position] if position < len(args) else given.get(argument.name)
+            for target in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(target, tt.Tensor):
+                    self._context.before_change(target)
+        return func(*args, **given)
+
+
 @contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[None]:
+def allow_mutation_on_saved_tensors() -> Iterator[MutationContext]:
     """Let tensors be changed in place although backward needs their values: it keeps copies of them.
 
-    Each tensor that is saved is copied, whether or not it is changed later.
+    A tensor is copied when it is changed while a graph needs it.  The backward pass belongs into the block.
 
     Raises
     ------
@@ -39,9 +135,11 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
     """
     if getattr(_open, "block", False):
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested: one is open already")
+    context = MutationContext()
     _open.block = True
     try:
-        with saved_tensors_hooks(lambda tensor: tensor.clone(), lambda kept: kept):
-            yield
+        with CopyBeforeChange(context), saved_tensors_hooks(context.pack, context.unpack):
+            yield context
     finally:
+        context.clear()
         _open.block = False

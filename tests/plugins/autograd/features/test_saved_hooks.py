@@ -401,3 +401,80 @@ def test_a_block_is_left_by_hand_without_arguments() -> None:
     y.sum().backward()
     (x * x).sum().backward()
     assert x.grad.tolist() == [6, 6]
+
+
+# --- allow_mutation_on_saved_tensors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: y.sin_(),
+        lambda y: y[:1].mul_(3),
+        lambda y: y.view(-1).zero_(),
+        lambda y: y.__setitem__(0, 7.0),
+        lambda y: tt._foreach_mul_([y], 2.0),
+        lambda y: tt.sin(tt.ones(2), out=y.detach()),
+    ],
+    ids=["itself", "part", "view", "item", "list", "out"],
+)
+@pytest.mark.parametrize("kept", ["argument", "result"])
+def test_what_is_changed_after_it_was_saved_is_copied_before(change: Any, kept: str) -> None:
+    allow = tt.autograd.graph.allow_mutation_on_saved_tensors
+    x = tt.tensor([0.5, 2.0], requires_grad=True)
+    with allow() as context:
+        y = x.clone() if kept == "argument" else x.exp()
+        z = (y**2).sum() if kept == "argument" else y.sum()
+        with tt.no_grad():
+            assert not context.cloned
+            change(y)
+        assert len(context.cloned) == 1
+        z.backward()
+        assert not context.cloned
+    expected = x * 2 if kept == "argument" else x.exp()
+    tt.testing.assert_close(x.grad, expected.detach())
+
+
+def test_only_what_a_graph_needs_is_copied_and_once() -> None:
+    with tt.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        x = tt.ones(2, requires_grad=True).clone()
+        first, second = x**2, x**2
+        assert len(context.tid_to_weakhandle) == 1
+        x.sin_()
+        assert len(context.cloned) == 1
+        third = x**2
+        x.sin_()
+        assert len(context.cloned) == 2
+        del first, second
+        assert len(context.cloned) == 1
+        del third
+        x.sin_()
+        assert not context.cloned
+
+
+def test_a_pass_belongs_into_the_block_that_saved_its_tensors() -> None:
+    allow = tt.autograd.graph.allow_mutation_on_saved_tensors
+    x = tt.ones(2, requires_grad=True)
+    with allow():
+        y = (x**2).sum()
+    with pytest.raises(AssertionError, match="outside of the"):
+        y.backward()
+    with allow(), pytest.raises(AssertionError, match="outside of the"):
+        y.backward()
+
+
+def test_second_derivatives_and_other_layouts_keep_their_values() -> None:
+    x = tt.tensor([1.0, 2.0], requires_grad=True)
+    with tt.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        y = x.clone()
+        z = (y**3).sum()
+        y.zero_()
+        (first,) = tt.autograd.grad(z, x, create_graph=True)
+        (second,) = tt.autograd.grad(first.sum(), x)
+        sparse = tt.eye(2).to_sparse().requires_grad_()
+        w = (sparse * sparse).sum()
+        with tt.no_grad():
+            sparse.mul_(5)
+        w.backward()
+    assert first.tolist() == [3, 12] and second.tolist() == [6, 12]
+    assert sparse.grad.to_dense().tolist() == [[2, 0], [0, 2]] and not context.cloned
