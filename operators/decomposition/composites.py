@@ -441,6 +441,7 @@ def lobpcg(
     _check(A, B, X, iK, m, k, n)
     if method not in (None, "basic", "ortho"):
         raise ValueRangeError(f'lobpcg(): method must be "basic" or "ortho", got {method!r}')
+    A, B = _symmetric(A), _symmetric(B)
     tol = finfo(A.dtype).eps ** 0.5 if tol is None else tol
     niter = _ITERATIONS if niter is None else niter
     start = ops.randn((*batch, m, n), dtype=A.dtype, device=A.device) if X is None else X
@@ -459,6 +460,16 @@ def lobpcg(
         ops.reshape(ops.stack(values), (*batch, k)),
         ops.reshape(ops.stack(vectors), (*batch, m, k)),
     )
+
+
+def _symmetric(matrix: Any) -> Any:
+    """Return the symmetric part of a dense matrix, so that each element counts as much as the one opposite to it.
+
+    The gradient says so, too; a symmetric matrix is its own part, bit by bit.
+    """
+    if matrix is None or matrix.layout.name != "strided":
+        return matrix  # a sparse matrix is used as it is: its transpose has another layout
+    return ops.mul(ops.add(matrix, adjoint(matrix)), 0.5)
 
 
 def _at(matrix: Any, place: tuple[int, ...]) -> Any:

@@ -124,3 +124,36 @@ def test_values_and_gradients_agree_with_torch():
         E, X = library.lobpcg(matrix, 2, tol=1e-13)
         (E.sum() + (X**4).sum()).backward()
     np.testing.assert_allclose(mine.grad.numpy(), theirs.grad.numpy(), atol=1e-9)
+
+
+@KINDS
+@pytest.mark.torch
+def test_only_the_symmetric_part_of_a_matrix_counts_as_in_torch(largest):
+    torch = pytest.importorskip("torch")
+    a = symmetric(9) + np.triu(np.ones((9, 9)), 1)
+    start = np.eye(9, 2)
+
+    def run(lib):
+        A = lib.from_numpy(a).requires_grad_()
+        values, vectors = lib.lobpcg(A, 2, X=lib.from_numpy(start), largest=largest)
+        (values.sum() + (vectors**4).sum()).backward()
+        return values.detach().numpy(), vectors.detach().abs().numpy(), A.grad.numpy()
+
+    for found, expected in zip(run(tt), run(torch), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@KINDS
+@pytest.mark.parametrize("shape", [(6, 6), (2, 6, 6)])
+def test_gradients_of_eigenpairs_are_those_of_finite_differences(largest, shape):
+    start = tt.eye(6, 2, dtype=tt.float64).expand(*shape[:-1], 2)
+    A = tt.from_numpy(
+        np.stack([symmetric(6, seed, positive=True) for seed in (1, 2)][: 1 if len(shape) == 2 else 2])
+    )
+    A = A.reshape(shape).requires_grad_()
+
+    def pairs(a):
+        values, vectors = tt.lobpcg(a, 2, X=start, largest=largest)
+        return values, vectors * vectors.gather(-2, vectors.abs().max(-2, keepdim=True).indices).sign()
+
+    assert tt.autograd.gradcheck(pairs, A, atol=1e-4)
