@@ -221,6 +221,7 @@ def _on_values(cls: type[Function], primals: tuple[Any, ...]) -> tuple[Any, _Inn
         if not split or not is_recorded_below(primals):
             inner.__dict__.update({k: v for k, v in vars(ctx).items() if not k.startswith("_")})
             inner._materialize, inner.kept = ctx._materialize, ctx._for_forward
+            inner._without_gradient = ctx._without_gradient
             if not split and is_recorded_below(primals):
                 _refuse_values_without_history(cls, inner.kept, (primals, output))
             return output, inner
@@ -243,6 +244,12 @@ def _refuse_values_without_history(cls: type[Function], saved: Sequence[Any], kn
                 "the tangents cannot be differentiated\n  try: write forward without ctx, and a setup_context that "
                 "computes the tensor"
             )
+
+
+def _is_differentiable(ctx: FunctionCtx, result: TensorBase) -> bool:
+    """Return whether a result can have a tangent."""
+    marked = any(result is value for value in ctx._without_gradient)
+    return not marked and bool(STATE.floating >> result._spec.code & 1)
 
 
 def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel) -> Any:
@@ -269,6 +276,13 @@ def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel)
             f"{cls.__name__}.jvp must return {len(results)} tangents, one for each result of forward, and it returned "
             f"{len(moved)}"
         )
+    for place, (result, tangent) in enumerate(zip(results, moved, strict=True)):
+        if tangent is not None and isinstance(result, TensorBase) and not _is_differentiable(inner, result):
+            raise errors.GradientError(
+                f"{cls.__name__}.jvp returned a tangent of result {place}, which is not differentiable: it was "
+                f"marked so, or its dtype {result.dtype} has no derivatives\n"
+                "  You should return None at that position instead"
+            )
     own = with_own_memory(moved, results, primals, tangents)
     wrapped = [r if t is None else dual(r, t, level) for r, t in zip(results, own, strict=True)]
     return wrapped[0] if single else tuple(wrapped)

@@ -172,3 +172,29 @@ def test_jvp_gets_no_tangent_of_an_argument_of_integers():
     _, tangent = tt.func.jvp(lambda v: Scale.apply(v, y, count), (x,), (x,))
     assert tangent.tolist() == [2, 2]
     assert seen[0][0].tolist() == [0, 0] and seen[0][1] is None
+
+
+@pytest.mark.parametrize("kind", ["marked", "integer"])
+def test_results_that_are_not_differentiable_have_no_tangent(kind: str) -> None:
+    class Both(tt.autograd.Function):
+        tangent: Any = None
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            other = x.clone() if kind == "marked" else x.long()
+            if kind == "marked":
+                ctx.mark_non_differentiable(other)
+            return x * 2, other
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return tangent * 2, Both.tangent
+
+    with tt.autograd.forward_ad.dual_level():
+        x = tt.autograd.forward_ad.make_dual(tt.ones(2), tt.ones(2))
+        doubled, other = Both.apply(x)
+        assert tt.autograd.forward_ad.unpack_dual(doubled).tangent.tolist() == [2, 2]
+        assert tt.autograd.forward_ad.unpack_dual(other).tangent is None
+        Both.tangent = tt.ones(2)
+        with pytest.raises(RuntimeError, match="You should return None at that position instead"):
+            Both.apply(x)
