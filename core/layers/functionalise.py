@@ -93,6 +93,11 @@ class ViewStorage:
             self.seen = value
         self.base.version = value
 
+    @property
+    def owner(self) -> None:
+        """Nothing: the tensor's array is not the shared content, but made of it."""
+        return None
+
     def nbytes(self) -> int:
         """Return the size of the shared content in bytes."""
         return self.base.nbytes()

@@ -323,14 +323,19 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
 
 def alone(tensor: TensorBase, leaf: Any) -> bool:
     """Return whether only one tensor holds its storage and its array, which is laid out as the leaf."""
-    if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
+    if tensor._root is not None:
         return False
-    if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:
+    holders = 1  # the tensor, and its storage where that one owns the memory
+    if tensor._storage is not None:
+        if references([tensor._storage]) != ALONE + 1:
+            return False
+        holders += tensor._storage.owner is tensor._handle
+    if references([tensor._handle]) != ALONE + holders:
         return False
     # Whether each element has its own place in memory, in the order of the leaf's elements.
     spec = tensor._spec
     if spec.layout.name != "strided":
-        return True
+        return fitting.owns_parts(tensor)
     if isinstance(leaf, TensorBase) and leaf._spec.backend is spec.backend:
         return bool(spec.backend.is_laid_out_as(tensor._handle, leaf._handle))
     return bool(spec.backend.is_row_major(tensor._handle))
@@ -367,7 +372,7 @@ def find_early(roots: list[Node], needed: set[Node] | None) -> dict[Node, int] |
                 continue
             if isinstance(following, AccumulateGrad):
                 extras = following.extras
-                if extras is not None and (extras.accumulated or extras.after):
+                if extras is not None and (extras.accumulated or extras.after or extras.tensor_hooks):
                     found[following] = found.get(following, 0) + 1
             elif following not in seen:
                 seen.add(following)

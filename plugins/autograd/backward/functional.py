@@ -177,8 +177,8 @@ def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph:
     """Do as `backward`, whose arguments these are, with calls that classes and function modes see."""
     if create_graph:
         warn_user(
-            "backward(create_graph=True): each leaf and the history of its .grad hold one another, so their memory "
-            "is only freed by the garbage collector\n"
+            "Using backward() with create_graph=True: each leaf and the history of its .grad hold one another, so "
+            "their memory is only freed by the garbage collector\n"
             "  try: tt.autograd.grad(..., create_graph=True), or .grad = None once it was used"
         )
     if (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from tt.core.library import (
     KEYS,
     OVERRIDDEN,
+    REGISTRY,
     Tensor,
     TensorBase,
     TensorSpec,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 TRANSFORM = KEYS.bit("layer", "transform")
 
-__all__ = ["add", "adopt", "can_grow", "copy", "fit", "sum_to_size"]
+__all__ = ["add", "adopt", "can_grow", "copy", "fit", "owns_parts", "sum_to_size"]
 
 
 def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
@@ -105,6 +107,28 @@ def can_grow(held: Any, gradient: Any) -> bool:
     if spec.layout.name != "strided":
         return False
     return spec is other or (spec.dtype is other.dtype and spec.device == other.device)
+
+
+def owns_parts(gradient: Any) -> bool:
+    """Return whether the arrays that a gradient of another layout is made of are its own, and dense.
+
+    Those that somebody else holds could change later; an expanded one would change in many places at once.
+    """
+    spec = gradient._spec
+    arrays = REGISTRY.backend(spec.device.type)
+    for part in spec.backend.parts(gradient._handle).values():
+        if not arrays.is_row_major(part):
+            return False
+        owner = arrays.storage_owner(part)
+        # A view is its own if nothing else holds what it views: the names here, the argument and the view do.  An
+        # owner of another kind, such as a device's buffer, does not say.
+        if owner is not part and type(owner) is type(part) and getrefcount(owner) > 3:
+            return False
+        del owner
+        # The name `part`, the argument, and the two places where a handle keeps a part.
+        if getrefcount(part) > 4:
+            return False
+    return True
 
 
 def adopt(gradient: Any) -> Any:

@@ -45,6 +45,67 @@ def test_two_leaves_do_not_share_a_gradient(copies: list[Any]) -> None:
     assert y.grad.sum().item() == 200.0
 
 
+class Twice(tt.autograd.Function):
+    """The sum of two arguments; its backward makes one gradient, and returns it for both."""
+
+    made: Any = None
+    address = 0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x + y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        found = gradient if Twice.made is None else Twice.made()
+        Twice.address = (found if found.layout is tt.strided else found._values()).data_ptr()
+        return found, found
+
+
+def test_one_of_two_leaves_adopts_a_gradient_with_a_known_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Twice, "made", None)
+    x, y = tt.ones(5, 6, requires_grad=True), tt.ones(5, 6, requires_grad=True)
+    Twice.apply(x, y)[1][0].backward()
+    addresses = [leaf.grad.data_ptr() for leaf in (x, y)]
+    assert addresses[0] != addresses[1] and Twice.address in addresses
+
+
+HELD = tt.ones(3, 2)
+
+
+@pytest.mark.parametrize(
+    ("values", "adopted"),
+    [
+        (lambda: tt.ones(3, 2), True),
+        (lambda: HELD, False),
+        (lambda: HELD[:], False),
+        (lambda: tt.ones(1, 2).expand(3, 2), False),
+    ],
+    ids=["own", "held", "view", "expanded"],
+)
+def test_sparse_gradients_are_adopted_if_their_parts_are_nobody_else_s(
+    values: Any, adopted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Twice, "made", lambda: tt.sparse_coo_tensor(tt.tensor([[1, 2, 3]]), values(), (5, 2)))
+    x, y = tt.ones(5, 2, requires_grad=True), tt.ones(5, 2, requires_grad=True)
+    Twice.apply(x, y).sum().backward()
+    addresses = [leaf.grad._values().data_ptr() for leaf in (x, y)]
+    assert addresses[0] != addresses[1] and (Twice.address in addresses) is adopted
+    with tt.no_grad():
+        x.grad._values().mul_(2)
+        y.grad._values().mul_(3)
+    assert x.grad.to_dense()[1:4].tolist() == [[2, 2]] * 3
+    assert y.grad.to_dense()[1:4].tolist() == [[3, 3]] * 3
+    assert HELD.tolist() == [[1, 1]] * 3
+
+
+def test_the_gradient_of_an_embedding_does_not_follow_the_indices_of_the_program() -> None:
+    table, indices = tt.ones(5, 2, requires_grad=True), tt.tensor([1, 2])
+    tt.nn.functional.embedding(indices, table, sparse=True).sum().backward()
+    indices.zero_()
+    assert table.grad.to_dense()[:, 0].tolist() == [0, 1, 1, 0, 0]
+
+
 def test_a_gradient_of_the_user_is_not_adopted() -> None:
     x, gradient = tt.ones(3, requires_grad=True), tt.ones(3)
     (x + 0).backward(gradient)

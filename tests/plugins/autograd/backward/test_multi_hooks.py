@@ -66,3 +66,23 @@ def test_the_end_of_a_pass_is_told_to_those_that_asked_within_it():
         (x * 2).sum().backward()
     assert len(log) == 4
     assert not when_pass_ends(log.append)
+
+
+def test_a_hook_of_a_leaf_runs_before_nodes_that_do_not_lead_to_it():
+    x, y = leaves(2)
+    seen = []
+
+    class Fails(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise ValueError("mine")
+
+    with register_multi_grad_hook((x, y), seen.append, mode="any"):
+        result = (Fails.apply(x) * y).sum()
+        with pytest.raises(ValueError, match="mine"):
+            result.backward()
+    assert len(seen) == 1 and seen[0].tolist() == [1, 1]
