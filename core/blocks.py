@@ -64,14 +64,16 @@ class Block:
         error: BaseException | None = None,
         trace: TracebackType | None = None,
     ) -> None:
-        stack = self._befores
+        stack = getattr(self, "_befores", None)
+        if not stack:
+            return  # left already, by a hook of its own or by hand
         try:
             self._leave(stack)
         except BaseException:
             self._leave(stack)
             raise
         finally:
-            del stack[-1]
+            del stack[-1:]
 
 
 class swapped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: with swapped(owner, "name", value)

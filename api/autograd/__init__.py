@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from tt.autograd.grad_mode import is_multithreading_enabled as is_multithreading_enabled
     from tt.autograd.grad_mode import set_multithreading_enabled as set_multithreading_enabled
     from tt.autograd.variable import Variable as Variable
     from tt.plugins.autograd.backward.functional import backward as backward
@@ -44,6 +45,7 @@ _SOURCES = {
     "set_detect_anomaly": "tt.plugins.autograd.features.anomaly",
     "set_grad_enabled": "tt.plugins.autograd.record.modes",
     "Variable": "tt.autograd.variable",
+    "is_multithreading_enabled": "tt.autograd.grad_mode",
     "set_multithreading_enabled": "tt.autograd.grad_mode",
 }
 
@@ -67,6 +69,7 @@ __getattr__, __dir__ = lazy_names(
         "enable_grad",
         "inference_mode",
         "is_grad_enabled",
+        "is_multithreading_enabled",
         "no_grad",
         "set_grad_enabled",
         "set_multithreading_enabled",

@@ -6,8 +6,37 @@ from types import TracebackType
 from typing import Self
 
 from tt.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from tt.library import Carried
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_multithreading_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+
+class _Multithreading(Carried):
+    """The setting of this thread."""
+
+    enabled: bool = True
+
+
+_SETTING = _Multithreading()
+
+
+def is_multithreading_enabled() -> bool:
+    """Return what `set_multithreading_enabled` was called with last in this thread.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.autograd.is_multithreading_enabled()
+    True
+    """
+    return _SETTING.enabled
 
 
 class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
@@ -18,7 +47,7 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     Parameters
     ----------
     mode : bool
-        Has no effect.
+        What `is_multithreading_enabled` returns from now on, or in the `with` block; has no other effect.
 
     Examples
     --------
@@ -29,6 +58,8 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
+        self._before = _SETTING.enabled
+        _SETTING.enabled = mode
 
     def __enter__(self) -> Self:
         return self
@@ -36,7 +67,7 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        _SETTING.enabled = self._before
 
     def clone(self) -> set_multithreading_enabled:
         """Return another such context."""

@@ -59,12 +59,16 @@ class LeftOutMember:
 
 
 def without_left_out(self: Any) -> list[str]:
-    """Return the names of a tensor's attributes, without members that only raise."""
+    """Return the names of a tensor's attributes, without members that only raise: left-out ones, and those of GPUs."""
     kind = type(self)
+    hidden = () if self.device.type == "cuda" else ("__cuda_array_interface__",)
     return [
         name
         for name in object.__dir__(self)
-        if name not in NAMES or name in self.__dict__ or not isinstance(_on_class(kind, name), LeftOutMember)
+        if name not in hidden
+        and (
+            name not in NAMES or name in self.__dict__ or not isinstance(_on_class(kind, name), LeftOutMember)
+        )
     ]
 
 

@@ -188,7 +188,18 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         name = type(self).__name__
-        raise errors.GradientError(f"{name}(): a Function has no instances\n  try: {name}.apply(...)")
+        warn_user(
+            f"{name}(): a Function should not be instantiated: its instances have no graph\n  try: {name}.apply(...)",
+            DeprecationWarning,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: `apply` calls a function."""
+        name = type(self).__name__
+        raise errors.GradientError(
+            f"{name}()(...): a Function with a non-static forward method is deprecated, and instances are not called\n"
+            f"  try: {name}.apply(...), with static methods"
+        )
 
     # --- methods of subclasses ----------------------------------------------------------------------------------
 

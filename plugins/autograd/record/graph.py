@@ -220,6 +220,16 @@ class Node:
         """
         raise NotImplementedError(f"{type(self).__name__}.apply")
 
+    def __call__(self, *gradients: Any) -> Any:
+        """Return the gradients of the arguments for those of the results, outside of a pass: without hooks."""
+        if len(gradients) != self.outputs:
+            from tt.core.library import errors
+
+            problem = f"expected {self.outputs} arguments, got {len(gradients)} instead: one for each result"
+            raise errors.ArgumentError(self.name(), problem)
+        found = self.apply(list(gradients), None)
+        return found[0] if len(found) == 1 else tuple(found)
+
     def release(self) -> None:
         """Drop what was saved, after a backward pass that does not keep the graph."""
 
@@ -291,6 +301,13 @@ class AccumulateGrad(Node):
         self.extras = None
         self.gradient = None
         self._variable = weakref.ref(tensor)
+
+    def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
+        """Add a gradient to `.grad`; a pass does so itself."""
+        from tt.plugins.autograd.backward.engine import accumulate
+
+        accumulate(self, gradients, _STATE.enabled())
+        return ()
 
     @property
     def variable(self) -> Tensor | None:

@@ -238,3 +238,18 @@ def test_modes_are_where_pytorch_has_them():
     assert no_grad is tt.no_grad and detect_anomaly is tt.autograd.detect_anomaly
     with set_multithreading_enabled(False) as mode:
         assert mode.clone().mode is False
+
+
+def test_the_setting_of_multithreading_is_kept_as_in_pytorch():
+    from tt.autograd import is_multithreading_enabled, set_multithreading_enabled
+
+    with set_multithreading_enabled(False):
+        assert not is_multithreading_enabled()
+        set_multithreading_enabled(True)
+        assert is_multithreading_enabled()
+    assert is_multithreading_enabled()
+    set_multithreading_enabled(False)
+    try:
+        assert not is_multithreading_enabled()
+    finally:
+        set_multithreading_enabled(True)

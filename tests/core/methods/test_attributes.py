@@ -245,3 +245,13 @@ def test_a_nested_and_another_tensor_are_not_compared_in_size():
         nested = library.nested.nested_tensor([library.ones(2)], layout=library.jagged)
         with pytest.raises(ValueError, match=r"nested|Nested"):
             library.is_same_size(nested, library.ones(1, 2))
+
+
+def test_every_listed_member_of_a_tensor_is_there():
+    for x in (tt.ones(2, 2), tt.ones(2, 2, dtype=tt.complex64)):
+        names = dir(x)
+        assert "shape" in names and "__array_interface__" in names
+        assert "__cuda_array_interface__" not in names
+        if not x.is_complex():
+            names.remove("imag")  # raises for real tensors, as in PyTorch
+        assert [name for name in names if not hasattr(x, name)] == []

@@ -276,8 +276,6 @@ def test_further_nones_are_allowed(x: Any) -> None:
 
 
 def test_wrong_uses_are_refused(x: Any) -> None:
-    with pytest.raises(RuntimeError, match="no instances"):
-        Scaled()
     with pytest.raises(TypeError, match="keyword"):
         exponential(tt).apply(x=x)
 
@@ -501,3 +499,21 @@ def test_saved_variables_is_the_older_name_of_saved_tensors() -> None:
     x = tt.tensor([3.0], requires_grad=True)
     Square.apply(x).backward()
     assert x.grad.tolist() == [6.0]
+
+
+def test_an_instance_of_a_function_is_deprecated_and_not_called() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient
+
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        same = Same()
+    assert isinstance(same, Same)
+    with pytest.raises(RuntimeError, match="non-static forward method is deprecated"):
+        same(tt.ones(1))
+    assert same.forward(None, tt.ones(1)).tolist() == [1]

@@ -403,7 +403,7 @@ def test_a_block_is_left_by_hand_without_arguments() -> None:
     assert x.grad.tolist() == [6, 6]
 
 
-# --- allow_mutation_on_saved_tensors -----------------------------------------------------------------------------------
+# --- allow_mutation_on_saved_tensors ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -478,3 +478,19 @@ def test_second_derivatives_and_other_layouts_keep_their_values() -> None:
         w.backward()
     assert first.tolist() == [3, 12] and second.tolist() == [6, 12]
     assert sparse.grad.to_dense().tolist() == [[2, 0], [0, 2]] and not context.cloned
+
+
+def test_a_block_that_its_hook_leaves_in_a_pass_may_be_left_again() -> None:
+    def unpack(value: Any) -> Any:
+        block.__exit__()
+        return value
+
+    block = saved_tensors_hooks(lambda value: value, unpack)
+    for _ in range(3):
+        with saved_tensors_hooks(lambda value: value, lambda value: value):
+            block.__enter__()
+            tt.ones(2, requires_grad=True).sin().sum().backward()
+    for _ in range(3):
+        block.__exit__()
+    y = tt.ones(2, requires_grad=True).exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda value: value, lambda value: value)  # none are left

@@ -70,14 +70,6 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         "a Function needs a static method forward(ctx, *args)",
     ),
     (
-        "fn instance",
-        """
-        f = function(forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g)
-        f()(leaf())
-        """,
-        "Fn(): a Function has no instances",
-    ),
-    (
         "fn forward not tensor",
         """
         f = function(forward=lambda ctx, x: 3, backward=lambda ctx, g: g)

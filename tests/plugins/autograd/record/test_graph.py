@@ -125,3 +125,28 @@ def test_an_operator_without_formula_can_be_used_but_not_differentiated(
         monkeypatch.undo()
         layer._rules.clear()
         REGISTRY.invalidate_all()
+
+
+@pytest.mark.torch
+def test_nodes_are_called_as_in_torch() -> None:
+    torch = pytest.importorskip("torch")
+
+    def called(lib: Any) -> list[Any]:
+        x = lib.tensor([1.0, 2.0], requires_grad=True)
+        square, product = x.square(), x * x
+        found = [square.grad_fn(lib.ones(2)), *product.grad_fn(lib.ones(2))]
+        square.grad_fn.next_functions[0][0](lib.full((2,), 5.0))
+        for count in (0, 2):
+            with pytest.raises(TypeError, match=r"expected .* arguments, got .* instead"):
+                square.grad_fn(*[lib.ones(2)] * count)
+        return [t.tolist() for t in (*found, x.grad)]
+
+    assert called(tt) == called(torch)
+
+
+def test_a_node_of_several_results_is_called_with_a_gradient_of_each() -> None:
+    x = tt.tensor([2.0, 1.0], requires_grad=True)
+    node = x.sort().values.grad_fn
+    assert node(tt.tensor([3.0, 4.0]), None).tolist() == [4, 3]
+    with pytest.raises(TypeError, match="expected 2 arguments, got 1"):
+        node(tt.ones(2))
