@@ -49,21 +49,23 @@ def note_origin(node: Node) -> None:
 
 
 def report(node: Node) -> None:
-    """Warn where the node that fails was made, and the nodes whose backward made it."""
+    """Warn where the node that fails was made, and, each in a warning of its own, the nodes whose backward made it."""
     seen: Node | None = node
     text = f"Error detected in {node.name()}; the call that recorded it:\n"
     while seen is not None:
         origin = seen.metadata.get(ORIGIN)
         text += (
-            "".join(origin) if origin else f"  unknown: {seen.name()} was made outside anomaly detection\n"
+            "".join(origin)
+            if origin
+            else f"  No forward pass information: {seen.name()} was made outside anomaly detection\n"
         )
+        try:
+            warn_user(text)
+        except Warning as warning:  # the filters make it an error, which must not hide the program's own
+            print(warning, file=sys.stderr)
         seen = seen.metadata.get(PARENT)
         if seen is not None:
-            text += f"\nwhich came from the backward of {seen.name()}, recorded by:\n"
-    try:
-        warn_user(text)
-    except Warning as warning:  # the filters make it an error, which must not hide the program's own
-        print(warning, file=sys.stderr)
+            text = f"which came from the backward of {seen.name()}, recorded by:\n"
 
 
 class running:  # noqa: N801 - reads as a statement: with running(node)
