@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.by_name import object_named
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.dispatch.resolve.kernels import taken_positions
 from tt.core.errors import (
@@ -22,6 +23,7 @@ from tt.core.errors import (
     TTError,
     UnknownNameError,
 )
+from tt.core.family_index import FamilyIndex, families
 from tt.core.host import host
 from tt.core.schema import snapshot
 from tt.core.schema.classes import dtype_names
@@ -36,8 +38,19 @@ if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
 
 __all__ = [
-    "MAX_CORE", "Problem", "check_all", "check_backend", "check_backends", "check_files", "is_concern_of",
+    "INDICES", "MAX_CORE", "Problem", "check_all", "check_backend", "check_backends", "check_families", "check_files",
+    "is_concern_of",
 ]  # fmt: skip
+
+INDICES: Final = {
+    "composite": "tt.core.dispatch.registry.composites:INDEX",
+    "formula": "tt.plugins.autograd.formulas.families:INDEX",
+    "batching rule": "tt.plugins.autograd.transforms.batching.table:INDEX",
+    "CPU kernel": "tt.backends.cpu.tables:INDEX",
+    "native kernel": "tt.backends.cpu.tables:NATIVE_INDEX",
+    "kernel over the array API": "tt.backends.cpu.general:INDEX",
+}
+"""What implements an operator -> the index of its modules."""
 
 MAX_CORE: Final = 100
 """The limit for the number of operators that a new backend must implement."""
@@ -110,6 +123,7 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     problems = [
         *check_plugins(),
         *check_core_size(definitions),
+        *check_families(definitions),
         *check_unknown_operators(),
         *check_layers(definitions),
     ]
@@ -119,6 +133,47 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     for place in backends:
         problems += check_backend(place)
     return problems
+
+
+def check_families(definitions: Iterable[OpDefinition]) -> Iterator[Problem]:
+    """Check that all implementations of an operator of tt lie in modules whose path has its family."""
+    own = {d.name: d for d in definitions if d.signature.namespace == "tt"}
+    for name, definition in own.items():
+        if definition.family not in families():
+            message = f"ops.yaml has it under {definition.family!r}, which is no folder of operators/"
+            yield Problem("family", name, message, hint=f"there are: {', '.join(families())}")
+    for what, reference in INDICES.items():
+        index: FamilyIndex = object_named(reference)
+        for name, modules in index.homes().items():
+            definition_of = own.get(name)
+            for module in modules if definition_of is not None else ():
+                if definition_of is not None and definition_of.family not in module.split("."):
+                    yield _misplaced(what, name, module, definition_of.family)
+    rules, samples = "tt.core.shapes.registry:INDEX", "tt.operators._samples.registry:INDEX"
+    yield from _check_shared(own.values(), "shape rule", rules, lambda d: d.meta)
+    yield from _check_shared(own.values(), "sample family", samples, lambda d: d.samples)
+
+
+def _check_shared(
+    definitions: Iterable[OpDefinition], what: str, index: str, name_of: Callable[[OpDefinition], Any]
+) -> Iterator[Problem]:
+    """Check that what serves the operators of one family only lies in this family."""
+    users: dict[str, set[str]] = {}
+    for definition in definitions:
+        name = name_of(definition)
+        if isinstance(name, str) and ":" not in name:
+            users.setdefault(name, set()).add(definition.family)
+    homes = {name: modules[0] for name, modules in object_named(index).homes().items()}
+    for name, named in users.items():
+        if len(named) == 1 and name in homes and not named & {*homes[name].split(".")}:
+            yield _misplaced(what, name, homes[name], *named)
+
+
+def _misplaced(what: str, name: str, module: str, family: str) -> Problem:
+    message = f"its {what} lies in {module}, whose path has not its family, {family}"
+    return Problem(
+        "family", name, message, hint="move it to a module or folder of that name, or change ops.yaml"
+    )
 
 
 def is_concern_of(op: str, backends: Iterable[Place]) -> bool:

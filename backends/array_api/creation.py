@@ -59,7 +59,7 @@ def add_kernels(builder: KernelBuilder) -> None:
         if isinstance(start, complex) or isinstance(end, complex):
             # Part by part: a product of complex numbers would carry a NaN or infinity of one part into the other.
             real, imag = spaced(start.real, end.real, steps), spaced(start.imag, end.imag, steps)
-            return complex_(real, imag)
+            return complex_of_parts(builder, real, imag)
         place = xp.astype(builder.arange(steps), xp.float64)
         step = (end - start) / (steps - 1) if steps > 1 else 0.0
         first = max(steps // 2, min(steps, 1))
@@ -100,18 +100,18 @@ def add_kernels(builder: KernelBuilder) -> None:
         checked((n, columns))
         return xp.astype(xp.eye(n, columns, dtype=xp.uint8), dtype, copy=False)
 
-    # --- complex numbers ---
 
-    @builder.kernel("complex", needs="isfinite where", dtypes=("float32", "float64"), half="native")
-    def complex_(real: Any, imag: Any) -> Any:
-        dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
-        # i times infinity or NaN has a real part that is NaN: these parts come from constants instead.
-        finite = xp.isfinite(imag)
-        parts = xp.astype(xp.where(finite, imag, xp.zeros_like(imag)), dtype) * 1j
-        for value in (math.inf, -math.inf, math.nan):
-            here = imag == value if value == value else xp.isnan(imag)
-            parts = xp.where(here, builder.number(complex(0, value), dtype), parts)
-        return xp.astype(real, dtype) + parts
+def complex_of_parts(builder: KernelBuilder, real: Any, imag: Any) -> Any:
+    """Return complex numbers whose parts may be infinite or NaN."""
+    xp = builder.xp
+    dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
+    # i times infinity or NaN has a real part that is NaN: these parts come from constants instead.
+    finite = xp.isfinite(imag)
+    parts = xp.astype(xp.where(finite, imag, xp.zeros_like(imag)), dtype) * 1j
+    for value in (math.inf, -math.inf, math.nan):
+        here = imag == value if value == value else xp.isnan(imag)
+        parts = xp.where(here, builder.number(complex(0, value), dtype), parts)
+    return xp.astype(real, dtype) + parts
 
 
 def fitting(builder: KernelBuilder, value: Any, dtype: Any) -> Any:

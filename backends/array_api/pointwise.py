@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.backends.array_api.creation import fitting
+from tt.backends.array_api.creation import complex_of_parts, fitting
 from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors, fitted_number, result_type, warn_user
 
@@ -23,6 +23,7 @@ def add_kernels(builder: KernelBuilder) -> None:
     _elementary(builder)
     _floating(builder)
     _bits(builder)
+    _complex(builder)
 
 
 def check_alpha(op: str, integral: bool, boolean: bool, is_complex: bool, alpha: Any) -> None:
@@ -421,3 +422,9 @@ def _bits(builder: KernelBuilder) -> None:
             return xp.bitwise_right_shift(self, xp.where(valid, places, operand(bits - 1, self)))
         zero = operand(0, self)
         return xp.where(valid, xp.bitwise_right_shift(self, xp.where(valid, places, zero)), zero)
+
+
+def _complex(builder: KernelBuilder) -> None:
+    @builder.kernel("complex", needs="isfinite where", dtypes=("float32", "float64"), half="native")
+    def complex_(real: Any, imag: Any) -> Any:
+        return complex_of_parts(builder, real, imag)

@@ -19,7 +19,7 @@ from tt.backends.cpu.orders import with_shared_order
 from tt.backends.cpu.stored import with_stored
 from tt.core.library import FamilyIndex, Kernel, LazyKernelTable
 
-__all__ = ["INDEX", "Kernels", "native_index"]
+__all__ = ["INDEX", "NATIVE_INDEX", "Kernels"]
 
 STORED: Final = ("float8", "complex32")
 """Dtypes whose kernels serve them alone, so that another kernel of the operator is needed."""
@@ -35,10 +35,8 @@ INDEX: Final = FamilyIndex("tt.backends.cpu", _ops)
 """Which modules have own kernels of an operator."""
 
 
-def native_index() -> FamilyIndex:
-    """Return which modules have kernels in C of an operator; their tables are empty where these are not compiled."""
-    record = os.path.join(PACKAGE, RECORD)  # says what was compiled
-    return FamilyIndex("tt.backends.cpu.native", _ops, also=[record])
+NATIVE_INDEX: Final = FamilyIndex("tt.backends.cpu.native", _ops, also=[os.path.join(PACKAGE, RECORD)])
+"""Which modules have kernels in C of an operator; their tables are empty where these are not compiled."""
 
 
 class Kernels:
@@ -55,7 +53,7 @@ class Kernels:
         self._own: Mapping[str, Sequence[str]] = INDEX.homes()
         self._native: Mapping[str, Sequence[str]] = {}
         if status().active:
-            self._native = native_index().homes()
+            self._native = NATIVE_INDEX.homes()
 
     def table(self) -> LazyKernelTable:
         """Return the table for the registry."""

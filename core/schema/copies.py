@@ -35,6 +35,7 @@ def copy_form(view: OpDefinition) -> OpDefinition:
         tags=(*(("exact_target",) if single else ()), *(t for t in view.tags if t == "nondifferentiable")),
         doc=_doc(signature.name, view.doc),
         example=_example(signature, view.example or ""),
+        family=view.family,
         location=view.location,
     )
 

@@ -98,6 +98,6 @@ FIELDS: Final[dict[str, Field]] = {
 TOP_LEVEL: Final[dict[str, str]] = {
     "schema_version": f"The version of this format: {SCHEMA_VERSION}.",
     "namespace": "The namespace of the operators of a third party.",
-    "ops": "The operators.",
+    "ops": "The operators: a list of entries, or the lists of entries of each family by its name.",
 }
 """Key of a file -> its documentation."""

@@ -31,9 +31,16 @@ def json_schema() -> dict[str, Any]:
             "namespace": {
                 "description": TOP_LEVEL["namespace"], "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
             },
-            "ops": {"description": TOP_LEVEL["ops"], "type": "array", "items": {"$ref": "#/$defs/op"}},
+            "ops": {
+                "description": TOP_LEVEL["ops"],
+                "anyOf": [
+                    {"$ref": "#/$defs/entries"},
+                    {"type": "object", "additionalProperties": {"$ref": "#/$defs/entries"}},
+                ],
+            },
         },
         "$defs": {
+            "entries": {"type": "array", "items": {"$ref": "#/$defs/op"}},
             "op": {
                 "type": "object",
                 "additionalProperties": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -134,13 +134,30 @@ class _File:
         if "ops" not in keys:
             self.note(root, "the file has no ops", "write ops: and a list of entries")
         else:
-            for node in self.sequence(keys["ops"], "ops"):
-                self.entry(node)
+            for family, node in self.entries(keys["ops"]):
+                self.entry(node, family)
         return sorted(self.problems, key=lambda p: (p.line, p.column))
+
+    def entries(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Yield the entries with their families; those of a list have none."""
+        if not isinstance(node, yaml.MappingNode):
+            for entry in self.sequence(node, "ops"):
+                yield "", entry
+            return
+        known: set[str] = set()
+        for key, entries in node.value:
+            family = self.text_of(key, "the name of a family") or ""
+            if family and not family.isidentifier():
+                self.note(key, f"{family!r} is not a name")
+            elif family in known:
+                self.note(key, f"the family {family!r} occurs twice")
+            known.add(family)
+            for entry in self.sequence(entries, family):
+                yield family, entry
 
     # --- an entry ----------------------------------------------------------------------------------------------
 
-    def entry(self, node: Node) -> None:
+    def entry(self, node: Node, family: str) -> None:
         nodes = self.mapping(node, "an entry of ops", FIELDS)
         if nodes is None:
             return
@@ -174,6 +191,7 @@ class _File:
             example=values.get("example"),
             module=values.get("python_module") or "",
             aliases=values.get("aliases") or (),
+            family=family,
             location=(self.file, node.start_mark.line + 1),
         )
         first = self.found.get(definition.name)

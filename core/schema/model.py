@@ -183,6 +183,9 @@ class OpDefinition(NamedTuple):
         Key `meta`: the name of the shape rule; of an operator that is defined in a program also the rule itself.
     module : str
         Key `python_module`: where the function goes below tt ("" is tt itself).
+    family : str
+        The key of `ops` under which the entry stands: the folder of `operators/` with its rule, composite and samples.
+        Empty in a file that has a list of entries.
     location : (str, int)
         File and line of the entry.
     """
@@ -206,6 +209,7 @@ class OpDefinition(NamedTuple):
     example: str | None = None
     module: str = ""
     aliases: tuple[str, ...] = ()
+    family: str = ""
     location: tuple[str, int] = ("", 0)
 
     @property

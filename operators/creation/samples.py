@@ -23,7 +23,7 @@ def sized(make: Inputs, *before: Any, after: tuple[Any, ...] = ()) -> Iterator[S
     yield Sample((*before, (2, -1), *after), place(make), "error: negative size", RuntimeError)
 
 
-@family("factory", "random")
+@family("factory")
 def factory(make: Inputs) -> Iterator[Sample]:
     yield from sized(make)
 

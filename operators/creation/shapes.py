@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import DataTypeError, ShapeError, UnsupportedError, ValueRangeError
-from tt.core.shapes.geometry import Described, check_size, contiguous_strides
+from tt.core.errors import DataTypeError, ShapeError, ValueRangeError
+from tt.core.shapes.geometry import check_size, contiguous_strides
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.types.memory_format import ORDERS
-from tt.operators.pointwise.shapes import ordered_strides
+from tt.operators.pointwise.shapes import ordered_strides, same
 
 rule = RuleTable()
 
@@ -21,19 +21,6 @@ Shape = tuple[int, ...]
 def sized(size: Sequence[int], *, op: str) -> Shape:
     """A tensor of the size that the call names."""
     return check_size(op, size)
-
-
-@rule("resize")
-def resize(self: Described, size: Sequence[int], memory_format: Any = None, *, op: str) -> Result:
-    """Dense elements from the first one on, in the same memory or in larger one."""
-    shape = check_size(op, size)
-    name = str(memory_format).rpartition(".")[2]
-    if memory_format is None and shape == tuple(self.shape):
-        return Result(shape, tuple(self.strides), self.offset)
-    if name == "preserve_format":
-        raise UnsupportedError(f"{op}_(): unsupported memory format preserve_format")
-    strides = ordered_strides(op, shape, name) if name in ORDERS else contiguous_strides(shape)
-    return Result(shape, strides, self.offset)
 
 
 @rule("empty")
@@ -150,3 +137,6 @@ def window(window_length: int, *, op: str) -> Shape:
     if window_length < 0:
         raise ShapeError(f"{op}(): requires non-negative window_length, got window_length={window_length}")
     return (window_length,)
+
+
+rule("full_like")(same)

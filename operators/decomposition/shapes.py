@@ -183,13 +183,6 @@ def slogdet(self: Described, /, *, op: str) -> tuple[Shape, Shape]:
     return batch, batch
 
 
-@rule("pinv")
-def pinv(self: Described, /, *, op: str) -> Shape:
-    """A matrix with rows and columns exchanged."""
-    batch, m, n = expect_matrix(op, self)
-    return (*batch, n, m)
-
-
 # --- equations -------------------------------------------------------------------------------------------------
 
 

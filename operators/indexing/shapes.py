@@ -13,7 +13,7 @@ from tt.core.errors import (
     DtypeError,
     IndexValueError,
     ShapeError,
-    ValueRangeError,
+    UnsupportedError,
 )
 from tt.core.shapes.geometry import (
     Described,
@@ -27,8 +27,6 @@ from tt.core.shapes.geometry import (
 )
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.types.dtype import bool_, int32, int64, uint8
-from tt.operators.pointwise.shapes import expect_broadcastable_to
-from tt.operators.shaping.shapes import as_strided, diagonal, select, slice_rule
 
 rule = RuleTable()
 
@@ -256,67 +254,7 @@ def masked_select(self: Described, mask: Described, *, op: str) -> Result:
 # --- writing a view --------------------------------------------------------------------------------------------
 
 
-@rule("select_scatter")
-def select_scatter(self: Described, src: Described, dim: int, index: int, *, op: str) -> Result:
-    """A copy with one slice replaced."""
-    return _replaced(op, self, src, select(self, dim, index, op=op).shape)
-
-
-@rule("slice_scatter")
-def slice_scatter(
-    self: Described, src: Described, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1,
-    *, op: str,
-) -> Result:  # fmt: skip
-    """A copy with a range of slices replaced."""
-    return _replaced(op, self, src, slice_rule(self, dim, start, end, step, op=op).shape)
-
-
-@rule("diagonal_scatter")
-def diagonal_scatter(
-    self: Described, src: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, op: str
-) -> Result:
-    """A copy with a diagonal replaced."""
-    return _replaced(op, self, src, diagonal(self, offset, dim1, dim2, op=op).shape)
-
-
-@rule("as_strided_scatter")
-def as_strided_scatter(
-    self: Described, src: Described, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None,
-    *, op: str,
-) -> Result:  # fmt: skip
-    """A copy with a strided view replaced."""
-    return _replaced(op, self, src, as_strided(self, size, stride, storage_offset, op=op).shape)
-
-
-def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
-    if tuple(src.shape) != tuple(shape):
-        raise ShapeError(
-            f"{op}(): src has shape {list(src.shape)}, and the part that it replaces has {list(shape)}"
-        )
-    return Result(self.shape, like_strides(self))
-
-
 # --- look-ups --------------------------------------------------------------------------------------------------
-
-
-@rule("searchsorted")
-def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
-    """The place of each value in a sorted sequence (or in the row of its batch)."""
-    if not sorted_sequence.ndim:
-        raise DimensionCountError(f"{op}(): the boundaries must have at least 1 dimension, but have 0")
-    if sorted_sequence.ndim != 1 and not getattr(self, "ndim", 0):
-        raise DimensionCountError(
-            f"{op}(): a single value is looked up in boundaries of 1 dimension, but these have "
-            f"{sorted_sequence.ndim}"
-        )
-    if not hasattr(self, "shape"):
-        return ()
-    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != self.shape[:-1]:
-        raise ShapeError(
-            f"{op}(): boundaries of several dimensions must agree with the values in all but the last, but the "
-            f"boundaries have shape {list(sorted_sequence.shape)} and the values {list(self.shape)}"
-        )
-    return tuple(self.shape)
 
 
 @rule("bucketize")
@@ -327,71 +265,21 @@ def bucketize(boundaries: Described, self: Any, *, op: str) -> Shape:
     return tuple(self.shape) if hasattr(self, "shape") else ()
 
 
-@rule("isin")
-def isin(elements: Any, test_elements: Any) -> Shape:
-    """For each element whether it is among others."""
-    return tuple(elements.shape) if hasattr(elements, "shape") else ()
-
-
-@rule("copy")
-def copy(self: Described, src: Described, *, op: str) -> Result:
-    """The values of another tensor in the shape of the first."""
-    expect_broadcastable_to(op, src.shape, self.shape)
-    return Result(self.shape, like_strides(self))
-
-
-@rule("embedding_dense_backward")
-def embedding_dense_backward(
-    grad_output: Described, indices: Described, num_weights: int, *, op: str
-) -> Shape:
-    """The rows of a matrix to which gradients are added."""
-    if tuple(grad_output.shape[:-1]) != tuple(indices.shape) or grad_output.ndim != indices.ndim + 1:
-        raise ShapeError(
-            f"{op}(): the gradient has the shape {list(grad_output.shape)}, and each index of shape "
-            f"{list(indices.shape)} needs a row"
-        )
-    if indices.dtype.name not in ("int32", "int64"):
-        raise DtypeError(f"{op}(): indices have the dtype int32 or int64, not {indices.dtype}")
-    if num_weights < 0:
-        raise ValueRangeError(f"{op}(): a number of rows is not negative, and {num_weights} is")
-    return (num_weights, grad_output.shape[-1])
-
-
-@rule("embedding_bag")
-def embedding_bag(
-    weight: Described,
-    indices: Described,
-    offsets: Described,
-    per_sample_weights: Described | None,
-    mode: str,
-    include_last_offset: bool,
-    *,
-    op: str,
-) -> tuple[Shape, Shape]:
-    """A row for each bag, and for the largest elements where they were."""
-    if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1:
-        raise DimensionCountError(
-            f"{op}(): a matrix, a vector of indices and a vector of offsets have 2, 1 and 1 dimensions, not "
-            f"{weight.ndim}, {indices.ndim} and {offsets.ndim}"
-        )
-    expect_index_dtype(op, indices)
-    expect_index_dtype(op, offsets)
-    if per_sample_weights is not None and per_sample_weights.shape != indices.shape:
-        raise ShapeError(
-            f"{op}(): per_sample_weights has the shape {list(per_sample_weights.shape)}, and the indices "
-            f"{list(indices.shape)}"
-        )
-    if per_sample_weights is not None and per_sample_weights.dtype.is_complex:
-        raise DtypeError(f"{op}(): per_sample_weights must be real, and has {per_sample_weights.dtype}")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueRangeError(f"{op}(): mode has to be one of sum, mean or max, got {mode}")
-    bags = max(offsets.shape[0] - include_last_offset, 0)
-    return (bags, weight.shape[1]), (bags, weight.shape[1]) if mode == "max" else (0,)
-
-
 @rule("one_hot")
 def one_hot(self: Described, num_classes: int = -1, *, op: str) -> Shape:
     """A one at the place that each element names, in a new last dimension."""
     if num_classes < 0:
         raise DataDependentError(op, "meta")
     return (*self.shape, num_classes)
+
+
+@rule("repeat_interleave_counts")
+def repeat_interleave_counts(repeats: Described, output_size: int | None = None, *, op: str) -> Shape:
+    """Each index of a vector of counts, repeated by its count."""
+    if repeats.dtype not in (int32, int64):
+        raise UnsupportedError(f"{op}(): repeats must have the dtype int32 or int64, not {repeats.dtype}")
+    if repeats.ndim != 1:
+        raise ShapeError(f"{op}(): only accepts a 1D vector as repeats, got shape {list(repeats.shape)}")
+    if output_size is None:
+        raise DataDependentError(op, "meta")
+    return (output_size,)

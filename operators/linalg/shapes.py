@@ -5,15 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.errors import (
-    DimensionCountError,
-    DtypeError,
-    ShapeError,
-    ValueRangeError,
-)
+from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.registry import RuleTable
 from tt.core.types.dtype import int8, uint8
+from tt.operators.decomposition.shapes import expect_matrix
 
 rule = RuleTable()
 
@@ -197,14 +193,6 @@ def addbmm(self: Described, batch1: Described, batch2: Described, /, *, op: str)
 # --- diagonals, distances --------------------------------------------------------------------------------------
 
 
-@rule("trace")
-def trace(self: Described, /, *, op: str) -> Shape:
-    """The sum of the diagonal."""
-    if self.ndim != 2:
-        raise DimensionCountError(f"{op}(): the tensor must be a matrix, but has {self.ndim} dimensions")
-    return ()
-
-
 @rule("diag")
 def diag(self: Described, diagonal: int = 0, *, op: str) -> Shape:
     """The diagonal of a matrix, or a matrix with a vector on its diagonal."""
@@ -280,3 +268,10 @@ def bilinear(input1: Described, input2: Described, weight: Described, *, op: str
             f"{op}(): inputs {list(input1.shape)}, {list(input2.shape)} and weight {list(weight.shape)} do not fit"
         )
     return (*input1.shape[:-1], weight.shape[0])
+
+
+@rule("pinv")
+def pinv(self: Described, /, *, op: str) -> Shape:
+    """A matrix with rows and columns exchanged."""
+    batch, m, n = expect_matrix(op, self)
+    return (*batch, n, m)

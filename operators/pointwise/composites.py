@@ -19,7 +19,6 @@ from tt.core.types.dtype import bool_, complex128, finfo, float64, int32, int64
 from tt.core.types.promotion import get_default_dtype
 from tt.operators.helpers import (
     as_type,
-    check_shapes,
     computed,
     expect_strided,
     floating,
@@ -419,22 +418,6 @@ def _between(self: Any, end: Any, weight: Any, from_start: bool) -> Any:
 composite("conj_physical", lambda self: ops.conj(self))
 composite("resolve_conj", lambda self: self)
 composite("resolve_neg", lambda self: self)
-
-
-@composite("view_as_real")
-def view_as_real(self: Any) -> Any:
-    check_shapes("view_as_real", self)
-    if not self._spec.backend.has_views:
-        return ops.stack([ops.real(self), ops.imag(self)], -1)
-    return ops.view.dtype(ops.unsqueeze(self, -1), self.dtype.to_real())
-
-
-@composite("view_as_complex")
-def view_as_complex(self: Any) -> Any:
-    check_shapes("view_as_complex", self)
-    if not self._spec.backend.has_views:
-        return ops.add(ops.select(self, -1, 0), ops.mul(ops.select(self, -1, 1), 1j))
-    return ops.squeeze.dim(ops.view.dtype(self, self.dtype.to_complex()), -1)
 
 
 LOG_2: Final = math.log(2)

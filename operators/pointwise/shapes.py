@@ -28,7 +28,7 @@ def broadcast_rule(*tensors: Any, op: str) -> Result:
     return Result(shape, dense_strides(shape, operands, scalars=len(operands) < len(tensors)))
 
 
-@rule("same", "like", "full_like")
+@rule("same", "like")
 def same(self: Described, /, memory_format: Any = None, *, op: str) -> Result:
     """The result has the shape of the first argument, and its order of dimensions or another one."""
     return Result(self.shape, format_strides(op, self, memory_format))

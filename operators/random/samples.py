@@ -8,9 +8,10 @@ from typing import Any
 
 from tt.core.types.dtype import bool_, float32, float64
 from tt.operators._samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample
-from tt.operators.creation.samples import like, place, sized
+from tt.operators.creation.samples import factory, like, place, sized
 
 family = FamilyTable()
+family("random")(factory)
 
 
 def filled(make: Inputs, *arguments: Any) -> Iterator[Sample]:

@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.core.errors import DataDependentError, DtypeError, IndexValueError, ShapeError, ValueRangeError
-from tt.core.shapes.geometry import Described, dims_to_reduce, like_strides, reduced_shape, wrap_dim
+from tt.core.errors import (
+    DataDependentError,
+    DimensionCountError,
+    DtypeError,
+    IndexValueError,
+    ShapeError,
+    ValueRangeError,
+)
+from tt.core.shapes.geometry import (
+    Described,
+    dims_to_reduce,
+    reduced_shape,
+)
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.types.dtype import int64
 
@@ -95,35 +106,6 @@ def reduce_with_indices(
 # --- sorting ---------------------------------------------------------------------------------------------------
 
 
-@rule("sort")
-def sort(self: Described, /, dim: int = -1, *, op: str) -> tuple[Result, Result]:
-    """Sorted values and their former places, both in the memory order of the input."""
-    wrap_dim(op, dim, self.ndim)
-    strides = like_strides(self)
-    return Result(self.shape, strides), Result(self.shape, strides, dtype=int64)
-
-
-@rule("argsort")
-def argsort(self: Described, /, dim: int = -1, *, op: str) -> Result:
-    """The places of the sorted values."""
-    return sort(self, dim, op=op)[1]
-
-
-@rule("topk")
-def topk(self: Described, k: int, dim: int = -1, *, op: str) -> tuple[Result, Result]:
-    """The k largest or smallest values along a dimension and their places."""
-    index = wrap_dim(op, dim, self.ndim)
-    size = self.shape[index] if self.ndim else 1
-    if not 0 <= k <= size:
-        raise ShapeError(
-            f"{op}(): selected index k out of range: k is {k}, dimension {index} has size {size}"
-        )
-    shape = list(self.shape)
-    if shape:
-        shape[index] = k
-    return Result(tuple(shape)), Result(tuple(shape), dtype=int64)
-
-
 # --- what depends on the values --------------------------------------------------------------------------------
 
 
@@ -160,3 +142,11 @@ def vector_norm(
             f"dimensions to reduce are {list(dims)})"
         )
     return reduced_shape(self.shape, dims, keepdim)
+
+
+@rule("trace")
+def trace(self: Described, /, *, op: str) -> Shape:
+    """The sum of the diagonal."""
+    if self.ndim != 2:
+        raise DimensionCountError(f"{op}(): the tensor must be a matrix, but has {self.ndim} dimensions")
+    return ()

@@ -13,7 +13,13 @@ from tt.core.errors import (
     UnsupportedError,
     ValueRangeError,
 )
-from tt.core.shapes.geometry import Described, broadcast, like_strides, reduced_shape, wrap_dim
+from tt.core.shapes.geometry import (
+    Described,
+    broadcast,
+    like_strides,
+    reduced_shape,
+    wrap_dim,
+)
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.types.dtype import int64
 from tt.operators.indexing.shapes import expect_index_dtype, expect_mask, expect_places, expect_vector
@@ -168,3 +174,52 @@ def embedding(weight: Described, indices: Described, *, op: str) -> Shape:
     if not weight.shape[0] and 0 not in indices.shape:
         raise IndexValueError(f"{op}(): the weight has no rows, and the indices name some")
     return (*indices.shape, weight.shape[1])
+
+
+@rule("embedding_dense_backward")
+def embedding_dense_backward(
+    grad_output: Described, indices: Described, num_weights: int, *, op: str
+) -> Shape:
+    """The rows of a matrix to which gradients are added."""
+    if tuple(grad_output.shape[:-1]) != tuple(indices.shape) or grad_output.ndim != indices.ndim + 1:
+        raise ShapeError(
+            f"{op}(): the gradient has the shape {list(grad_output.shape)}, and each index of shape "
+            f"{list(indices.shape)} needs a row"
+        )
+    if indices.dtype.name not in ("int32", "int64"):
+        raise DtypeError(f"{op}(): indices have the dtype int32 or int64, not {indices.dtype}")
+    if num_weights < 0:
+        raise ValueRangeError(f"{op}(): a number of rows is not negative, and {num_weights} is")
+    return (num_weights, grad_output.shape[-1])
+
+
+@rule("embedding_bag")
+def embedding_bag(
+    weight: Described,
+    indices: Described,
+    offsets: Described,
+    per_sample_weights: Described | None,
+    mode: str,
+    include_last_offset: bool,
+    *,
+    op: str,
+) -> tuple[Shape, Shape]:
+    """A row for each bag, and for the largest elements where they were."""
+    if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1:
+        raise DimensionCountError(
+            f"{op}(): a matrix, a vector of indices and a vector of offsets have 2, 1 and 1 dimensions, not "
+            f"{weight.ndim}, {indices.ndim} and {offsets.ndim}"
+        )
+    expect_index_dtype(op, indices)
+    expect_index_dtype(op, offsets)
+    if per_sample_weights is not None and per_sample_weights.shape != indices.shape:
+        raise ShapeError(
+            f"{op}(): per_sample_weights has the shape {list(per_sample_weights.shape)}, and the indices "
+            f"{list(indices.shape)}"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype.is_complex:
+        raise DtypeError(f"{op}(): per_sample_weights must be real, and has {per_sample_weights.dtype}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueRangeError(f"{op}(): mode has to be one of sum, mean or max, got {mode}")
+    bags = max(offsets.shape[0] - include_last_offset, 0)
+    return (bags, weight.shape[1]), (bags, weight.shape[1]) if mode == "max" else (0,)

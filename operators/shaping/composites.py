@@ -11,11 +11,21 @@ from typing import Any, Final
 from tt.core.dispatch.call.memory_formats import format_of
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.errors import DimensionCountError, DtypeError, IndexValueError, ShapeError
+from tt.core.errors import (
+    DimensionCountError,
+    DtypeError,
+    IndexValueError,
+    ShapeError,
+)
 from tt.core.shapes.geometry import broadcast, common_shape, infer_size, view_strides, wrap_dim, wrap_dims
 from tt.core.types.memory_format import ORDERS
 from tt.core.types.user_warnings import warn_user
-from tt.operators.helpers import alone, check_integers, check_shapes, wrap
+from tt.operators.helpers import (
+    alone,
+    check_integers,
+    check_shapes,
+    wrap,
+)
 from tt.operators.shaping.shapes import diagonal_geometry, unfold_geometry
 
 composites: Final = CompositeTable()
@@ -547,3 +557,19 @@ for _name in tuple(REGISTRY.names()):
     _view = _base.removesuffix("_copy") + (f".{_overload}" if _overload else "")
     if _view != _name and _is_view(_view):
         composite(_name, _copying(_view))
+
+
+@composite("view_as_real")
+def view_as_real(self: Any) -> Any:
+    check_shapes("view_as_real", self)
+    if not self._spec.backend.has_views:
+        return ops.stack([ops.real(self), ops.imag(self)], -1)
+    return ops.view.dtype(ops.unsqueeze(self, -1), self.dtype.to_real())
+
+
+@composite("view_as_complex")
+def view_as_complex(self: Any) -> Any:
+    check_shapes("view_as_complex", self)
+    if not self._spec.backend.has_views:
+        return ops.add(ops.select(self, -1, 0), ops.mul(ops.select(self, -1, 1), 1j))
+    return ops.squeeze.dim(ops.view.dtype(self, self.dtype.to_complex()), -1)

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any
 
 from tt.core.errors import (
-    DataDependentError,
     DimensionCountError,
     DtypeError,
     IndexValueError,
@@ -18,6 +17,7 @@ from tt.core.errors import (
 from tt.core.shapes.geometry import (
     Described,
     check_size,
+    contiguous_strides,
     infer_size,
     like_strides,
     view_strides,
@@ -25,7 +25,9 @@ from tt.core.shapes.geometry import (
     wrap_dims,
 )
 from tt.core.shapes.registry import Result, RuleTable
-from tt.core.types.dtype import float16, float32, float64, int32, int64
+from tt.core.types.dtype import float16, float32, float64
+from tt.core.types.memory_format import ORDERS
+from tt.operators.pointwise.shapes import ordered_strides
 
 rule = RuleTable()
 
@@ -394,18 +396,6 @@ def pad_places(self: Described, pad: Sequence[int], mode: str, *, op: str) -> Sh
     return shape
 
 
-@rule("repeat_interleave_counts")
-def repeat_interleave_counts(repeats: Described, output_size: int | None = None, *, op: str) -> Shape:
-    """Each index of a vector of counts, repeated by its count."""
-    if repeats.dtype not in (int32, int64):
-        raise UnsupportedError(f"{op}(): repeats must have the dtype int32 or int64, not {repeats.dtype}")
-    if repeats.ndim != 1:
-        raise ShapeError(f"{op}(): only accepts a 1D vector as repeats, got shape {list(repeats.shape)}")
-    if output_size is None:
-        raise DataDependentError(op, "meta")
-    return (output_size,)
-
-
 @rule("pixel_shuffle")
 def pixel_shuffle(self: Described, upscale_factor: int, *, op: str) -> Shape:
     """Channels turned into pixels."""
@@ -619,3 +609,56 @@ def _split_in_sizes(self: Described, split_sizes: Sequence[int], dim: int = 0, *
         parts.append(slice_rule(self, at, start, start + size, op=op))
         start += size
     return parts
+
+
+@rule("resize")
+def resize(self: Described, size: Sequence[int], memory_format: Any = None, *, op: str) -> Result:
+    """Dense elements from the first one on, in the same memory or in larger one."""
+    shape = check_size(op, size)
+    name = str(memory_format).rpartition(".")[2]
+    if memory_format is None and shape == tuple(self.shape):
+        return Result(shape, tuple(self.strides), self.offset)
+    if name == "preserve_format":
+        raise UnsupportedError(f"{op}_(): unsupported memory format preserve_format")
+    strides = ordered_strides(op, shape, name) if name in ORDERS else contiguous_strides(shape)
+    return Result(shape, strides, self.offset)
+
+
+@rule("select_scatter")
+def select_scatter(self: Described, src: Described, dim: int, index: int, *, op: str) -> Result:
+    """A copy with one slice replaced."""
+    return _replaced(op, self, src, select(self, dim, index, op=op).shape)
+
+
+@rule("slice_scatter")
+def slice_scatter(
+    self: Described, src: Described, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1,
+    *, op: str,
+) -> Result:  # fmt: skip
+    """A copy with a range of slices replaced."""
+    return _replaced(op, self, src, slice_rule(self, dim, start, end, step, op=op).shape)
+
+
+@rule("diagonal_scatter")
+def diagonal_scatter(
+    self: Described, src: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, op: str
+) -> Result:
+    """A copy with a diagonal replaced."""
+    return _replaced(op, self, src, diagonal(self, offset, dim1, dim2, op=op).shape)
+
+
+@rule("as_strided_scatter")
+def as_strided_scatter(
+    self: Described, src: Described, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None,
+    *, op: str,
+) -> Result:  # fmt: skip
+    """A copy with a strided view replaced."""
+    return _replaced(op, self, src, as_strided(self, size, stride, storage_offset, op=op).shape)
+
+
+def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{op}(): src has shape {list(src.shape)}, and the part that it replaces has {list(shape)}"
+        )
+    return Result(self.shape, like_strides(self))

@@ -13,7 +13,6 @@ from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.schema.classes import dtype_names
 from tt.core.types.dtype import to_dtype
-from tt.operators._samples.registry import find_family
 from tt.testing.coverage.served import Coverage, How, Place, compute_dtype, coverage, places
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ __all__ = ["Matrix", "Row", "family_of", "matching", "matrix"]
 
 
 def family_of(definition: OpDefinition) -> str:
-    """Return the family of an operator: of tt's, the one whose inputs it is checked on; else its namespace.
+    """Return the family of an operator; without one its namespace.
 
     Examples
     --------
@@ -32,10 +31,7 @@ def family_of(definition: OpDefinition) -> str:
     >>> family_of(definitions_of("softmax")[0])
     'activation'
     """
-    namespace = definition.signature.namespace
-    if namespace != "tt" or not definition.samples:
-        return namespace
-    return find_family(definition.samples).__module__.rpartition(".")[2]
+    return definition.family or definition.signature.namespace
 
 
 @dataclass(frozen=True)

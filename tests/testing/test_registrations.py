@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from tt.testing.coverage import (
 from tt.testing.registrations import Problem, check_backend, check_files
 
 Define = Callable[..., OpDefinition]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -333,3 +335,46 @@ def test_an_operator_of_a_plugin_for_another_layout_is_not_missing(define: Defin
     plugin.add(table)
     assert coverage(definition, Place("cpu")).how == "other layout"
     assert coverage(definition, Place("cpu", "sparse_coo")).how == "kernel"
+
+
+# --- families ---
+
+
+def test_every_implementation_lies_in_a_module_of_its_family():
+    assert list(registrations.check_families(REGISTRY.definitions())) == []
+
+
+def test_an_operator_under_another_family_is_found_in_every_layer():
+    moved = REGISTRY.definition("softmax")._replace(family="fft")
+    found = list(registrations.check_families([moved]))
+    assert {p.check for p in found} == {"family"} and {p.subject for p in found} == {"softmax"}
+    assert {p.message.partition(" lies in ")[0] for p in found} >= {
+        "its composite", "its formula", "its batching rule", "its CPU kernel", "its kernel over the array API",
+        "its shape rule", "its sample family",
+    }  # fmt: skip
+    assert all(p.message.endswith("whose path has not its family, fft") for p in found)
+
+
+def test_a_family_without_a_folder_is_found():
+    found = list(registrations.check_families([REGISTRY.definition("softmax")._replace(family="softmaxes")]))
+    assert found[0].message == "ops.yaml has it under 'softmaxes', which is no folder of operators/"
+    assert "activation, attention" in found[0].hint
+
+
+def test_rules_and_samples_that_families_share_lie_where_they_are():
+    shared = [REGISTRY.definition(name) for name in ("neg", "relu")]
+    assert {d.samples for d in shared} == {"unary_pointwise"} and len({d.family for d in shared}) == 2
+    assert list(registrations.check_families(shared)) == []
+    assert [p.subject for p in registrations.check_families(shared[1:])] == ["same", "unary_pointwise"]
+
+
+def test_every_index_of_families_is_checked():
+    rooms = ("core", "operators", "testing", "backends", "plugins")
+    files = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    made = {
+        f"tt.{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}:{name}"
+        for path in files
+        for name in re.findall(r"^(\w+): Final = FamilyIndex\(", path.read_text(encoding="utf-8"), re.M)
+    }
+    text = (ROOT / "testing" / "registrations.py").read_text(encoding="utf-8")
+    assert {reference for reference in made if reference not in text} == set()

@@ -229,7 +229,7 @@ class LazyKernelTable:
     """Kernels for one device and layout that are made when their operator is first used.
 
     For a backend of many families, whose modules a short program should not import: `make` imports the one that is
-    asked for.  `family_index` tells which modules have an operator.
+    asked for.  `FamilyIndex` says which modules have an operator.
 
     Parameters
     ----------

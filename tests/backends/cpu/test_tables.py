@@ -11,7 +11,7 @@ import pytest
 from tests.processes import printed_by
 from tt.backends.cpu.backend import CpuBackend
 from tt.backends.cpu.native.loading import status
-from tt.backends.cpu.tables import INDEX, Kernels, native_index
+from tt.backends.cpu.tables import INDEX, NATIVE_INDEX, Kernels
 from tt.core.library import Kernel
 
 IMPORTED = """
@@ -38,7 +38,7 @@ def test_each_operator_has_the_kernels_of_its_families(kernels: Kernels) -> None
     expected: dict[str, list[object]] = {}
     modules = INDEX.modules()
     if status().active:
-        modules += native_index().modules()
+        modules += NATIVE_INDEX.modules()
     for module in modules:
         for kernel in import_module(module).cpu.kernels:
             expected.setdefault(kernel.op, []).append(inspect.unwrap(kernel.function))

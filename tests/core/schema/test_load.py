@@ -33,6 +33,27 @@ def entry(lines):
 # --- reading ----------------------------------------------------------------------------------------------
 
 
+def test_entries_under_a_name_are_of_this_family_and_those_of_a_list_of_none():
+    of_families = loads("""
+schema_version: 1
+ops:
+  linalg:
+  - func: f(Tensor self) -> Tensor
+    kind: view
+    variants: [function, copy]
+  - func: g(Tensor self) -> Tensor
+    kind: other
+  fft:
+  - func: h(Tensor self) -> Tensor
+    kind: other
+""")
+    assert {name: d.family for name, d in of_families.items()} == {
+        "f": "linalg", "f_copy": "linalg", "g": "linalg", "h": "fft",
+    }  # fmt: skip
+    plain = loads(HEAD + "- func: f(Tensor self) -> Tensor\n  kind: other\n")
+    assert [d.family for d in plain.values()] == [""]
+
+
 def test_every_key_is_read():
     found = loads(HEAD + textwrap.dedent("""\
         - func: linalg_f.x(Tensor self, Tensor other, Scalar s) -> (Tensor a, Tensor b)
@@ -85,9 +106,9 @@ def test_what_is_left_out_has_a_default():
 def test_the_operators_of_tt_are_read_in_the_order_of_the_file():
     with open(source_path(), encoding="utf-8") as file:
         expected = [
-            line.split("(")[0].removeprefix("- func: ").lstrip("'")
+            line.strip().split("(")[0].removeprefix("- func: ").lstrip("'")
             for line in file
-            if line.startswith("- func")
+            if line.startswith("  - func")
         ]
     at_place: dict[object, str] = {}
     for name, definition in load([source_path()]).items():
@@ -130,6 +151,12 @@ FILES = {
     "schema_version: 1": ["1:1: the file has no ops\nwrite ops: and a list of entries"],
     "schema_version: 2\nops: []": ["1:17: schema_version must be 1, not the number 2"],
     "schema_version: '1'\nops: []": ["1:17: schema_version must be 1, not the text 1"],
+    "schema_version: 1\nops: {a b: [], c: [], c: [], 1: [], d: f}": [
+        "2:7: 'a b' is not a name",
+        "2:23: the family 'c' occurs twice",
+        "2:30: the name of a family must be a string, not the number 1\nwrite '1'",
+        "2:40: d must be a list, not the text f\nwrite [f]",
+    ],
     "schema_version: 1\nops: f": ["2:6: ops must be a list, not the text f\nwrite [f]"],
     "schema_version: 1\nops:\n- 7": [
         "3:3: an entry of ops must be a mapping of keys to values, not the number 7"
