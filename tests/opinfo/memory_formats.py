@@ -39,8 +39,7 @@ EXCEPTIONS = {
     "nn.functional.pad.circular": KEPT,
     "nn.functional.max_unpool2d": SIZE_ONE,
     "nn.functional.max_unpool2d.grad": SIZE_ONE,
-    "nn.functional.normalize": SIZE_ONE,
-    "nn.functional.pixel_shuffle": "only with a factor of 1, a copy, does PyTorch keep the format",
+    "nn.functional.pixel_shuffle": "PyTorch keeps the format; here the elements are copied in row-major order",
 }
 """Operators whose results have other strides, and why."""
 
