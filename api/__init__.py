@@ -285,14 +285,14 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
     if name in _TYPES:
-        found = getattr(importlib.import_module(_TYPES[name]), name)
+        member = getattr(importlib.import_module(_TYPES[name]), name)
     elif name in _SYNONYMS:
-        found = __getattr__(_SYNONYMS[name])
+        member = __getattr__(_SYNONYMS[name])
     elif name in _LAZY:
         from tt.core.startup import start
 
         start()
-        found = getattr(importlib.import_module(_LAZY[name]), name)
+        member = getattr(importlib.import_module(_LAZY[name]), name)
     elif name in _MODULES:
         return importlib.import_module(f"tt.{name}")
     elif name in _DEPRECATED:
@@ -301,11 +301,11 @@ def __getattr__(name: str) -> Any:
         from tt.core.dispatch.registry.registry import ops
 
         try:
-            found = getattr(ops, name)
+            member = getattr(ops, name)
         except AttributeError as error:
             raise _unknown(name, error) from None
-    globals()[name] = found
-    return found
+    globals()[name] = member
+    return member
 
 
 def _unknown(name: str, error: AttributeError) -> AttributeError:

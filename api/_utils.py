@@ -60,14 +60,14 @@ def _unflatten_dense_tensors(flat: tt.Tensor, tensors: Iterable[tt.Tensor]) -> t
     >>> tt._utils._unflatten_dense_tensors(tt.arange(3), [tt.zeros(1, 2), tt.zeros(())])
     (tensor([[0, 1]]), tensor(2))
     """
-    given = list(tensors)
-    needed = sum(tensor.numel() for tensor in given)
+    originals = list(tensors)
+    needed = sum(tensor.numel() for tensor in originals)
     if flat.ndim != 1 or flat.numel() < needed:
         raise ShapeError(
             f"_unflatten_dense_tensors(): expects a vector of {needed} elements, got the shape {list(flat.shape)}"
         )
     parts, start = [], 0
-    for tensor in given:
+    for tensor in originals:
         # An empty part has memory of its own: a program may resize it.
         size = tensor.numel()
         part = flat[start : start + size] if size else flat.new_empty(0)
@@ -119,15 +119,15 @@ def _reorder_tensors_as(
     waiting: dict[Any, list[tt.Tensor]] = {}
     for tensor in tensors:
         waiting.setdefault(_kind(tensor), []).append(tensor)
-    iterators = {kind: iter(found) for kind, found in waiting.items()}
+    iterators = {kind: iter(match) for kind, match in waiting.items()}
     result = []
     for tensor in ordered_tensors:
-        found = next(iterators.get(_kind(tensor), iter(())), None)
-        if found is None:
+        match = next(iterators.get(_kind(tensor), iter(())), None)
+        if match is None:
             raise ShapeError(
                 f"_reorder_tensors_as(): too few tensors of {tensor.dtype} on {tensor.device.type}"
             )
-        result.append(found)
+        result.append(match)
     return tuple(result)
 
 
@@ -143,8 +143,8 @@ def _get_available_device_type() -> str | None:
     >>> tt._utils._get_available_device_type() in (None, "cuda")
     True
     """
-    found = tt.accelerator.current_accelerator(check_available=True)
-    return None if found is None else found.type
+    device = tt.accelerator.current_accelerator(check_available=True)
+    return None if device is None else device.type
 
 
 def _get_all_device_indices() -> list[int] | None:
@@ -177,13 +177,13 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     """
     if isinstance(device, int):
         return device
-    place = None if device is None else tt.device(device)
-    if place is not None and place.type == "cpu":
+    target = None if device is None else tt.device(device)
+    if target is not None and target.type == "cpu":
         if not allow_cpu:
             raise ValueRangeError(f"_get_device_index(): expected a device other than the CPU, got {device}")
         return -1
-    if place is not None and place.index is not None:
-        return int(place.index)
+    if target is not None and target.index is not None:
+        return int(target.index)
     if not optional:
         raise ValueRangeError(
             f"_get_device_index(): expected a device with an index, or an integer, got {device}"
@@ -218,10 +218,10 @@ def _import_dotted_name(name: str) -> Any:
     True
     """
     first, *rest = name.split(".")
-    found: Any = import_module(first)
+    member: Any = import_module(first)
     for part in rest:
-        found = getattr(found, part)
-    return found
+        member = getattr(member, part)
+    return member
 
 
 class ExceptionWrapper:

@@ -20,8 +20,8 @@ __all__ = [*_names, "ArrayApiBackend", "crc32", "empty_bytes", "opcheck", "read_
 def __getattr__(name: str) -> Any:
     # Imported on demand: authors of operators need no backend, programs no checks, and backends no custom operators.
     if name in _names:
-        found = globals()[name] = getattr(library, name)
-        return found
+        member = globals()[name] = getattr(library, name)
+        return member
     if name == "ArrayApiBackend":
         from tt.backends.array_api import ArrayApiBackend
 

@@ -140,9 +140,9 @@ def _replace_module(lines: list[str], node: ast.ImportFrom) -> None:
     rest = "".join(lines[node.lineno - 1 :])
     start = len(lines[node.lineno - 1].encode()[: node.col_offset].decode())
     tokens = tokenize.generate_tokens(io.StringIO(rest[start:]).readline)
-    found = next(token for token in tokens if token.string == "torch")
-    row = node.lineno - 1 + found.start[0] - 1
-    column = found.start[1] + (start if found.start[0] == 1 else 0)
+    first = next(token for token in tokens if token.string == "torch")
+    row = node.lineno - 1 + first.start[0] - 1
+    column = first.start[1] + (start if first.start[0] == 1 else 0)
     lines[row] = lines[row][:column] + "tt" + lines[row][column + len("torch") :]
 
 
@@ -193,18 +193,18 @@ def _first_lacking(name: str) -> str:
     """Return the shortest part of a name of PyTorch that tt lacks, or "" if it has all of them."""
     if name in ONLY_RAISE:
         return name
-    found: Any = importlib.import_module("tt")
+    value: Any = importlib.import_module("tt")
     path = "tt"
-    for place, part in enumerate(parts := name.split(".")[1:]):
+    for index, part in enumerate(parts := name.split(".")[1:]):
         path += f".{part}"
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except (AttributeError, ImportError):
             try:
-                found = importlib.import_module(path)
+                value = importlib.import_module(path)
             except ImportError:
-                return ".".join(["torch", *parts[: place + 1]])
-        if not isinstance(found, ModuleType | type):
+                return ".".join(["torch", *parts[: index + 1]])
+        if not isinstance(value, ModuleType | type):
             return ""  # the members of a value are not known before the program runs
     return ""
 
@@ -218,8 +218,8 @@ def _instead(name: str) -> str:
     parent: Any = importlib.import_module("tt")
     for part in parts[1:-1]:
         parent = getattr(parent, part)
-    wanted = re.sub(r"\W", "", parts[-1])
-    near = nearest(wanted, [n for n in dir(parent) if not n.startswith("_")])
+    missing = re.sub(r"\W", "", parts[-1])
+    near = nearest(missing, [n for n in dir(parent) if not n.startswith("_")])
     path = ".".join(["tt", *parts[1:-1]])
     return " or ".join(f"{path}.{other}" for other in near) if near else "no name of tt is near"
 

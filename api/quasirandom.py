@@ -82,8 +82,8 @@ class SobolEngine:
             )  # about numbers of points that are not a power of two
             points = self._engine.random(n) if n else tt.empty(0, self.dimension).numpy()
         self.num_generated += n
-        made = tt.from_numpy(points).to(tt.get_default_dtype() if dtype is None else dtype)
-        return made if out is None else out.resize_(made.shape).copy_(made)
+        numbers = tt.from_numpy(points).to(tt.get_default_dtype() if dtype is None else dtype)
+        return numbers if out is None else out.resize_(numbers.shape).copy_(numbers)
 
     def draw_base2(self, m: int, out: tt.Tensor | None = None, dtype: Any = None) -> tt.Tensor:
         """Return the next 2**m points; together with those before they must be a power of two.

@@ -12,7 +12,7 @@ from tt.core.dispatch.registry.registry import REGISTRY
 @cache
 def _classes() -> dict[str, Any]:
     """Return the classes by their names; those of `out=` forms are the same classes."""
-    found = {}
+    classes = {}
     for name in REGISTRY.names():
         definition = None if "::" in name else REGISTRY.definition(name)
         if definition is None:
@@ -20,9 +20,9 @@ def _classes() -> dict[str, Any]:
         fields = tuple(str(r.name) for r in definition.signature.returns if r.name is not None)
         if 1 < len(fields) == len(definition.signature.returns):
             short = definition.signature.name
-            found[short] = return_type(short, fields)
-            found[f"{short}_out"] = found[short]
-    return found
+            classes[short] = return_type(short, fields)
+            classes[f"{short}_out"] = classes[short]
+    return classes
 
 
 def pytree_register_structseq(cls: type) -> None:

@@ -158,12 +158,12 @@ def batch_norm_elemt(
             [ 1.]])
     """
     _dims("batch_norm_elemt", input)
-    found = (_wide(input) - _channels(mean, input)) * _channels(invstd, input)
+    result = (_wide(input) - _channels(mean, input)) * _channels(invstd, input)
     if weight is not None:
-        found = found * _channels(_wide(weight), input)
+        result = result * _channels(_wide(weight), input)
     if bias is not None:
-        found = found + _channels(_wide(bias), input)
-    return found.to(input.dtype)
+        result = result + _channels(_wide(bias), input)
+    return result.to(input.dtype)
 
 
 def batch_norm_gather_stats_with_counts(

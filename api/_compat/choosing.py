@@ -165,8 +165,8 @@ def choose_qparams_optimized(
     """
     name = "choose_qparams_optimized"
     if not tt.is_tensor(input) or input.dtype.name != "float32":
-        found = input.dtype if tt.is_tensor(input) else type(input).__name__
-        raise DtypeError(f"{name}(): the input is a tensor of float32, not {found}")
+        kind = input.dtype if tt.is_tensor(input) else type(input).__name__
+        raise DtypeError(f"{name}(): the input is a tensor of float32, not {kind}")
     if not 0 < numel <= input.numel():
         raise ValueRangeError(f"{name}(): numel must be from 1 to {input.numel()}, got {numel}")
     if n_bins < 1:

@@ -133,11 +133,11 @@ def _unsafe_masked_index_put_accumulate(
     """
     if not self.numel():
         return self.clone()
-    found = [
+    expanded = [
         None if index is None else index.clamp(-size, size - 1)
         for index, size in zip(indices, self.shape, strict=False)
     ]
-    return ops.index_put(self, found, values.masked_fill(~mask, 0), True)
+    return ops.index_put(self, expanded, values.masked_fill(~mask, 0), True)
 
 
 # --- pieces ------------------------------------------------------------------------------------------------------

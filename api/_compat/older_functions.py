@@ -65,12 +65,12 @@ def convolution(
         raise ShapeError(f"convolution(): a weight of 3, 4 or 5 dimensions is needed, not of {weight.ndim}")
     functional: Any = tt.nn.functional
     if transposed:
-        made = getattr(functional, f"conv_transpose{dims}d")(
+        output = getattr(functional, f"conv_transpose{dims}d")(
             input, weight, bias, stride, padding, output_padding, groups, dilation
         )
     else:
-        made = getattr(functional, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
-    result: tt.Tensor = made
+        output = getattr(functional, f"conv{dims}d")(input, weight, bias, stride, padding, dilation, groups)
+    result: tt.Tensor = output
     return result
 
 
@@ -91,10 +91,10 @@ def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, nor
         raise ShapeError(f"embedding_renorm_(): the table is a matrix, not of the shape {list(input.shape)}")
     with tt.no_grad():
         rows = tt.unique(indices.reshape(-1))
-        found = input.index_select(0, rows)
-        norms = tt.linalg.vector_norm(found, norm_type, 1, keepdim=True)
+        selected = input.index_select(0, rows)
+        norms = tt.linalg.vector_norm(selected, norm_type, 1, keepdim=True)
         factors = tt.where(norms > max_norm, max_norm / (norms + 1e-7), tt.ones_like(norms))
-        return input.index_copy_(0, rows, found * factors)
+        return input.index_copy_(0, rows, selected * factors)
 
 
 @overridable
@@ -124,8 +124,8 @@ def saddmm(
     tensor([[3., 1.],
             [1., 3.]])
     """
-    found: tt.Tensor = tt.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
-    return found
+    result: tt.Tensor = tt.sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return result
 
 
 @overridable
@@ -225,9 +225,9 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
         raise ArgumentError("from_file", f"files are mapped on the CPU, not on {options['device']}")
     length = count * dtype.itemsize
     if shared:
-        with open(filename, "ab") as made:
-            if made.tell() < length:
-                made.truncate(length)
+        with open(filename, "ab") as stream:
+            if stream.tell() < length:
+                stream.truncate(length)
     if os.path.getsize(filename) < length:
         raise ValueRangeError(
             f"from_file(): {filename} has {os.path.getsize(filename)} bytes, and {count} elements of {dtype} "
@@ -239,8 +239,8 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
     with open(filename, "r+b" if shared else "rb") as file:
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
         memory = mmap.mmap(file.fileno(), length, access=access)
-    found = tt.frombuffer(memory, dtype=dtype, count=count)
-    return found.requires_grad_() if options.get("requires_grad") else found
+    result = tt.frombuffer(memory, dtype=dtype, count=count)
+    return result.requires_grad_() if options.get("requires_grad") else result
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:

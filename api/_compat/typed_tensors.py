@@ -61,7 +61,7 @@ class TensorType(type):
 def of_device(device: str) -> dict[str, TensorType]:
     """Return the constructors of a device type."""
     module = "tt" if device == "cpu" else f"tt.{device}"
-    found = {}
+    types = {}
     for name, dtype in NAMES.items():
         kind = getattr(tt, dtype)
         doc = (
@@ -75,8 +75,8 @@ def of_device(device: str) -> dict[str, TensorType]:
             "is_cuda": device == "cuda",
             "_device": device,
         }
-        found[name] = TensorType(name, (), members)
-    return found
+        types[name] = TensorType(name, (), members)
+    return types
 
 
 _TYPES = of_device("cpu")

@@ -84,11 +84,13 @@ def while_loop(cond_fn: Any, body_fn: Any, carried_inputs: Sequence[Any]) -> tup
         )
     carried = tuple(carried_inputs)
     while bool(cond_fn(*carried)):
-        found = body_fn(*carried)
-        found = tuple(found) if isinstance(found, tuple | list) else (found,)
-        if len(found) != len(carried):
-            raise RuntimeError(f"while_loop(): body_fn took {len(carried)} values and returned {len(found)}")
-        carried = found
+        outputs = body_fn(*carried)
+        outputs = tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
+        if len(outputs) != len(carried):
+            raise RuntimeError(
+                f"while_loop(): body_fn took {len(carried)} values and returned {len(outputs)}"
+            )
+        carried = outputs
     return carried
 
 

@@ -77,13 +77,13 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 def _fill_or_not() -> None:
     """Register the kernels that fill memory, or take them away."""
-    wanted = DETERMINISM.required and DETERMINISM.fill
-    if wanted and _Settings.filling is None:
+    required = DETERMINISM.required and DETERMINISM.fill
+    if required and _Settings.filling is None:
         from tt.backends.cpu.uninitialized import install  # with NumPy's kernels
 
         tt.zeros(0, device="cpu")  # the kernels that are replaced are registered at first use
         _Settings.filling = install()
-    elif not wanted and _Settings.filling is not None:
+    elif not required and _Settings.filling is not None:
         _Settings.filling.remove()
         _Settings.filling = None
 
@@ -148,8 +148,8 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         raise RuntimeError(
             f"invalid value of debug_mode, expected 0, 1, 2 or {', '.join(_MODES)}, but got {debug_mode}"
         )
-    place = _MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
-    use_deterministic_algorithms(place > 0, warn_only=place == 1)
+    level = _MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
 
 
 def get_deterministic_debug_mode() -> int:

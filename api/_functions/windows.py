@@ -34,10 +34,12 @@ def _made(
         )
     wide = tt.float64 if dtype == tt.float64 else tt.float32
     make = getattr(tt.signal.windows, shape)
-    made = make(window_length, sym=not periodic, dtype=wide, device=options.get("device"), **values).to(dtype)
+    window = make(window_length, sym=not periodic, dtype=wide, device=options.get("device"), **values).to(
+        dtype
+    )
     if options.get("pin_memory"):
-        made = made.pin_memory()
-    return made.requires_grad_() if options.get("requires_grad") else made
+        window = window.pin_memory()
+    return window.requires_grad_() if options.get("requires_grad") else window
 
 
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> tt.Tensor:

@@ -40,9 +40,9 @@ def late_names(
     def find(name: str) -> Any:
         home = home_of.get(name)
         if home is not None:
-            found = getattr(import_module(home, package), name)
-            setattr(sys.modules[package], name, found)
-            return found
+            member = getattr(import_module(home, package), name)
+            setattr(sys.modules[package], name, member)
+            return member
         if name in modules:
             return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

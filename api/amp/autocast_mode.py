@@ -145,5 +145,5 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Enable or disable autocast for devices of a type; enabling raises UnsupportedError."""
-    given, wanted = ("cuda", device_type) if enabled is None else (str(device_type), enabled)
-    may_enable("set_autocast_enabled()", given, bool(wanted))
+    target, switched_on = ("cuda", device_type) if enabled is None else (str(device_type), enabled)
+    may_enable("set_autocast_enabled()", target, bool(switched_on))

@@ -67,9 +67,9 @@ def get_autocast_dtype(device_type: str) -> Any:
     >>> tt.get_autocast_dtype("cpu"), tt.get_autocast_dtype("cuda")
     (tt.bfloat16, tt.float16)
     """
-    found = _STATE.dtypes.get(_type(device_type, "get_autocast_dtype"))
-    if found is not None:
-        return found
+    dtype = _STATE.dtypes.get(_type(device_type, "get_autocast_dtype"))
+    if dtype is not None:
+        return dtype
     return tt.bfloat16 if device_type in _BFLOAT16 else tt.float16
 
 

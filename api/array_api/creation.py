@@ -50,19 +50,19 @@ def asarray(
             if isinstance(obj, np.ndarray) and copy is not False and any(step < 0 for step in obj.strides):
                 obj = obj.copy()  # tensors have no negative strides
             return tt.asarray(obj, dtype=dtype, device=device, copy=copy)
-    place = obj.device if device is None else tt.device(device)
+    target = obj.device if device is None else tt.device(device)
     kind = obj.dtype if dtype is None else dtype
     same = kind is obj.dtype and (
-        place == obj.device or (place.index is None and place.type == obj.device.type)
+        target == obj.device or (target.index is None and target.type == obj.device.type)
     )
     if copy is False and not same:
         raise ValueError(
-            f"a {obj.dtype} array on {obj.device} cannot become {kind} on {place} without a copy"
+            f"a {obj.dtype} array on {obj.device} cannot become {kind} on {target} without a copy"
         )
     if same:
         return tt.clone(obj) if copy else obj
-    found: Array = obj.to(device=place, dtype=kind, copy=bool(copy))
-    return found
+    result: Array = obj.to(device=target, dtype=kind, copy=bool(copy))
+    return result
 
 
 def _holds_tensors(items: Any) -> bool:
@@ -83,10 +83,10 @@ def _stacked(items: Any) -> Array:
         for item in items
     ]
     dtype = promote_all([part.dtype for part in parts])
-    place = next(
+    target = next(
         (part.device for part, item in zip(parts, items, strict=True) if isinstance(item, tt.Tensor)), None
     )
-    return tt.stack([part.to(device=place, dtype=dtype) for part in parts])
+    return tt.stack([part.to(device=target, dtype=dtype) for part in parts])
 
 
 def arange(
@@ -163,10 +163,10 @@ def eye(
     columns = n_rows if n_cols is None else n_cols
     if k == 0:
         return tt.eye(n_rows, columns, dtype=dtype, device=device)
-    found = tt.zeros((n_rows, columns), dtype=dtype, device=device)
+    result = tt.zeros((n_rows, columns), dtype=dtype, device=device)
     if -n_rows < k < columns:
-        tt.diagonal(found, k).fill_(1)
-    return found
+        tt.diagonal(result, k).fill_(1)
+    return result
 
 
 def empty(shape: int | tuple[int, ...], *, dtype: Dtype | None = None, device: Device = None) -> Array:

@@ -46,9 +46,9 @@ def can_cast(from_: tt.dtype | Array, to: tt.dtype, /) -> bool:
     >>> xp.can_cast(xp.int8, xp.int32), xp.can_cast(xp.int64, xp.int32)
     (True, False)
     """
-    given = from_.dtype if isinstance(from_, tt.Tensor) else from_
+    source = from_.dtype if isinstance(from_, tt.Tensor) else from_
     try:
-        return promote_all([given, to]) is to
+        return promote_all([source, to]) is to
     except tt.errors.PromotionError:
         return False
 
@@ -132,10 +132,10 @@ def result_type(*arrays_and_dtypes: Any) -> tt.dtype:
     """
     dtypes = [item.dtype if isinstance(item, tt.Tensor) else item for item in arrays_and_dtypes]
     numbers = [item for item in dtypes if not isinstance(item, tt.dtype)]
-    found = [item for item in dtypes if isinstance(item, tt.dtype)]
-    if not found:
+    kinds = [item for item in dtypes if isinstance(item, tt.dtype)]
+    if not kinds:
         raise TypeError("result_type() needs an array or a dtype")
-    dtype = promote_all(found)
+    dtype = promote_all(kinds)
     like = tt.empty((0,), dtype=dtype, device="meta")
     for number in numbers:
         dtype = promote_all([dtype, number_as_tensor(number, like).dtype])

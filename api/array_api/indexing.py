@@ -50,13 +50,11 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
         )
     if not -x.ndim <= axis < x.ndim:
         raise IndexError(f"axis {axis} is out of range for an array of {x.ndim} dimensions")
-    place, index = axis % x.ndim, cast(indices, tt.int64)
-    shape = tt.broadcast_shapes(
-        *[(*array.shape[:place], 1, *array.shape[place + 1 :]) for array in (x, index)]
-    )
-    x = tt.broadcast_to(x, (*shape[:place], x.shape[place], *shape[place + 1 :]))
-    index = tt.broadcast_to(index, (*shape[:place], index.shape[place], *shape[place + 1 :]))
-    return tt.gather(x, place, tt.where(index < 0, index + x.shape[place], index))
+    dim, index = axis % x.ndim, cast(indices, tt.int64)
+    shape = tt.broadcast_shapes(*[(*array.shape[:dim], 1, *array.shape[dim + 1 :]) for array in (x, index)])
+    x = tt.broadcast_to(x, (*shape[:dim], x.shape[dim], *shape[dim + 1 :]))
+    index = tt.broadcast_to(index, (*shape[:dim], index.shape[dim], *shape[dim + 1 :]))
+    return tt.gather(x, dim, tt.where(index < 0, index + x.shape[dim], index))
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
@@ -203,8 +201,8 @@ def unique_counts(x: Array, /) -> UniqueCountsResult:
     >>> counts
     tensor([1, 2])
     """
-    found = _unique(x)
-    return UniqueCountsResult(found.values, found.counts)
+    unique = _unique(x)
+    return UniqueCountsResult(unique.values, unique.counts)
 
 
 def unique_inverse(x: Array, /) -> UniqueInverseResult:
@@ -216,8 +214,8 @@ def unique_inverse(x: Array, /) -> UniqueInverseResult:
     >>> xp.unique_inverse(xp.asarray([2, 1, 2])).inverse_indices
     tensor([1, 0, 1])
     """
-    found = _unique(x)
-    return UniqueInverseResult(found.values, found.inverse_indices)
+    unique = _unique(x)
+    return UniqueInverseResult(unique.values, unique.inverse_indices)
 
 
 def unique_values(x: Array, /) -> Array:

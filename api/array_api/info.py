@@ -85,10 +85,10 @@ class Info:
         >>> tt.device("cpu") in xp.__array_namespace_info__().devices()
         True
         """
-        found = [tt.device("cpu")]
+        result = [tt.device("cpu")]
         if tt.cuda.is_available():
-            found += [tt.device("cuda", index) for index in range(tt.cuda.device_count())]
-        return found
+            result += [tt.device("cuda", index) for index in range(tt.cuda.device_count())]
+        return result
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807 - the standard's name

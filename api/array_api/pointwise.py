@@ -123,12 +123,12 @@ def tanh(x: Array, /) -> Array:
     >>> xp.tanh(xp.asarray([0.0, 1.0]))
     tensor([0.0000, 0.7616])
     """
-    found = tt.tanh(x)
+    result = tt.tanh(x)
     if x.dtype.is_complex:
         # The sign of the zero is that of the imaginary part, for large ones too.
         limit = tt.complex(tt.sign(x.real), tt.copysign(tt.zeros_like(x.imag), x.imag))
-        return tt.where(tt.isinf(x.real) & tt.isfinite(x.imag), limit, found)
-    return found
+        return tt.where(tt.isinf(x.real) & tt.isfinite(x.imag), limit, result)
+    return result
 
 
 def round(x: Array, /) -> Array:
@@ -171,15 +171,15 @@ def clip(x: Array, /, min: Operand | None = None, max: Operand | None = None) ->
     >>> xp.clip(xp.asarray([-1, 2, 8]), 0, 5)
     tensor([0, 2, 5])
     """
-    found = x
+    result = x
     for bound, limit in ((min, tt.maximum), (max, tt.minimum)):
         if bound is not None:
             if isinstance(bound, int) and isdtype(x.dtype, "integral"):
                 # Bounds beyond the dtype limit nothing.
                 numbers = tt.iinfo(x.dtype)
                 bound = sorted((numbers.min, bound, numbers.max))[1]
-            found = limit(*as_tensors(found, bound))
-    return tt.clone(x) if found is x else cast(found, x.dtype)
+            result = limit(*as_tensors(result, bound))
+    return tt.clone(x) if result is x else cast(result, x.dtype)
 
 
 # --- two arrays --------------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def _promoting(operator: Any, name: str, numbers: bool = True) -> Callable[[Oper
     """Return a function of two arrays, or one and a Python number: an operator after the standard's promotion."""
 
     def function(x1: Operand, x2: Operand, /) -> Array:
-        found: Array = operator(*as_tensors(x1, x2, numbers))
-        return found
+        result: Array = operator(*as_tensors(x1, x2, numbers))
+        return result
 
     function.__name__ = function.__qualname__ = name
     definition = getattr(operator, "default", operator).operator.definition
@@ -240,8 +240,8 @@ def floor_divide(x1: Operand, x2: Operand, /) -> Array:
     tensor([ 3, -4])
     """
     left, right = as_tensors(x1, x2)
-    found: Array = tt.floor_divide(left, right)
-    if found.dtype.is_floating_point:
+    result: Array = tt.floor_divide(left, right)
+    if result.dtype.is_floating_point:
         # The operator gives NaN, like PyTorch's, or -1 where the standard has -0.
-        return tt.where(tt.isinf(left) | tt.isinf(right), left / right, found)
-    return found
+        return tt.where(tt.isinf(left) | tt.isinf(right), left / right, result)
+    return result

@@ -23,13 +23,13 @@ def _axes(x: Array, axis: Axis) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(x.ndim))
     axes = as_tuple(axis)
-    for place in axes:
-        if not -x.ndim <= place < x.ndim:
-            raise IndexError(f"axis {place} is out of range for an array of {x.ndim} dimensions")
-    found = tuple(place % x.ndim for place in axes)
-    if len(set(found)) < len(found):
+    for dim in axes:
+        if not -x.ndim <= dim < x.ndim:
+            raise IndexError(f"axis {dim} is out of range for an array of {x.ndim} dimensions")
+    result = tuple(dim % x.ndim for dim in axes)
+    if len(set(result)) < len(result):
         raise ValueError(f"an axis appears twice in {axis}")
-    return found
+    return result
 
 
 def _sum_dtype(x: Array, dtype: tt.dtype | None) -> tt.dtype:
@@ -66,10 +66,10 @@ def prod(x: Array, /, *, axis: Axis = None, dtype: tt.dtype | None = None, keepd
     tensor(24)
     """
     axes, kind = _axes(x, axis), _sum_dtype(x, dtype)
-    found = x.to(kind, copy=not axes)
-    for place in sorted(axes, reverse=True):
-        found = tt.prod(found, place, keepdim=keepdims, dtype=kind)
-    return found
+    result = x.to(kind, copy=not axes)
+    for dim in sorted(axes, reverse=True):
+        result = tt.prod(result, dim, keepdim=keepdims, dtype=kind)
+    return result
 
 
 def _extreme(x: Array, axis: Axis, keepdims: bool, largest: bool) -> Array:
@@ -237,9 +237,9 @@ def cumulative_sum(
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True)
     tensor([0, 1, 3, 6])
     """
-    place = _one_axis(x, axis, "cumulative_sum")
-    found = tt.cumsum(x, place, dtype=_sum_dtype(x, dtype))
-    return _with_initial(found, place, 0) if include_initial else found
+    dim = _one_axis(x, axis, "cumulative_sum")
+    result = tt.cumsum(x, dim, dtype=_sum_dtype(x, dtype))
+    return _with_initial(result, dim, 0) if include_initial else result
 
 
 def cumulative_prod(
@@ -253,9 +253,9 @@ def cumulative_prod(
     >>> xp.cumulative_prod(xp.asarray([1, 2, 3]))
     tensor([1, 2, 6])
     """
-    place = _one_axis(x, axis, "cumulative_prod")
-    found = tt.cumprod(x, place, dtype=_sum_dtype(x, dtype))
-    return _with_initial(found, place, 1) if include_initial else found
+    dim = _one_axis(x, axis, "cumulative_prod")
+    result = tt.cumprod(x, dim, dtype=_sum_dtype(x, dtype))
+    return _with_initial(result, dim, 1) if include_initial else result
 
 
 def diff(

@@ -122,9 +122,9 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
     tt.Size([3])
     """
     axes = as_tuple(axis)
-    for place in axes:
-        if x.shape[place] != 1:
-            raise ValueError(f"axis {place} has size {x.shape[place]}; only axes of size 1 can be removed")
+    for dim in axes:
+        if x.shape[dim] != 1:
+            raise ValueError(f"axis {dim} has size {x.shape[dim]}; only axes of size 1 can be removed")
     return tt.squeeze(x, axes)
 
 

@@ -24,8 +24,8 @@ class VariableMeta(type):
             warn_user("Variable(): volatile has no effect\n  try: with tt.no_grad():")
         if not tt.is_tensor(data):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        found = data.detach()
-        return found.requires_grad_() if requires_grad else found
+        variable = data.detach()
+        return variable.requires_grad_() if requires_grad else variable
 
 
 class Variable(metaclass=VariableMeta):

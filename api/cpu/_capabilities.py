@@ -41,7 +41,7 @@ def get_capabilities() -> Mapping[str, bool | int | str]:
     True
     """
     machine = platform.machine()
-    found: dict[str, bool | int | str] = {}
+    capabilities: dict[str, bool | int | str] = {}
     table = {"x86_64": _X86, "aarch64": _ARM}.get(machine, "")
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
@@ -52,7 +52,7 @@ def get_capabilities() -> Mapping[str, bool | int | str]:
         there = set(words[1].split())
         for entry in table.split():
             name, _, linux = entry.partition("=")
-            found[name] = (linux or name) in there
-    found["architecture"] = machine
-    found["num_logical_cores"] = os.cpu_count() or 1
-    return MappingProxyType(found)
+            capabilities[name] = (linux or name) in there
+    capabilities["architecture"] = machine
+    capabilities["num_logical_cores"] = os.cpu_count() or 1
+    return MappingProxyType(capabilities)

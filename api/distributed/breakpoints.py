@@ -35,8 +35,8 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float | None = 3600) -> 
     """
     frame = sys._getframe(1)
     if skip > 0:
-        place = (frame.f_code.co_filename, frame.f_lineno)
-        key = (f"{place[0]}:{place[1]}", get_rank())
+        caller = (frame.f_code.co_filename, frame.f_lineno)
+        key = (f"{caller[0]}:{caller[1]}", get_rank())
         _calls[key] = _calls.get(key, 0) + 1
         if _calls[key] <= skip:
             _log.warning("Skip the breakpoint, counter=%d", _calls[key])

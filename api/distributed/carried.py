@@ -92,8 +92,8 @@ class Carried:
 
     def data(self) -> bytes:
         """Return this rank's bytes."""
-        found: bytes = self._array.tobytes()
-        return found
+        result: bytes = self._array.tobytes()
+        return result
 
     def alone(self, engine: Backend) -> Generator[Pending, None, None]:
         """Exchange nothing but the bytes, and combine them."""

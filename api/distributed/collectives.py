@@ -71,12 +71,12 @@ def all_reduce(
     sparse = getattr(tensor, "layout", tt.strided) is not tt.strided
     if not sparse:
         one_tensor(tensor, "tensor")
-    found = member(group, "all_reduce")
-    if found is None:
+    process_group = member(group, "all_reduce")
+    if process_group is None:
         return None
     reduction = check_reduction(op, tensor, "all_reduce")
     if sparse:
-        return all_reduce_sparse(tensor, reduction, found, async_op)
+        return all_reduce_sparse(tensor, reduction, process_group, async_op)
 
     def body(engine: Backend) -> Steps:
         target = Target(tensor)
@@ -87,7 +87,7 @@ def all_reduce(
 
     call, device = Call("all_reduce", tensor, op=reduction), tensor.device.type
     carried = Carried(tensor, reduction) if device == "cpu" and call.count else None
-    return found.collective(call, device, body, async_op, [tensor], carried=carried)
+    return process_group.collective(call, device, body, async_op, [tensor], carried=carried)
 
 
 def reduce(
@@ -122,10 +122,10 @@ def reduce(
     [3, 2, 3]
     """
     one_tensor(tensor, "tensor")
-    found = member(group, "reduce")
-    if found is None:
+    process_group = member(group, "reduce")
+    if process_group is None:
         return None
-    root = group_rank(found, dst, group_dst, "reduce")
+    root = group_rank(process_group, dst, group_dst, "reduce")
     reduction = check_reduction(op, tensor, "reduce")
 
     def body(engine: Backend) -> Steps:
@@ -137,8 +137,8 @@ def reduce(
         return None
 
     call = Call("reduce", tensor, root=root, op=reduction)
-    fills = found.rank() == root
-    return found.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
+    fills = process_group.rank() == root
+    return process_group.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
 
 
 def broadcast(
@@ -172,10 +172,10 @@ def broadcast(
     [1, 1, 1]
     """
     one_tensor(tensor, "tensor")
-    found = member(group, "broadcast")
-    if found is None:
+    process_group = member(group, "broadcast")
+    if process_group is None:
         return None
-    root = group_rank(found, src, group_src, "broadcast")
+    root = group_rank(process_group, src, group_src, "broadcast")
 
     def body(engine: Backend) -> Steps:
         target = Target(tensor)
@@ -185,8 +185,8 @@ def broadcast(
             target.finish()
         return None
 
-    call, fills = Call("broadcast", tensor, root=root), found.rank() != root
-    return found.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
+    call, fills = Call("broadcast", tensor, root=root), process_group.rank() != root
+    return process_group.collective(call, tensor.device.type, body, async_op, [tensor], fills=fills)
 
 
 def barrier(
@@ -214,8 +214,8 @@ def barrier(
     >>> dist.run_threads(dist.barrier, 3)
     [None, None, None]
     """
-    found = member(group, "barrier")
-    if found is None:
+    process_group = member(group, "barrier")
+    if process_group is None:
         return None
     if device_ids is not None and not (
         isinstance(device_ids, list) and all(isinstance(each, int) for each in device_ids)
@@ -223,11 +223,13 @@ def barrier(
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
 
     def body(engine: Backend) -> Steps:
-        if not found.guard.enabled:  # otherwise the ranks have just met
+        if not process_group.guard.enabled:  # otherwise the ranks have just met
             yield from derived.barrier(engine)
         return None
 
-    return found.collective(Call("barrier"), found.first_device, body, async_op, timeout=timeout)
+    return process_group.collective(
+        Call("barrier"), process_group.first_device, body, async_op, timeout=timeout
+    )
 
 
 def monitored_barrier(
@@ -251,16 +253,18 @@ def monitored_barrier(
     DistTimeoutError
         Not all ranks came within the timeout.
     """
-    found = member(group, "monitored_barrier")
-    if found is None:
+    process_group = member(group, "monitored_barrier")
+    if process_group is None:
         return
 
     def body(engine: Backend) -> Steps:
-        if not found.guard.enabled:
+        if not process_group.guard.enabled:
             yield from derived.barrier(engine)
         return None
 
-    found.collective(Call("monitored_barrier"), found.first_device, body, False, timeout=timeout)
+    process_group.collective(
+        Call("monitored_barrier"), process_group.first_device, body, False, timeout=timeout
+    )
 
 
 def all_reduce_coalesced(
@@ -292,26 +296,26 @@ def all_reduce_coalesced(
         "all_reduce_coalesced() is deprecated\n  try: all_reduce of each, in a _coalescing_manager",
         FutureWarning,
     )
-    given = tensor_list(tensors, "tensors")
-    same_dtype(given)
-    found = member(group, "all_reduce_coalesced")
-    if found is None or not given:
+    inputs = tensor_list(tensors, "tensors")
+    same_dtype(inputs)
+    process_group = member(group, "all_reduce_coalesced")
+    if process_group is None or not inputs:
         return None
-    reduction = check_reduction(op, given[0], "all_reduce_coalesced")
+    reduction = check_reduction(op, inputs[0], "all_reduce_coalesced")
 
     def body(engine: Backend) -> Steps:
-        for tensor in given:
+        for tensor in inputs:
             target = Target(tensor)
             if tensor.numel():
                 yield from derived.all_reduce(engine, target.buffer, reduction)
             target.finish()
         return None
 
-    sizes = [each.numel() for each in given]
+    sizes = [each.numel() for each in inputs]
     call = Call(
-        "all_reduce_coalesced", given[0], op=reduction, agree=sizes, detail=f"and {len(given) - 1} more"
+        "all_reduce_coalesced", inputs[0], op=reduction, agree=sizes, detail=f"and {len(inputs) - 1} more"
     )
-    return found.collective(call, given[0].device.type, body, async_op, given)
+    return process_group.collective(call, inputs[0].device.type, body, async_op, inputs)
 
 
 class _CoalescingManager:
@@ -350,16 +354,16 @@ def _coalescing_manager(
     (tensor([2., 2.]), tensor([2.]))
     """
     manager = _CoalescingManager()
-    found = member(group, "_coalescing_manager")
-    if found is None:
+    process_group = member(group, "_coalescing_manager")
+    if process_group is None:
         yield manager
         return
-    if found.coalescing is not None:
+    if process_group.coalescing is not None:
         raise ValueError("_coalescing_manager: the group is in another one already")
-    found.coalescing = manager.works
+    process_group.coalescing = manager.works
     try:
         yield manager
     finally:
-        found.coalescing = None
+        process_group.coalescing = None
     if not async_ops:
         manager.wait()

@@ -55,8 +55,8 @@ def _has(engine: Backend, operation: str) -> bool:
 
 def prepare(engine: Backend, tensor: Tensor, op: ReduceOp) -> Prepared:
     """Return a tensor in the form in which an engine combines it."""
-    found = engine.capabilities
-    return Prepared(tensor, op, engine.size, found.dtypes, found.reductions)
+    capabilities = engine.capabilities
+    return Prepared(tensor, op, engine.size, capabilities.dtypes, capabilities.reductions)
 
 
 # --- moving: all tensors are contiguous, and not empty ----------------------------------------------------------------

@@ -116,10 +116,10 @@ class DeviceMesh:
             if len(groups) != 1:
                 raise ValueError("from_group: several groups need a mesh")
             mesh = get_process_group_ranks(groups[0])
-        made = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=groups)
-        if made.ndim != len(groups):
-            raise ValueError(f"from_group: {len(groups)} groups for a mesh of {made.ndim} dimensions")
-        return made
+        result = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=groups)
+        if result.ndim != len(groups):
+            raise ValueError(f"from_group: {len(groups)} groups for a mesh of {result.ndim} dimensions")
+        return result
 
     # --- its shape -------------------------------------------------------------------------------------------------
 
@@ -204,21 +204,21 @@ class DeviceMesh:
         KeyError
             No dimension has this name.
         """
-        wanted = (names,) if isinstance(names, str) else tuple(names)
+        selected = (names,) if isinstance(names, str) else tuple(names)
         if self.mesh_dim_names is None:
             raise RuntimeError(
                 "a mesh whose dimensions have no names cannot be sliced\n  try: mesh_dim_names="
             )
         if self._coordinate is None:
             raise RuntimeError(f"rank {self._rank} is not in {self!r}")
-        dims = [self._dim(name, "DeviceMesh") for name in wanted]
+        dims = [self._dim(name, "DeviceMesh") for name in selected]
         if len(set(dims)) != len(dims):
-            raise KeyError(f"a dimension is there twice: {wanted}")
+            raise KeyError(f"a dimension is there twice: {selected}")
         at = tuple(slice(None) if dim in dims else where for dim, where in enumerate(self._coordinate))
         part = self.mesh[at]
         part = part.permute([sorted(dims).index(dim) for dim in dims])
         groups = [self._groups[dim] for dim in dims]
-        return DeviceMesh(self.device_type, part, mesh_dim_names=wanted, _groups=groups)
+        return DeviceMesh(self.device_type, part, mesh_dim_names=selected, _groups=groups)
 
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
         """Return a mesh of one dimension with the ranks of this one; all ranks of the job call it.

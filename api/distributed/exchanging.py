@@ -59,11 +59,11 @@ def reduce_scatter(
     one_tensor(output, "output")
     inputs = tensor_list(input_list, "input_list")
     same_dtype([output], inputs)
-    found = member(group, "reduce_scatter")
-    if found is None:
+    process_group = member(group, "reduce_scatter")
+    if process_group is None:
         return None
-    same_sizes(inputs, output.numel(), "input_list", found.size())
-    return _reduced(found, "reduce_scatter", output, inputs, op, async_op)
+    same_sizes(inputs, output.numel(), "input_list", process_group.size())
+    return _reduced(process_group, "reduce_scatter", output, inputs, op, async_op)
 
 
 def reduce_scatter_single(
@@ -93,15 +93,15 @@ def reduce_scatter_single(
     one_tensor(output, "output")
     one_tensor(input, "input")
     same_dtype([output, input])
-    found = member(group, "reduce_scatter_tensor")
-    if found is None:
+    process_group = member(group, "reduce_scatter_tensor")
+    if process_group is None:
         return None
-    if input.numel() != found.size() * output.numel():
+    if input.numel() != process_group.size() * output.numel():
         raise RuntimeError(
             "input tensor size must be equal to world_size times output tensor size:"
-            f" {input.numel()} elements, not {found.size()} times {output.numel()}"
+            f" {input.numel()} elements, not {process_group.size()} times {output.numel()}"
         )
-    return _reduced(found, "reduce_scatter_tensor", output, [input], op, async_op)
+    return _reduced(process_group, "reduce_scatter_tensor", output, [input], op, async_op)
 
 
 def reduce_scatter_tensor(
@@ -120,8 +120,8 @@ def _reduced(
     def body(engine: Backend) -> Steps:
         target = Target(output)
         if output.numel():
-            given = [each.detach().reshape(-1) for each in inputs]
-            joined = given[0].contiguous() if len(given) == 1 else tt.cat(given)
+            flat = [each.detach().reshape(-1) for each in inputs]
+            joined = flat[0].contiguous() if len(flat) == 1 else tt.cat(flat)
             yield from derived.reduce_scatter(engine, target.buffer, joined, reduction)
         target.finish()
         return None
@@ -158,19 +158,19 @@ def all_to_all(
     outputs = tensor_list(output_tensor_list, "output_tensor_list")
     inputs = tensor_list(input_tensor_list, "input_tensor_list")
     same_dtype(outputs, inputs)
-    found = member(group, "all_to_all")
-    if found is None:
+    process_group = member(group, "all_to_all")
+    if process_group is None:
         return None
     for name, each in (("output_tensor_list", outputs), ("input_tensor_list", inputs)):
-        if len(each) != found.size():
+        if len(each) != process_group.size():
             raise RuntimeError(
-                f"`{name}` must have one tensor for each of the {found.size()} ranks, got {len(each)}"
+                f"`{name}` must have one tensor for each of the {process_group.size()} ranks, got {len(each)}"
             )
     sent, received = [each.numel() for each in inputs], [each.numel() for each in outputs]
     call = Call("all_to_all", inputs[0], compared=False)
 
     def body(engine: Backend) -> Steps:
-        yield from found.guard.sizes(engine, call, sent, received)
+        yield from process_group.guard.sizes(engine, call, sent, received)
         buffer = tt.empty(sum(received), dtype=inputs[0].dtype, device=inputs[0].device)
         joined = tt.cat([each.detach().reshape(-1) for each in inputs])
         yield from derived.all_to_all(engine, buffer, joined, received, sent)
@@ -178,7 +178,7 @@ def all_to_all(
             output.detach().copy_(part.view(output.shape))
         return None
 
-    return found.collective(call, inputs[0].device.type, body, async_op, outputs)
+    return process_group.collective(call, inputs[0].device.type, body, async_op, outputs)
 
 
 def all_to_all_single(
@@ -220,15 +220,15 @@ def all_to_all_single(
     one_tensor(output, "output")
     one_tensor(input, "input")
     same_dtype([output, input])
-    found = member(group, "all_to_all_single")
-    if found is None:
+    process_group = member(group, "all_to_all_single")
+    if process_group is None:
         return None
-    sent = _split_sizes(input, input_split_sizes, found.size())
-    received = _split_sizes(output, output_split_sizes, found.size())
+    sent = _split_sizes(input, input_split_sizes, process_group.size())
+    received = _split_sizes(output, output_split_sizes, process_group.size())
     call = Call("all_to_all_single", input, compared=False)
 
     def body(engine: Backend) -> Steps:
-        yield from found.guard.sizes(engine, call, sent, received)
+        yield from process_group.guard.sizes(engine, call, sent, received)
         target = Target(output)
         yield from derived.all_to_all(
             engine, target.buffer.view(-1), input.detach().contiguous().view(-1), received, sent
@@ -236,7 +236,7 @@ def all_to_all_single(
         target.finish()
         return None
 
-    return found.collective(call, input.device.type, body, async_op, [output])
+    return process_group.collective(call, input.device.type, body, async_op, [output])
 
 
 def _split_sizes(tensor: Tensor, given: Sequence[int] | None, size: int) -> list[int]:

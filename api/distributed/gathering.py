@@ -61,10 +61,10 @@ def all_gather(
     outputs = _checked_list(tensor_list, "tensor_list")
     one_tensor(tensor, "tensor")
     same_dtype(outputs, [tensor])
-    found = member(group, "all_gather")
-    if found is None:
+    process_group = member(group, "all_gather")
+    if process_group is None:
         return None
-    same_sizes(outputs, tensor.numel(), "tensor_list", found.size())
+    same_sizes(outputs, tensor.numel(), "tensor_list", process_group.size())
 
     def body(engine: Backend) -> Steps:
         rows = _rows(tensor, engine.size)
@@ -73,7 +73,7 @@ def all_gather(
         _spread(rows, outputs)
         return None
 
-    return found.collective(Call("all_gather", tensor), tensor.device.type, body, async_op, outputs)
+    return process_group.collective(Call("all_gather", tensor), tensor.device.type, body, async_op, outputs)
 
 
 _checked_list = tensor_list  # whose name is that of all_gather's first argument
@@ -106,13 +106,13 @@ def all_gather_single(
     one_tensor(input_tensor, "input_tensor")
     one_tensor(output_tensor, "output_tensor")
     same_dtype([output_tensor, input_tensor])
-    found = member(group, "all_gather_into_tensor")
-    if found is None:
+    process_group = member(group, "all_gather_into_tensor")
+    if process_group is None:
         return None
-    if output_tensor.numel() != found.size() * input_tensor.numel():
+    if output_tensor.numel() != process_group.size() * input_tensor.numel():
         raise RuntimeError(
             "output tensor size must be equal to world_size times input tensor size:"
-            f" {output_tensor.numel()} elements, not {found.size()} times {input_tensor.numel()}"
+            f" {output_tensor.numel()} elements, not {process_group.size()} times {input_tensor.numel()}"
         )
 
     def body(engine: Backend) -> Steps:
@@ -123,7 +123,7 @@ def all_gather_single(
         return None
 
     call = Call("all_gather_into_tensor", input_tensor)
-    return found.collective(call, input_tensor.device.type, body, async_op, [output_tensor])
+    return process_group.collective(call, input_tensor.device.type, body, async_op, [output_tensor])
 
 
 def all_gather_into_tensor(
@@ -162,14 +162,16 @@ def all_gather_coalesced(
         raise TypeError("Invalid function argument: output_tensor_lists should be a list")
     outputs = [_checked_list(each, "output_tensor_lists") for each in output_tensor_lists]
     same_dtype(inputs, *outputs)
-    found = member(group, "all_gather_coalesced")
-    if found is None or not inputs:
+    process_group = member(group, "all_gather_coalesced")
+    if process_group is None or not inputs:
         return None
     for row in outputs:
         if [each.numel() for each in row] != [each.numel() for each in inputs]:
             raise RuntimeError("`output_tensor_lists`: each list must have tensors of the inputs' sizes")
-    if len(outputs) != found.size():
-        raise RuntimeError(f"`output_tensor_lists` must have a list for each of the {found.size()} ranks")
+    if len(outputs) != process_group.size():
+        raise RuntimeError(
+            f"`output_tensor_lists` must have a list for each of the {process_group.size()} ranks"
+        )
 
     def body(engine: Backend) -> Steps:
         for at, tensor in enumerate(inputs):
@@ -181,7 +183,7 @@ def all_gather_coalesced(
 
     sizes = [each.numel() for each in inputs]
     call = Call("all_gather_coalesced", inputs[0], agree=sizes, detail=f"and {len(inputs) - 1} more")
-    return found.collective(
+    return process_group.collective(
         call, inputs[0].device.type, body, async_op, [each for row in outputs for each in row]
     )
 
@@ -227,14 +229,14 @@ def gather(
     one_tensor(tensor, "tensor")
     outputs = _checked_list(gather_list, "gather_list") if gather_list else []
     same_dtype(outputs, [tensor])
-    found = member(group, "gather")
-    if found is None:
+    process_group = member(group, "gather")
+    if process_group is None:
         return None
-    root = group_rank(found, dst, group_dst, "gather", default=0)
-    if found.rank() == root:
+    root = group_rank(process_group, dst, group_dst, "gather", default=0)
+    if process_group.rank() == root:
         if not outputs:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        same_sizes(outputs, tensor.numel(), "gather_list", found.size())
+        same_sizes(outputs, tensor.numel(), "gather_list", process_group.size())
     elif outputs:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
 
@@ -246,7 +248,9 @@ def gather(
             _spread(rows, outputs)
         return None
 
-    return found.collective(Call("gather", tensor, root=root), tensor.device.type, body, async_op, outputs)
+    return process_group.collective(
+        Call("gather", tensor, root=root), tensor.device.type, body, async_op, outputs
+    )
 
 
 def scatter(
@@ -290,14 +294,14 @@ def scatter(
     one_tensor(tensor, "tensor")
     inputs = _checked_list(scatter_list, "scatter_list") if scatter_list else []
     same_dtype([tensor], inputs)
-    found = member(group, "scatter")
-    if found is None:
+    process_group = member(group, "scatter")
+    if process_group is None:
         return None
-    root = group_rank(found, src, group_src, "scatter", default=0)
-    if found.rank() == root:
+    root = group_rank(process_group, src, group_src, "scatter", default=0)
+    if process_group.rank() == root:
         if not inputs:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        same_sizes(inputs, tensor.numel(), "scatter_list", found.size())
+        same_sizes(inputs, tensor.numel(), "scatter_list", process_group.size())
     elif inputs:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
 
@@ -309,4 +313,6 @@ def scatter(
         target.finish()
         return None
 
-    return found.collective(Call("scatter", tensor, root=root), tensor.device.type, body, async_op, [tensor])
+    return process_group.collective(
+        Call("scatter", tensor, root=root), tensor.device.type, body, async_op, [tensor]
+    )

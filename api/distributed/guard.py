@@ -208,14 +208,14 @@ class Guard:
     def _mismatch(self, call: Call, rows: list[tuple[Any, ...]]) -> Generator[Pending, None, None]:
         number = call.sequence or 0
         reports = yield from self._reports(f"mismatch/{number}", call)
-        found = tuple(
+        differing = tuple(
             report if report.sequence is not None else RankReport(rank, rows[rank][0], _described(rows[rank]))
             for rank, report in enumerate(reports)
         )
         raise CollectiveMismatchError(
             f"the ranks of group {self.name} called different collectives, or tensors that do not fit together:"
-            f" {_summary(found)}{_differences(rows)}",
-            found,
+            f" {_summary(differing)}{_differences(rows)}",
+            differing,
         )
 
     # --- when something goes wrong ----------------------------------------------------------------------------------
@@ -244,9 +244,9 @@ class Guard:
         for rank in needed:
             key = f"left/{self.ranks[rank]}"
             if self.job.check([key]):
-                found = json.loads(self.job.get(key))
-                if call.sequence is None or found["sequences"].get(self.name, 0) < call.sequence:
-                    gone.append(Left(self.ranks[rank], found["reason"]))
+                record = json.loads(self.job.get(key))
+                if call.sequence is None or record["sequences"].get(self.name, 0) < call.sequence:
+                    gone.append(Left(self.ranks[rank], record["reason"]))
         if not gone or (call.peer == ANY_RANK and len(gone) < len(others)):
             return None
         return next((left for left in gone if left.reason.startswith(_WITHOUT_A_WORD)), gone[0])
@@ -280,8 +280,8 @@ class Guard:
         )
 
     def _say_where(self, call: Call) -> None:
-        place = f" in {call.place}" if call.place else ""
-        self.job.set(f"at/{self.ranks[self.rank]}", f"{_numbered(call)} of group {self.name}{place}")
+        location = f" in {call.place}" if call.place else ""
+        self.job.set(f"at/{self.ranks[self.rank]}", f"{_numbered(call)} of group {self.name}{location}")
 
     def broken(self, call: Call, error: BaseException) -> Generator[Pending, None, DistError | None]:
         """Tell the others that this rank's engine has failed, so that they do not wait until the timeout.
@@ -317,14 +317,14 @@ class Guard:
                 break
             except (Expired, Trouble, Left):  # thrown once: the report says more
                 continue
-        found = []
+        reports = []
         for rank, posted in enumerate(keys):
             if self.store.check([posted]):
-                sequence, operation, place = json.loads(self.store.get(posted))
-                found.append(RankReport(rank, sequence, operation, place))
+                sequence, operation, location = json.loads(self.store.get(posted))
+                reports.append(RankReport(rank, sequence, operation, location))
             else:
-                found.append(RankReport(rank, None, self._silent(rank)))
-        return found
+                reports.append(RankReport(rank, None, self._silent(rank)))
+        return reports
 
     def _silent(self, rank: int) -> str:
         left, at = f"left/{self.ranks[rank]}", f"at/{self.ranks[rank]}"
@@ -365,9 +365,9 @@ def _described(row: tuple[Any, ...]) -> str:
 def _differences(rows: list[tuple[Any, ...]]) -> str:
     """Return what else differs that descriptions do not show."""
     names = {4: "roots", 6: "lists of ranks, sizes or dtypes"}
-    found = [name for column, name in names.items() if len({row[column] for row in rows}) > 1]
-    roots = f" ({', '.join(str(row[4]) for row in rows)})" if "roots" in found else ""
-    return f"; their {' and '.join(found)} differ{roots}" if found else ""
+    differing = [name for column, name in names.items() if len({row[column] for row in rows}) > 1]
+    roots = f" ({', '.join(str(row[4]) for row in rows)})" if "roots" in differing else ""
+    return f"; their {' and '.join(differing)} differ{roots}" if differing else ""
 
 
 def _numbered(call: Call) -> str:
@@ -379,8 +379,8 @@ def _summary(reports: tuple[RankReport, ...]) -> str:
     groups: dict[str, list[int]] = {}
     for report in reports:
         number = f" #{report.sequence}" if report.sequence else ""
-        place = f" in {report.place}" if report.place else ""
-        groups.setdefault(f"{report.operation}{number}{place}", []).append(report.rank)
+        location = f" in {report.place}" if report.place else ""
+        groups.setdefault(f"{report.operation}{number}{location}", []).append(report.rank)
     ordered = sorted(groups.items(), key=lambda item: (len(item[1]), item[1]))
     parts = []
     for what, ranks in ordered:

@@ -62,13 +62,13 @@ def gather_for_metrics(
     >>> dist.run_threads(program, 2)[1]
     tensor([ 0, 10, 20, 30, 40])
     """
-    found = member(group, "gather_for_metrics")
-    if found is None:
+    process_group = member(group, "gather_for_metrics")
+    if process_group is None:
         return None
-    if (sampler.num_replicas, sampler.rank) != (found.size(), found.rank()):
+    if (sampler.num_replicas, sampler.rank) != (process_group.size(), process_group.rank()):
         raise ValueError(
             f"gather_for_metrics: the sampler is that of rank {sampler.rank} of {sampler.num_replicas}, and this is "
-            f"rank {found.rank()} of {found.size()} in the group"
+            f"rank {process_group.rank()} of {process_group.size()} in the group"
         )
     if use_gather_object and not isinstance(input_data, list):
         raise TypeError(
@@ -82,9 +82,9 @@ def gather_for_metrics(
             f"gather_for_metrics: {count} samples after the first {start} are more than the {sampler.num_samples} "
             "that the sampler gives each rank"
         )
-    kept = min(len(sampler.dataset), sampler.total_size) - start * found.size()
-    kept = max(0, min(kept, count * found.size()))
-    return tree_unflatten([_gathered(leaf, found)[:kept] for leaf in leaves], spec)
+    kept = min(len(sampler.dataset), sampler.total_size) - start * process_group.size()
+    kept = max(0, min(kept, count * process_group.size()))
+    return tree_unflatten([_gathered(leaf, process_group)[:kept] for leaf in leaves], spec)
 
 
 def _is_objects(value: Any) -> bool:
@@ -122,7 +122,7 @@ def _gathered(leaf: Any, group: ProcessGroup) -> Any:
                 f"gather_for_metrics: the ranks have different numbers of samples: {[len(row) for row in rows]}"
             )
         return [value for together in zip(*rows, strict=True) for value in together]
-    given = leaf.detach().contiguous()
-    both = given.new_empty((size, *given.shape))
-    all_gather_single(both, given, group=group)
-    return both.transpose(0, 1).reshape(size * len(given), *given.shape[1:])
+    own = leaf.detach().contiguous()
+    both = own.new_empty((size, *own.shape))
+    all_gather_single(both, own, group=group)
+    return both.transpose(0, 1).reshape(size * len(own), *own.shape[1:])

@@ -112,13 +112,13 @@ def new_group(
         started = {} if engine is None else {parent.first_device: engine}
     if world.rank not in members:
         return GroupMember.NON_GROUP_MEMBER
-    made = ProcessGroup(
+    process_group = ProcessGroup(
         name, members, world, engines, timeout, group_desc or "undefined", started, pg_options
     )
-    made.bind(parent.bound_device_id if device_id is None else device_id)
-    made.engine(made.first_device)
-    world.groups[name] = made
-    return made
+    process_group.bind(parent.bound_device_id if device_id is None else device_id)
+    process_group.engine(process_group.first_device)
+    world.groups[name] = process_group
+    return process_group
 
 
 def _local_name(world: World, members: list[int]) -> str:
@@ -234,10 +234,10 @@ def new_subgroups_by_enumeration(
     own = None
     groups = []
     for row in ranks_per_subgroup_list:
-        made = new_group(row, timeout, backend, pg_options, group_desc=group_desc)
-        groups.append(made)
-        if made != GroupMember.NON_GROUP_MEMBER:
-            own = made
+        subgroup = new_group(row, timeout, backend, pg_options, group_desc=group_desc)
+        groups.append(subgroup)
+        if subgroup != GroupMember.NON_GROUP_MEMBER:
+            own = subgroup
     return own, groups
 
 

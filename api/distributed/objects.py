@@ -81,26 +81,26 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     [{'rank': 0}, {'rank': 1}]
     """
     _list(object_list, "object_list")
-    found = member(group, "all_gather_object")
-    if found is None:
+    process_group = member(group, "all_gather_object")
+    if process_group is None:
         return
-    if len(object_list) != found.size():
+    if len(object_list) != process_group.size():
         raise RuntimeError(
-            f"`object_list` must have {found.size()} elements, one for each rank, got {len(object_list)}"
+            f"`object_list` must have {process_group.size()} elements, one for each rank, got {len(object_list)}"
         )
-    own, place = _packed(obj), _place(found)
+    own, target = _packed(obj), _place(process_group)
     rows: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        sizes = tt.empty(engine.size, dtype=tt.int64, device=place)
-        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=place))
+        sizes = tt.empty(engine.size, dtype=tt.int64, device=target)
+        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=target))
         lengths = sizes.tolist()
-        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8, device=place)
-        yield from derived.all_gather(engine, parts, _padded(own.to(place), max(lengths)))
+        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8, device=target)
+        yield from derived.all_gather(engine, parts, _padded(own.to(target), max(lengths)))
         rows.extend(part[:length] for part, length in zip(parts, lengths, strict=True))
         return None
 
-    found.collective(Call("all_gather_object"), place.type, body, False)
+    process_group.collective(Call("all_gather_object"), target.type, body, False)
     object_list[:] = [_unpacked(row) for row in rows]
 
 
@@ -141,31 +141,33 @@ def gather_object(
     >>> dist.run_threads(program, 2)
     [['a', 'b'], None]
     """
-    found = member(group, "gather_object")
-    if found is None:
+    process_group = member(group, "gather_object")
+    if process_group is None:
         return
-    root = group_rank(found, dst, group_dst, "gather_object", default=0)
-    here = found.rank() == root
+    root = group_rank(process_group, dst, group_dst, "gather_object", default=0)
+    here = process_group.rank() == root
     if here and not object_gather_list:
         raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
     if not here and object_gather_list:
         raise ValueError("Argument ``object_gather_list`` must NOT be specified on non-destination ranks.")
-    if here and len(_list(object_gather_list, "object_gather_list")) != found.size():
-        raise RuntimeError(f"`object_gather_list` must have {found.size()} elements, one for each rank")
-    own, place = _packed(obj), _place(found)
+    if here and len(_list(object_gather_list, "object_gather_list")) != process_group.size():
+        raise RuntimeError(
+            f"`object_gather_list` must have {process_group.size()} elements, one for each rank"
+        )
+    own, target = _packed(obj), _place(process_group)
     rows: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        sizes = tt.empty(engine.size, dtype=tt.int64, device=place)
-        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=place))
+        sizes = tt.empty(engine.size, dtype=tt.int64, device=target)
+        yield from derived.all_gather(engine, sizes, tt.tensor([own.numel()], device=target))
         lengths = sizes.tolist()
-        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8, device=place) if here else None
-        yield from derived.gather(engine, parts, _padded(own.to(place), max(lengths)), root)
+        parts = tt.empty((engine.size, max(lengths)), dtype=tt.uint8, device=target) if here else None
+        yield from derived.gather(engine, parts, _padded(own.to(target), max(lengths)), root)
         if parts is not None:
             rows.extend(part[:length] for part, length in zip(parts, lengths, strict=True))
         return None
 
-    found.collective(Call("gather_object", root=root), place.type, body, False)
+    process_group.collective(Call("gather_object", root=root), target.type, body, False)
     if object_gather_list:
         object_gather_list[:] = [_unpacked(row) for row in rows]
 
@@ -203,19 +205,21 @@ def broadcast_object_list(
     ['text', 5]
     """
     _list(object_list, "object_list")
-    found = member(group, "broadcast_object_list")
-    if found is None:
+    process_group = member(group, "broadcast_object_list")
+    if process_group is None:
         return
-    root = group_rank(found, src, group_src, "broadcast_object_list", default=0)
-    here = found.rank() == root
-    given, place = _packed(object_list) if here else None, _place(found)
+    root = group_rank(process_group, src, group_src, "broadcast_object_list", default=0)
+    here = process_group.rank() == root
+    packed, target = _packed(object_list) if here else None, _place(process_group)
     received: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        length = tt.tensor([0 if given is None else given.numel()], device=place)
+        length = tt.tensor([0 if packed is None else packed.numel()], device=target)
         yield from derived.broadcast(engine, length, root)
         data = (
-            tt.empty(int(length.item()), dtype=tt.uint8, device=place) if given is None else given.to(place)
+            tt.empty(int(length.item()), dtype=tt.uint8, device=target)
+            if packed is None
+            else packed.to(target)
         )
         yield from derived.broadcast(engine, data, root)
         received.append(data)
@@ -224,7 +228,7 @@ def broadcast_object_list(
     call = Call(
         "broadcast_object_list", root=root, agree=[len(object_list)], detail=f"of {len(object_list)} objects"
     )
-    found.collective(call, place.type, body, False)
+    process_group.collective(call, target.type, body, False)
     if not here:
         object_list[:] = _unpacked(received[0])
 
@@ -266,30 +270,35 @@ def scatter_object_list(
     >>> dist.run_threads(program, 2)
     [['a'], ['b']]
     """
-    found = member(group, "scatter_object_list")
-    if found is None:
+    process_group = member(group, "scatter_object_list")
+    if process_group is None:
         return
     if not _list(scatter_object_output_list, "scatter_object_output_list"):
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
-    root = group_rank(found, src, group_src, "scatter_object_list", default=0)
-    packed, place = list[Tensor](), _place(found)
-    if found.rank() == root:
-        if not isinstance(scatter_object_input_list, list) or len(scatter_object_input_list) != found.size():
-            raise ValueError(f"scatter_object_input_list must have {found.size()} objects, one for each rank")
+    root = group_rank(process_group, src, group_src, "scatter_object_list", default=0)
+    packed, target = list[Tensor](), _place(process_group)
+    if process_group.rank() == root:
+        if (
+            not isinstance(scatter_object_input_list, list)
+            or len(scatter_object_input_list) != process_group.size()
+        ):
+            raise ValueError(
+                f"scatter_object_input_list must have {process_group.size()} objects, one for each rank"
+            )
         packed = [_packed(each) for each in scatter_object_input_list]
     received: list[Tensor] = []
 
     def body(engine: Backend) -> Steps:
-        sizes = tt.tensor([each.numel() for each in packed] or [0] * engine.size, device=place)
+        sizes = tt.tensor([each.numel() for each in packed] or [0] * engine.size, device=target)
         yield from derived.broadcast(engine, sizes, root)
         lengths = sizes.tolist()
-        parts = tt.cat([_padded(each, max(lengths)) for each in packed]).to(place) if packed else None
-        data = tt.empty(max(lengths), dtype=tt.uint8, device=place)
+        parts = tt.cat([_padded(each, max(lengths)) for each in packed]).to(target) if packed else None
+        data = tt.empty(max(lengths), dtype=tt.uint8, device=target)
         yield from derived.scatter(engine, data, parts, root)
         received.append(data[: lengths[engine.rank]])
         return None
 
-    found.collective(Call("scatter_object_list", root=root), place.type, body, False)
+    process_group.collective(Call("scatter_object_list", root=root), target.type, body, False)
     scatter_object_output_list[0] = _unpacked(received[0])
 
 
@@ -328,14 +337,14 @@ def send_object_list(
     [None, (0, ['text', {5}])]
     """
     _list(object_list, "object_list")
-    found = member(group, "send_object_list")
-    if found is None:
+    process_group = member(group, "send_object_list")
+    if process_group is None:
         return
-    to = group_rank(found, dst, group_dst, "send_object_list")
-    place = _place(found)
-    data = _packed(object_list).to(place)
-    send(tt.tensor([data.numel(), len(object_list)], device=place), group=found, group_dst=to)
-    send(data, group=found, group_dst=to)
+    to = group_rank(process_group, dst, group_dst, "send_object_list")
+    target = _place(process_group)
+    data = _packed(object_list).to(target)
+    send(tt.tensor([data.numel(), len(object_list)], device=target), group=process_group, group_dst=to)
+    send(data, group=process_group, group_dst=to)
 
 
 def recv_object_list(
@@ -372,14 +381,14 @@ def recv_object_list(
         The list has another length.
     """
     _list(object_list, "object_list")
-    found = member(group, "recv_object_list")
-    if found is None:
+    process_group = member(group, "recv_object_list")
+    if process_group is None:
         return -1
-    place = _place(found)
-    header = tt.zeros(2, dtype=tt.int64, device=place)
-    source = recv(header, src, found, group_src=group_src)
-    data = tt.empty(int(header[0].item()), dtype=tt.uint8, device=place)
-    recv(data, source, found)
+    target = _place(process_group)
+    header = tt.zeros(2, dtype=tt.int64, device=target)
+    source = recv(header, src, process_group, group_src=group_src)
+    data = tt.empty(int(header[0].item()), dtype=tt.uint8, device=target)
+    recv(data, source, process_group)
     if int(header[1].item()) != len(object_list):
         raise RuntimeError(
             f"recv_object_list: rank {source} sent {int(header[1].item())} objects, and the list has {len(object_list)}"

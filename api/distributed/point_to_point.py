@@ -37,10 +37,10 @@ def _sent(
     tensor: Tensor, dst: int | None, group: Any, tag: int, group_dst: int | None, name: str, async_op: bool
 ) -> Work | None:
     one_tensor(tensor, "tensor")
-    found = member(group, name)
-    if found is None:
+    process_group = member(group, name)
+    if process_group is None:
         return None
-    to = _other(found, group_rank(found, dst, group_dst, name), "destination")
+    to = _other(process_group, group_rank(process_group, dst, group_dst, name), "destination")
     tag = _checked_tag(tag)
 
     def body(engine: Backend) -> Steps:
@@ -48,19 +48,19 @@ def _sent(
         return None
 
     call = Call(name, tensor, detail=f"to rank {to}" + (f" with tag {tag}" if tag else ""), peer=to)
-    return found.message(call, tensor.device.type, body, async_op, [tensor])
+    return process_group.message(call, tensor.device.type, body, async_op, [tensor])
 
 
 def _received(
     tensor: Tensor, src: int | None, group: Any, tag: int, group_src: int | None, name: str, async_op: bool
 ) -> Work | None:
     one_tensor(tensor, "tensor")
-    found = member(group, name)
-    if found is None:
+    process_group = member(group, name)
+    if process_group is None:
         return None
     source = ANY_RANK
     if src is not None or group_src is not None:
-        source = _other(found, group_rank(found, src, group_src, name), "source")
+        source = _other(process_group, group_rank(process_group, src, group_src, name), "source")
     tag = _checked_tag(tag)
     refused = refusal(name, [tensor])
     if refused is not None:
@@ -72,11 +72,11 @@ def _received(
         yield pending
         target.finish()
         came_from = source if pending.source is None else pending.source
-        return found.ranks[came_from]
+        return process_group.ranks[came_from]
 
     origin = "any rank" if source == ANY_RANK else f"rank {source}"
     call = Call(name, tensor, detail=f"from {origin}" + (f" with tag {tag}" if tag else ""), peer=source)
-    return found.message(call, tensor.device.type, body, async_op, [tensor])
+    return process_group.message(call, tensor.device.type, body, async_op, [tensor])
 
 
 def send(

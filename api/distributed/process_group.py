@@ -123,9 +123,9 @@ class ProcessGroup:
         RuntimeError
             The group has none for this device type.
         """
-        found = self._engines.get(device)
-        if found is not None:
-            return found
+        known = self._engines.get(device)
+        if known is not None:
+            return known
         name = self.engine_names.get(device)
         if name is None:
             raise RuntimeError(

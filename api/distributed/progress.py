@@ -242,10 +242,10 @@ class Progress:
         """Run everything until an operation has ended, or until a device will end it; return its request then."""
         self.run_until(operation, queued=True)
         with self.lock:
-            found = None if operation.is_completed() else operation.queued()
-            if found is not None:
+            queued = None if operation.is_completed() else operation.queued()
+            if queued is not None:
                 self._start_thread()
-        return found
+        return queued
 
     def run_until(self, operation: Operation, seconds: float | None = None, queued: bool = False) -> None:
         """Run everything in this thread until an operation has ended (or a device will end it), or for some seconds."""

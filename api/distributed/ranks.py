@@ -30,10 +30,10 @@ def _group(group: Any) -> ProcessGroup | None:
 
 
 def _valid(group: Any) -> ProcessGroup:
-    found = _group(group)
-    if found is None or current_world().groups.get(found.group_name) is not found:
+    process_group = _group(group)
+    if process_group is None or current_world().groups.get(process_group.group_name) is not process_group:
         raise ValueError("Invalid process group specified")
-    return found
+    return process_group
 
 
 def get_rank(group: Any = None) -> int:
@@ -56,8 +56,8 @@ def get_rank(group: Any = None) -> int:
     [0, 1, 2]
     """
     default_group()
-    found = _group(group)
-    return -1 if found is None else found.rank()
+    process_group = _group(group)
+    return -1 if process_group is None else process_group.rank()
 
 
 def get_world_size(group: Any = None) -> int:
@@ -70,8 +70,8 @@ def get_world_size(group: Any = None) -> int:
     [3, 3, 3]
     """
     default_group()
-    found = _group(group)
-    return -1 if found is None else found.size()
+    process_group = _group(group)
+    return -1 if process_group is None else process_group.size()
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
@@ -82,10 +82,10 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     ValueError
         The rank does not belong to the group, or the group was destroyed.
     """
-    found = _registered(group)
-    if global_rank not in found.ranks:
+    process_group = _registered(group)
+    if global_rank not in process_group.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
-    return found.ranks.index(global_rank)
+    return process_group.ranks.index(global_rank)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
@@ -96,19 +96,19 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     ValueError
         The group has no such rank, or was destroyed.
     """
-    found = _registered(group)
-    if not 0 <= group_rank < found.size():
+    process_group = _registered(group)
+    if not 0 <= group_rank < process_group.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
-    return found.ranks[group_rank]
+    return process_group.ranks[group_rank]
 
 
 def _registered(group: Any) -> ProcessGroup:
-    found = _group(group)
-    if found is None or current_world().groups.get(found.group_name) is not found:
+    process_group = _group(group)
+    if process_group is None or current_world().groups.get(process_group.group_name) is not process_group:
         raise ValueError(
             f"Group {group} is not registered, please create group with tt.distributed.new_group"
         )
-    return found
+    return process_group
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
@@ -142,8 +142,8 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     >>> dist.run_threads(dist.get_backend, 1)
     ['threads']
     """
-    found = _valid(group)
-    return found.engine_names[found.first_device]
+    process_group = _valid(group)
+    return process_group.engine_names[process_group.first_device]
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:

@@ -133,11 +133,11 @@ class FlightRecorder:
 
     def records(self) -> list[FlightRecord]:
         """Return the records, the oldest first."""
-        found = []
+        matches = []
         for record, call in list(self._kept):
             record.operation, record.place = str(call), call.place
-            found.append(record)
-        return found
+            matches.append(record)
+        return matches
 
     def dump(self, path: str | None = None) -> str | None:
         """Write the records as JSON; return the file's name, or None where no file is named.

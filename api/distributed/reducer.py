@@ -136,7 +136,7 @@ class Reducer:
     ) -> None:
         self._parameters = list(parameters)
         self._names = list(names)
-        self._sparse = SparseGradients({place: self._parameters[place] for place in sparse}, group)
+        self._sparse = SparseGradients({position: self._parameters[position] for position in sparse}, group)
         self._group = group
         self.size = ranks.get_world_size(group)
         self.divisor = self.size
@@ -164,8 +164,8 @@ class Reducer:
         outside of one."""
         watch_passes()
         self._handles = [
-            parameter.register_post_accumulate_grad_hook(self._hook_of(place))
-            for place, parameter in enumerate(self._parameters)
+            parameter.register_post_accumulate_grad_hook(self._hook_of(position))
+            for position, parameter in enumerate(self._parameters)
         ]
 
     # --- buckets --------------------------------------------------------------------------------------------------
@@ -175,10 +175,10 @@ class Reducer:
         filled: dict[Any, int] = {}
         first, others = self._limits
         chosen: list[list[int]] = []
-        for place in order:
-            if place in self._sparse.places:
+        for position in order:
+            if position in self._sparse.places:
                 continue
-            parameter = self._parameters[place]
+            parameter = self._parameters[position]
             kind = (parameter.dtype, parameter.device)
             held = groups.get(kind)
             limit = first if chosen and held and held[-1] is chosen[0] else others
@@ -187,13 +187,18 @@ class Reducer:
                 held = groups[kind]
                 chosen.append(held[-1])
                 filled[kind] = 0
-            held[-1].append(place)
+            held[-1].append(position)
             filled[kind] += parameter.numel() * parameter.element_size()
         self.buckets = [
-            GradBucket(index, index == len(chosen) - 1, places, [self._parameters[place] for place in places])
-            for index, places in enumerate(chosen)
+            GradBucket(
+                index,
+                index == len(chosen) - 1,
+                positions,
+                [self._parameters[position] for position in positions],
+            )
+            for index, positions in enumerate(chosen)
         ]
-        self._bucket_of = {place: (b, i) for b in self.buckets for i, place in enumerate(b.places)}
+        self._bucket_of = {position: (b, i) for b in self.buckets for i, position in enumerate(b.places)}
 
     def rebuild(self) -> None:
         """After the first pass, make the buckets follow the arrival of gradients on rank 0."""
@@ -225,7 +230,7 @@ class Reducer:
         """
         if self._running and self._ready:  # a forward without a backward, for validation say, is none of them
             missing = sorted(set(range(len(self._parameters))) - self._ready)
-            names = ", ".join(self._names[place] for place in missing if self._names)
+            names = ", ".join(self._names[position] for position in missing if self._names)
             rank = ranks.get_rank(self._group)
             raise RuntimeError(_UNFINISHED.format(rank=rank, missing=missing, names=names))
         self.rebuild()
@@ -252,7 +257,9 @@ class Reducer:
         if self._used is None:
             return self._unreached or ()
         reached = _leaves(outputs)
-        unused = [place for place, parameter in enumerate(self._parameters) if id(parameter) not in reached]
+        unused = [
+            position for position, parameter in enumerate(self._parameters) if id(parameter) not in reached
+        ]
         if self.static_graph:
             self._unreached = unused
         return unused
@@ -296,10 +303,10 @@ class Reducer:
 
     def _fill(self, place: int, gradient: Tensor | None) -> Tensor | None:
         """Copy a gradient, or zero, into its bucket, and return its place there; sparse ones have none."""
-        found = self._bucket_of.get(place)
-        if found is None:
+        location = self._bucket_of.get(place)
+        if location is None:
             return None
-        bucket, index = found
+        bucket, index = location
         view = bucket._views[index]
         if self._alone():
             return view
@@ -314,9 +321,9 @@ class Reducer:
 
     def _arrived(self, place: int) -> None:
         self._ready.add(place)
-        found = self._bucket_of.get(place)
-        if found is not None:
-            found[0]._arrived += 1
+        location = self._bucket_of.get(place)
+        if location is not None:
+            location[0]._arrived += 1
         while self._next < len(self.buckets):
             bucket = self.buckets[self._next]
             if bucket._arrived < len(bucket.places):
@@ -353,8 +360,10 @@ class Reducer:
         """Wait for all buckets, and give each parameter its average."""
         for bucket, work in works:
             self._receive(bucket, work.wait())
-            for place, parameter, view in zip(bucket.places, bucket._parameters, bucket._views, strict=True):
-                if place in self._unused_everywhere:
+            for position, parameter, view in zip(
+                bucket.places, bucket._parameters, bucket._views, strict=True
+            ):
+                if position in self._unused_everywhere:
                     continue  # its gradient stays as it is
                 if self._as_view:
                     parameter.grad = view
@@ -368,9 +377,9 @@ class Reducer:
     def _receive(self, bucket: GradBucket, reduced: Any) -> None:
         """Copy a hook's result into its bucket."""
         if self._hook is not None:
-            found = reduced[0] if isinstance(reduced, list | tuple) else reduced
-            if found is not bucket.buffer():
-                bucket.buffer().copy_(found)
+            average = reduced[0] if isinstance(reduced, list | tuple) else reduced
+            if average is not bucket.buffer():
+                bucket.buffer().copy_(average)
 
     # --- a backward that fails --------------------------------------------------------------------------------------
 
@@ -403,17 +412,17 @@ class Reducer:
         for bucket, work in works:
             if not (self._as_view and self._settled(bucket, work, limit)):
                 self._replace(bucket)
-        sent = {place for bucket, _ in works for place in bucket.places}
+        sent = {position for bucket, _ in works for position in bucket.places}
         scaled = arrived - sent if self._hook is None and not self._alone() else set()
-        for place in self._bucket_of:
-            bucket, index = self._bucket_of[place]
-            view, gradient = bucket._views[index], self._parameters[place].grad
-            if place in ready and place in sent:
-                self._fill(place, gradient)
-            elif place in scaled and gradient is not None and gradient.data_ptr() == view.data_ptr():
+        for position in self._bucket_of:
+            bucket, index = self._bucket_of[position]
+            view, gradient = bucket._views[index], self._parameters[position].grad
+            if position in ready and position in sent:
+                self._fill(position, gradient)
+            elif position in scaled and gradient is not None and gradient.data_ptr() == view.data_ptr():
                 gradient.detach().mul_(self.divisor)
         for bucket in self.buckets:
-            bucket._arrived = sum(place in ready for place in bucket.places)
+            bucket._arrived = sum(position in ready for position in bucket.places)
 
     def _settled(self, bucket: GradBucket, work: Any, limit: float) -> bool:
         """Wait for a bucket that gradients lie in; return whether their averages have come."""
@@ -433,8 +442,8 @@ class Reducer:
         parameters = bucket.parameters()
         new = GradBucket(bucket.index(), bucket.is_last(), bucket.places, parameters)
         self.buckets[bucket.index()] = new
-        for index, place in enumerate(bucket.places):
-            self._bucket_of[place] = new, index
+        for index, position in enumerate(bucket.places):
+            self._bucket_of[position] = new, index
             if self._as_view:
                 parameters[index].grad = None
 
@@ -460,7 +469,9 @@ class Reducer:
         """Find out which parameters no rank has used."""
         used = used.to(self._parameters[0].device)
         collectives.all_reduce(used, group=self._group)
-        self._unused_everywhere = frozenset(place for place, count in enumerate(used.tolist()) if not count)
+        self._unused_everywhere = frozenset(
+            position for position, count in enumerate(used.tolist()) if not count
+        )
 
 
 def _leaves(outputs: Any) -> set[int]:

@@ -94,12 +94,12 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
         if not isinstance(value, int):
             raise RuntimeError(f"`{name}` must be an integer. {value}")
     parts = urlparse(url)
-    given = {name: str(v) for name, v in (("rank", rank), ("world_size", world_size)) if v != -1}
-    if given:
+    numbers = {name: str(v) for name, v in (("rank", rank), ("world_size", world_size)) if v != -1}
+    if numbers:
         query = dict(parse_qsl(parts.query))
         if {"rank", "world_size"} & {*query}:
             raise ValueError(f"The url: {url} has node-specific arguments(rank, world_size) already.")
-        parts = parts._replace(query=urlencode(query | given))
+        parts = parts._replace(query=urlencode(query | numbers))
     if parts.scheme not in HANDLERS:
         known = ", ".join(f"{scheme}://" for scheme in sorted(HANDLERS))
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://; there are {known}")
@@ -187,20 +187,20 @@ def from_environment(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **kwargs: A
     ):
         yield of_mpi(launch, timeout), launch.rank, launch.size
         raise RuntimeError("Unable to perform re-rendezvous using env:// method")
-    found = {
+    settings = {
         "RANK": query.get("rank") or os.environ.get("RANK") or known(launch, "rank"),
         "WORLD_SIZE": query.get("world_size") or os.environ.get("WORLD_SIZE") or known(launch, "size"),
         "MASTER_ADDR": os.environ.get("MASTER_ADDR") or known(launch, "address"),
         "MASTER_PORT": os.environ.get("MASTER_PORT") or known(launch, "port"),
     }
-    for name, value in found.items():
+    for name, value in settings.items():
         if not value:
             raise problem("env", f"environment variable {name} expected, but not set")
     rank, world_size, port = (
-        whole("env", name, found[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT")
+        whole("env", name, settings[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT")
     )
     checked("env", rank, world_size)
-    yield tcp_store(found["MASTER_ADDR"], port, rank, world_size, timeout), rank, world_size
+    yield tcp_store(settings["MASTER_ADDR"], port, rank, world_size, timeout), rank, world_size
     raise RuntimeError("Unable to perform re-rendezvous using env:// method")
 
 

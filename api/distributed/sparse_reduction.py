@@ -47,8 +47,8 @@ def all_reduce_sparse(tensor: Tensor, op: ReduceOp, group: ProcessGroup, async_o
         raise RuntimeError(
             f"all_reduce: sparse tensors are added up or averaged, and not combined by {op.kind.name}"
         )
-    given = tensor.detach().coalesce()
-    indices, values = given.indices(), given.values()
+    sparse = tensor.detach().coalesce()
+    indices, values = sparse.indices(), sparse.values()
 
     def body(engine: Backend) -> Steps:
         counts = tt.empty(engine.size, dtype=tt.int64, device=values.device)
@@ -94,8 +94,8 @@ class SparseGradients:
 
     def start(self, used: bool, divisor: float) -> None:
         """Start to add up the gradients of all ranks, divided; without ``used`` this rank has none."""
-        for place in self.places:
-            parameter = self._parameters[place]
+        for position in self.places:
+            parameter = self._parameters[position]
             gradient = parameter.grad if used else None
             if gradient is None:
                 shape, rows = parameter.shape, parameter.new_empty((0, *parameter.shape[1:]))
@@ -104,16 +104,16 @@ class SparseGradients:
             else:
                 part = gradient.detach().coalesce() / divisor
             work = all_reduce_sparse(part, ReduceOp(ReduceOp.SUM), self._group, True)
-            self._under_way.append((place, part, work))
+            self._under_way.append((position, part, work))
 
     def hand_out(self, unused: Iterable[int]) -> None:
         """Wait, and give each parameter its average, except those that no rank has used."""
         under_way, self._under_way = self._under_way, []
-        for place, part, work in under_way:
+        for position, part, work in under_way:
             if work is not None:
                 work.wait()
-            if place not in unused:
-                self._parameters[place].grad = part
+            if position not in unused:
+                self._parameters[position].grad = part
 
     def forget(self) -> None:
         """Let go of what was started; it ends by itself."""

@@ -52,8 +52,8 @@ class World:
     def of_thread(cls) -> World:
         """Make a world for this thread alone."""
         _thread.world = cls()
-        found: World = _thread.world
-        return found
+        world: World = _thread.world
+        return world
 
     def forget_thread(self) -> None:
         """Let this thread see the world of the process again."""
@@ -89,8 +89,8 @@ _PROCESS: Final = World()
 
 def current_world() -> World:
     """Return the world of this thread, or of the process."""
-    found: World = getattr(_thread, "world", _PROCESS)
-    return found
+    world: World = getattr(_thread, "world", _PROCESS)
+    return world
 
 
 def is_initialized() -> bool:
@@ -113,12 +113,12 @@ def default_group() -> ProcessGroup:
     ValueError
         `init_process_group` was not called.
     """
-    found = current_world().default
-    if found is None:
+    process_group = current_world().default
+    if process_group is None:
         raise ValueError(
             "Default process group has not been initialized, please make sure to call init_process_group."
         )
-    return found
+    return process_group
 
 
 class _WithWorld(type):
@@ -256,12 +256,12 @@ def init_process_group(
     world.backend = backend
     if world_size > 1:
         leave_behind(store, rank)
-    made = ProcessGroup(
+    process_group = ProcessGroup(
         "0", list(range(world_size)), world, engines, timeout, "default_pg", options=pg_options
     )
-    made.bind(device_id)
-    made.engine(made.first_device)
-    world.default = world.groups["0"] = made
+    process_group.bind(device_id)
+    process_group.engine(process_group.first_device)
+    world.default = world.groups["0"] = process_group
     world.made = world.count = 1
     if world is _PROCESS:
         atexit.register(_at_exit)

@@ -78,8 +78,8 @@ def _register(p: type, q: type, formula: Callable[[Any, Any], Any], outside: Any
     """Register a formula that is infinite where a condition holds."""
 
     def divergence(p: Any, q: Any) -> Any:
-        found = formula(p, q) - p.entropy()
-        return found if outside is _nothing else tt.where(outside(p, q), math.inf, found)
+        result = formula(p, q) - p.entropy()
+        return result if outside is _nothing else tt.where(outside(p, q), math.inf, result)
 
     register_kl(p, q)(divergence)
 

@@ -50,11 +50,11 @@ def _exponential_family(p: Any, q: Any) -> Any:
             "exponential families needs two of one class"
         )
     params, of_p, gradients = normalizer_with_gradients(p)
-    found = q._log_normalizer(*q._natural_params) - of_p
+    result = q._log_normalizer(*q._natural_params) - of_p
     events = len(q.event_shape)
     for before, after, gradient in zip(params, q._natural_params, gradients, strict=True):
-        found = found - sum_rightmost((after - before) * gradient, events)
-    return found
+        result = result - sum_rightmost((after - before) * gradient, events)
+    return result
 
 
 @register_kl(Independent, Independent)
@@ -187,14 +187,14 @@ def _normal(p: Any, q: Any) -> Any:
 @register_kl(Pareto, Pareto)
 def _pareto(p: Any, q: Any) -> Any:
     ratio = q.alpha / p.alpha
-    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
-    return tt.where(p.scale < q.scale, math.inf, found)
+    result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return tt.where(p.scale < q.scale, math.inf, result)
 
 
 @register_kl(Uniform, Uniform)
 def _uniform(p: Any, q: Any) -> Any:
-    found = tt.log((q.high - q.low) / (p.high - p.low))
-    return tt.where((q.low > p.low) | (q.high < p.high), math.inf, found)
+    result = tt.log((q.high - q.low) / (p.high - p.low))
+    return tt.where((q.low > p.low) | (q.high < p.high), math.inf, result)
 
 
 # --- of vectors and matrices -----------------------------------------------------------------------------------

@@ -55,8 +55,8 @@ class BinaryProbabilities(_Given):
         """Store the parameter that is given, broadcast with others, and return these."""
         expect_one(probs, logits)
         self._given = "probs" if logits is None else "logits"
-        given, *broadcast = broadcast_all(probs if logits is None else logits, *others)
-        setattr(self, self._given, given)
+        parameter, *broadcast = broadcast_all(probs if logits is None else logits, *others)
+        setattr(self, self._given, parameter)
         return tuple(broadcast)
 
 
@@ -69,8 +69,8 @@ class Probabilities(_Given):
     def _set_normalised(self, probs: Any, logits: Any) -> None:
         expect_one(probs, logits)
         self._given = "probs" if logits is None else "logits"
-        given = probs if logits is None else logits
-        if not tt.is_tensor(given) or given.dim() < 1:
+        parameter = probs if logits is None else logits
+        if not tt.is_tensor(parameter) or parameter.dim() < 1:
             raise tt.errors.ValueRangeError(f"`{self._given}` parameter must be at least one-dimensional.")
         if logits is None:
             self.probs = probs / probs.sum(-1, True)

@@ -410,8 +410,8 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
-        found = self.base_transform.log_abs_det_jacobian(x, y)
-        return sum_rightmost(found, self.reinterpreted_batch_ndims)
+        log_det = self.base_transform.log_abs_det_jacobian(x, y)
+        return sum_rightmost(log_det, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"

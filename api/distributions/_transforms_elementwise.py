@@ -281,10 +281,10 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
         if tt.is_tensor(self.scale):
-            found = tt.broadcast_tensors(self.scale.abs().log(), x)[0]
+            log_det = tt.broadcast_tensors(self.scale.abs().log(), x)[0]
         else:
-            found = tt.full_like(x, math.log(abs(self.scale)))
-        return sum_rightmost(found, self._event_dim)
+            log_det = tt.full_like(x, math.log(abs(self.scale)))
+        return sum_rightmost(log_det, self._event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return tt.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))

@@ -317,14 +317,14 @@ class CatTransform(_OfParts):
         return tt.cat(parts, self.dim)
 
     def log_abs_det_jacobian(self, x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
-        found = [
+        parts = [
             sum_rightmost(term, self.event_dim - t.event_dim)
             for t, term in zip(self.transforms, self._determinants(x, y), strict=True)
         ]
         dim = (self.dim - x.dim() if self.dim >= 0 else self.dim) + self.event_dim
         if dim < 0:
-            return tt.cat(found, dim)
-        total: Any = sum(found)
+            return tt.cat(parts, dim)
+        total: Any = sum(parts)
         return total
 
 

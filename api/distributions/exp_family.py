@@ -48,9 +48,9 @@ class ExponentialFamily(Distribution):
 
 def normalizer_with_gradients(distribution: Any) -> tuple[list[Any], Any, list[Any]]:
     """Return the natural parameters, the log normaliser, and its gradients, which have gradients if these have."""
-    given = distribution._natural_params
-    differentiable = tt.is_grad_enabled() and any(p.requires_grad for p in given)
-    params = [p if differentiable and p.requires_grad else p.detach().requires_grad_() for p in given]
+    natural = distribution._natural_params
+    differentiable = tt.is_grad_enabled() and any(p.requires_grad for p in natural)
+    params = [p if differentiable and p.requires_grad else p.detach().requires_grad_() for p in natural]
     with tt.enable_grad():
         normalizer = distribution._log_normalizer(*params)
         gradients = list(tt.autograd.grad(normalizer.sum(), params, create_graph=differentiable))

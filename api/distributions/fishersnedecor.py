@@ -55,19 +55,19 @@ class FisherSnedecor(Distribution):
 
     @property
     def mode(self) -> tt.Tensor:
-        found = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return tt.where(self.df1 <= 2, math.nan, found)
+        result = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return tt.where(self.df1 <= 2, math.nan, result)
 
     @property
     def variance(self) -> tt.Tensor:
         exists = self.df2 > 4
         df2 = tt.where(exists, self.df2, 5.0)
-        found = 2 * df2.square() * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).square() * (df2 - 4))
-        return tt.where(exists, found, math.nan)
+        result = 2 * df2.square() * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).square() * (df2 - 4))
+        return tt.where(exists, result, math.nan)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
-        found = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape)
-        return found.clamp(min=tt.finfo(found.dtype).tiny)
+        result = self._gamma1.rsample(sample_shape) / self._gamma2.rsample(sample_shape)
+        return result.clamp(min=tt.finfo(result.dtype).tiny)
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:
         if self._validate_args:

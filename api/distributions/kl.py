@@ -62,10 +62,10 @@ def register_kl(type_p: Any, type_q: Any) -> Callable[[Formula], Formula]:
 def _formula_for(type_p: Any, type_q: Any) -> Formula | None:
     """Return the formula of the closest classes, those of p first."""
     mro_p, mro_q = type_p.__mro__, type_q.__mro__
-    found = [(mro_p.index(p), mro_q.index(q)) for p, q in _FORMULAS if p in mro_p and q in mro_q]
-    if not found:
+    candidates = [(mro_p.index(p), mro_q.index(q)) for p, q in _FORMULAS if p in mro_p and q in mro_q]
+    if not candidates:
         return None
-    by_p, by_q = min(found), min(found, key=lambda pair: (pair[1], pair[0]))
+    by_p, by_q = min(candidates), min(candidates, key=lambda pair: (pair[1], pair[0]))
     chosen, other = (_FORMULAS[mro_p[i], mro_q[j]] for i, j in (by_p, by_q))
     if chosen is not other:
         names = [f"({mro_p[i].__name__}, {mro_q[j].__name__})" for i, j in (by_p, by_q)]

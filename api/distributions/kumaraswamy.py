@@ -63,8 +63,8 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def mode(self) -> tt.Tensor:
         a, b = self.concentration1, self.concentration0
-        found = ((a - 1) / (a * b - 1)).pow(a.reciprocal())
-        return tt.where((a < 1) | (b < 1), math.nan, found)
+        result = ((a - 1) / (a * b - 1)).pow(a.reciprocal())
+        return tt.where((a < 1) | (b < 1), math.nan, result)
 
     @property
     def variance(self) -> tt.Tensor:

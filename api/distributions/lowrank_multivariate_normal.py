@@ -150,8 +150,8 @@ class LowRankMultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 
     def entropy(self) -> tt.Tensor:
-        found = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
-        return found.expand(self._batch_shape)
+        result = 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
+        return result.expand(self._batch_shape)
 
 
 def low_rank_distance(factor: tt.Tensor, diag: tt.Tensor, capacitance: tt.Tensor, x: tt.Tensor) -> tt.Tensor:

@@ -114,14 +114,14 @@ class MixtureSameFamily(Distribution):
         return value.unsqueeze(-1 - len(self._event_shape))
 
     def cdf(self, value: tt.Tensor) -> tt.Tensor:
-        found = self._component.cdf(self._spread(value))
-        return (found * self._mixture.probs).sum(-1)
+        of_components = self._component.cdf(self._spread(value))
+        return (of_components * self._mixture.probs).sum(-1)
 
     def log_prob(self, value: tt.Tensor) -> tt.Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        found = self._component.log_prob(self._spread(value))
-        return tt.logsumexp(found + tt.log_softmax(self._mixture.logits, -1), -1)
+        of_components = self._component.log_prob(self._spread(value))
+        return tt.logsumexp(of_components + tt.log_softmax(self._mixture.logits, -1), -1)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         with tt.no_grad():

@@ -84,14 +84,14 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def covariance_matrix(self) -> tt.Tensor:
         """The covariance."""
-        found = self._factor @ self._factor.mT
-        return found.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+        result = self._factor @ self._factor.mT
+        return result.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     @lazy_property
     def precision_matrix(self) -> tt.Tensor:
         """The inverse of the covariance."""
-        found = tt.cholesky_inverse(self._factor)
-        return found.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
+        result = tt.cholesky_inverse(self._factor)
+        return result.expand((*self._batch_shape, *self._event_shape, *self._event_shape))
 
     @property
     def mean(self) -> tt.Tensor:
@@ -118,8 +118,8 @@ class MultivariateNormal(Distribution):
         return -0.5 * (constant + distance) - half_log_det(self._factor)
 
     def entropy(self) -> tt.Tensor:
-        found = half_log_det(self._factor) + 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
-        return found.expand(self._batch_shape)
+        result = half_log_det(self._factor) + 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi))
+        return result.expand(self._batch_shape)
 
 
 # Distributions outside of tt import these two by PyTorch's names.
@@ -130,12 +130,12 @@ _batch_mv = batch_mv
 def only_matrix(covariance: Any, precision: Any, factor: Any) -> tuple[str, tt.Tensor]:
     """Return the name and the value of the one matrix of three that is given."""
     named = {"covariance_matrix": covariance, "scale_tril": factor, "precision_matrix": precision}
-    given = [(name, value) for name, value in named.items() if value is not None]
-    if len(given) != 1:
+    present = [(name, value) for name, value in named.items() if value is not None]
+    if len(present) != 1:
         raise tt.errors.ValueRangeError(
             "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
         )
-    name, matrix = given[0]
+    name, matrix = present[0]
     if not tt.is_tensor(matrix) or matrix.dim() < 2:
         raise tt.errors.ValueRangeError(
             f"{name} must be at least two-dimensional, with optional leading batch."

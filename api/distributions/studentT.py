@@ -61,8 +61,8 @@ class StudentT(Distribution):
     def variance(self) -> tt.Tensor:
         finite = self.df > 2
         df = tt.where(finite, self.df, 3.0)
-        found = tt.where(finite, self.scale.square() * df / (df - 2), math.inf)
-        return tt.where(self.df <= 1, math.nan, found)
+        result = tt.where(finite, self.scale.square() * df / (df - 2), math.inf)
+        return tt.where(self.df <= 1, math.nan, result)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> tt.Tensor:
         shape = self._extended_shape(sample_shape)

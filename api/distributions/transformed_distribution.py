@@ -117,17 +117,17 @@ class TransformedDistribution(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         event_dim = len(self._event_shape)
-        found: Any = 0.0
+        result: Any = 0.0
         y = value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             event_dim += transform.domain.event_dim - transform.codomain.event_dim
-            found = found - sum_rightmost(
+            result = result - sum_rightmost(
                 transform.log_abs_det_jacobian(x, y), event_dim - transform.domain.event_dim
             )
             y = x
         of_base = self.base_dist.log_prob(y)
-        return found + sum_rightmost(of_base, event_dim - len(self.base_dist.event_shape))
+        return result + sum_rightmost(of_base, event_dim - len(self.base_dist.event_shape))
 
     def _upwards(self, probability: tt.Tensor) -> tt.Tensor:
         """Exchange a probability and its complement if the transforms decrease."""

@@ -168,9 +168,9 @@ def vec_to_tril_matrix(vec: tt.Tensor, diag: int = 0) -> tt.Tensor:
         )
     size = round(n)
     rows, columns = tt.tril_indices(size, size, diag, device=vec.device).unbind(0)
-    place = rows * size + columns
+    positions = rows * size + columns
     flat = vec.new_zeros((*vec.shape[:-1], size * size))
-    return flat.index_copy(-1, place, vec).reshape((*vec.shape[:-1], size, size))
+    return flat.index_copy(-1, positions, vec).reshape((*vec.shape[:-1], size, size))
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> tt.Tensor:

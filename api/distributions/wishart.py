@@ -162,8 +162,8 @@ class Wishart(ExponentialFamily):
         p, half = self._event_shape[-1], self.df / 2
         row = tt.arange(p, dtype=half.dtype, device=half.device)
         slope = tt.digamma(half.unsqueeze(-1) - row / 2).sum(-1)
-        found = (p + 1) * self._half_log_norm() + tt.mvlgamma(half, p)
-        return found - (self.df - p - 1) / 2 * slope + self.df * p / 2
+        result = (p + 1) * self._half_log_norm() + tt.mvlgamma(half, p)
+        return result - (self.df - p - 1) / 2 * slope + self.df * p / 2
 
     @property
     def _natural_params(self) -> tuple[tt.Tensor, ...]:

@@ -120,18 +120,18 @@ class Future(Generic[T]):
         'got 7'
         """
         _check_callable("then", callback)
-        found: Future[S] = Future(devices=self.devices)
+        result: Future[S] = Future(devices=self.devices)
 
         def call(done: Future[T]) -> None:
             try:
                 value = callback(done)
             except BaseException as error:
-                found._complete(None, error)
+                result._complete(None, error)
             else:
-                found._complete(value, None)
+                result._complete(value, None)
 
         self._call_when_done(call)
-        return found
+        return result
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Call a function with this future when it is done; an exception in it is only logged.
@@ -229,13 +229,13 @@ def _device(given: Any) -> Any:
 
 
 def _futures(name: str, futures: Iterable[Future[Any]]) -> list[Future[Any]]:
-    found = list(futures)
-    for each in found:
+    result = list(futures)
+    for each in result:
         if not isinstance(each, Future):
             raise ArgumentError(
                 name, f"argument 'futures' must be a list of Future, but has a {type(each).__name__}"
             )
-    return found
+    return result
 
 
 def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
@@ -260,9 +260,9 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
     >>> [each.value() for each in both.wait()]
     [1, 2]
     """
-    found = _futures("collect_all", futures)
+    members = _futures("collect_all", futures)
     result: Future[list[Future[Any]]] = Future()
-    left = len(found)
+    left = len(members)
     lock = threading.Lock()
 
     def count(_: Any) -> None:
@@ -271,12 +271,12 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
             left -= 1
             if left:
                 return
-        error = next((each._error for each in found if each._error is not None), None)
-        result._complete(None if error is not None else found, error)
+        error = next((each._error for each in members if each._error is not None), None)
+        result._complete(None if error is not None else members, error)
 
-    if not found:
+    if not members:
         result.set_result([])
-    for each in found:
+    for each in members:
         each._call_when_done(count)
     return result
 

@@ -65,8 +65,8 @@ def opened(url: str) -> IO[bytes]:
     token = os.environ.get("GITHUB_TOKEN")
     if token and (host == "github.com" or host.endswith(".github.com")):
         request.add_unredirected_header("Authorization", f"token {token}")
-    found: IO[bytes] = urlopen(request)
-    return found
+    response: IO[bytes] = urlopen(request)
+    return response
 
 
 def download_url_to_file(
@@ -168,11 +168,11 @@ def load_state_dict_from_url(
         )
     path = folder / name
     if not path.exists():
-        found = _HASH.search(name)
-        if check_hash and found is None:
+        match = _HASH.search(name)
+        if check_hash and match is None:
             raise ValueRangeError(
                 f"load_state_dict_from_url(): the name {name!r} holds no hash, such as -1a2b3c4d"
             )
-        download_url_to_file(url, path, found[1] if check_hash and found else None, progress)
+        download_url_to_file(url, path, match[1] if check_hash and match else None, progress)
     loaded: dict[str, Any] = tt.load(path, map_location=map_location, weights_only=weights_only)
     return loaded

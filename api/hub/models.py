@@ -151,11 +151,11 @@ def _check_dependencies(module: ModuleType, file: Path) -> None:
 def _entry_point(module: ModuleType, name: Any, folder: Path) -> Callable[..., Any]:
     if not isinstance(name, str):
         raise TypeError(f"the name of an entry point is a str, not {type(name).__name__}")
-    found = getattr(module, name, None)
-    if not callable(found) or name.startswith("_"):
+    member = getattr(module, name, None)
+    if not callable(member) or name.startswith("_"):
         known = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
         raise UnknownNameError(f"entry point of {folder / HUBCONF}", name, known)
-    entry: Callable[..., Any] = found
+    entry: Callable[..., Any] = member
     return entry
 
 
@@ -239,10 +239,12 @@ def _check_reference(owner: str, name: str, reference: str) -> None:
             with opened(
                 f"https://api.github.com/repos/{owner}/{name}/{kind}?per_page=100&page={page}"
             ) as answer:
-                found = json.load(answer)
-            if not found:
+                references = json.load(answer)
+            if not references:
                 break
-            if any(r["name"] == reference or _names_commit(reference, r["commit"]["sha"]) for r in found):
+            if any(
+                r["name"] == reference or _names_commit(reference, r["commit"]["sha"]) for r in references
+            ):
                 return
     raise ValueRangeError(
         f"cannot find {reference} in https://github.com/{owner}/{name}: if it is a commit of the repository, name its "

@@ -83,8 +83,8 @@ def _first(args: Sequence[Any]) -> MaskedTensor:
             if any(_is_masked(item) for item in value):
                 return _first(value)
         elif _is_masked(value):
-            found: MaskedTensor = value
-            return found
+            result: MaskedTensor = value
+            return result
     raise LookupError("no masked tensor")
 
 
@@ -110,10 +110,10 @@ def _elementwise(name: str, func: Handler) -> Handler:
         everything = (*args, *kwargs.values())
         shape = tt.broadcast_shapes(*(tuple(v.shape) for v in everything if isinstance(v, tt.Tensor)))
         mask = _common_mask(name, everything, shape)
-        found = func(*_data(args), **{key: _data(value) for key, value in kwargs.items()})
-        if isinstance(found, tuple | list):
-            return type(found)([_made(part, mask) for part in found])
-        return _made(found, mask)
+        result = func(*_data(args), **{key: _data(value) for key, value in kwargs.items()})
+        if isinstance(result, tuple | list):
+            return type(result)([_made(part, mask) for part in result])
+        return _made(result, mask)
 
     return handler
 
@@ -136,14 +136,14 @@ def _in_place(name: str, func: Handler) -> Handler:
 def _where(condition: Any, input: Any = None, other: Any = None) -> Any:
     if _is_masked(condition) or input is None:
         raise tt.errors.ArgumentError("where", "the condition of masked tensors is a tensor without a mask")
-    found = tt.where(condition, _data(input), _data(other))
+    result = tt.where(condition, _data(input), _data(other))
 
     def mask_of(value: Any) -> Any:
-        shown = value._mask if _is_masked(value) else tt.ones((), dtype=tt.bool, device=found.device)
-        return tt.broadcast_to(shown, tuple(found.shape))
+        shown = value._mask if _is_masked(value) else tt.ones((), dtype=tt.bool, device=result.device)
+        return tt.broadcast_to(shown, tuple(result.shape))
 
     chosen = tt.where(condition, mask_of(input), mask_of(other))
-    return _made(found, chosen)
+    return _made(result, chosen)
 
 
 def _of_tensor_where(self: Any, condition: Any, other: Any) -> Any:
@@ -153,8 +153,8 @@ def _of_tensor_where(self: Any, condition: Any, other: Any) -> Any:
 def _like(func: Handler) -> Handler:
     def handler(self: Any, *args: Any, **kwargs: Any) -> Any:
         gradient = kwargs.pop("requires_grad", False)
-        found = _made(func(self._data, *args, **kwargs), self._mask.clone())
-        return found.requires_grad_() if gradient else found
+        result = _made(func(self._data, *args, **kwargs), self._mask.clone())
+        return result.requires_grad_() if gradient else result
 
     return handler
 
@@ -163,8 +163,8 @@ def _converted(func: Handler) -> Handler:
     def handler(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not _is_masked(self):
             return func(self, *_data(args), **kwargs)
-        found = func(self._data, *_data(args), **kwargs)
-        return self if found is self._data else _made(found, self._mask.to(found.device))
+        result = func(self._data, *_data(args), **kwargs)
+        return self if result is self._data else _made(result, self._mask.to(result.device))
 
     return handler
 
@@ -191,10 +191,10 @@ def _structural(name: str, func: Handler) -> Handler:
         ):
             raise tt.errors.ArgumentError(name, "an index is a tensor without a mask")
         rest, named = _data(args), {key: _data(value) for key, value in kwargs.items()}
-        found, mask = func(_data(first), *rest, **named), func(_mask_as_data(first), *rest, **named)
-        if isinstance(found, tuple | list):
-            return type(found)([_made(one, other) for one, other in zip(found, mask, strict=True)])
-        return _made(found, mask)
+        result, mask = func(_data(first), *rest, **named), func(_mask_as_data(first), *rest, **named)
+        if isinstance(result, tuple | list):
+            return type(result)([_made(one, other) for one, other in zip(result, mask, strict=True)])
+        return _made(result, mask)
 
     return handler
 
@@ -205,8 +205,8 @@ def _structural(name: str, func: Handler) -> Handler:
 def _reduced_mask(mask: Any, dim: Any, keepdim: bool) -> Any:
     """Return where a reduction has at least one element."""
     if dim is None or (isinstance(dim, list | tuple) and not dim):
-        found = mask.any()
-        return found.reshape((1,) * mask.ndim) if keepdim else found
+        result = mask.any()
+        return result.reshape((1,) * mask.ndim) if keepdim else result
     return mask.any(dim, keepdim) if mask.ndim else mask
 
 
@@ -224,8 +224,8 @@ def _reduction(name: str) -> Handler:
         if name == "median" and dim is None:
             flat, kept = input._data.reshape(-1), input._mask.reshape(-1)
             return _made(function(flat, -1, mask=kept, **kwargs), kept.any())
-        found = function(input._data, dim, keepdim=keepdim, mask=input._mask, **kwargs)
-        return _made(found, _reduced_mask(input._mask, dim, keepdim))
+        result = function(input._data, dim, keepdim=keepdim, mask=input._mask, **kwargs)
+        return _made(result, _reduced_mask(input._mask, dim, keepdim))
 
     return handler
 
@@ -250,31 +250,31 @@ def _variance(name: str) -> Handler:
             raise tt.errors.ValueRangeError(
                 f"{name}(): correction must be 0 or 1 for masked tensors, got {by}"
             )
-        found = function(input._data, dim, bool(by), keepdim=keepdim, mask=input._mask, **kwargs)
-        return _made(found, _reduced_mask(input._mask, dim, keepdim))
+        result = function(input._data, dim, bool(by), keepdim=keepdim, mask=input._mask, **kwargs)
+        return _made(result, _reduced_mask(input._mask, dim, keepdim))
 
     return handler
 
 
 def _norm(input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     order = 2.0 if p in ("fro", None) else p
-    found = reductions.norm(input._data, order, dim, keepdim=keepdim, dtype=dtype, mask=input._mask)
-    return _made(found, _reduced_mask(input._mask, dim, keepdim))
+    result = reductions.norm(input._data, order, dim, keepdim=keepdim, dtype=dtype, mask=input._mask)
+    return _made(result, _reduced_mask(input._mask, dim, keepdim))
 
 
 def _logical(name: str) -> Handler:
     def handler(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         data = input._data.to(tt.bool)
         filled = tt.where(input._mask, data, tt.tensor(name == "all", device=data.device))
-        found = getattr(tt, name)(filled) if dim is None else getattr(tt, name)(filled, dim, keepdim)
-        return _made(found, _reduced_mask(input._mask, dim, keepdim))
+        result = getattr(tt, name)(filled) if dim is None else getattr(tt, name)(filled, dim, keepdim)
+        return _made(result, _reduced_mask(input._mask, dim, keepdim))
 
     return handler
 
 
 def _extreme(name: str) -> Handler:
     value: Any = getattr(reductions, f"a{name}")
-    place: Any = getattr(reductions, f"arg{name}")
+    index_of: Any = getattr(reductions, f"arg{name}")
     pointwise = "maximum" if name == "max" else "minimum"
 
     def handler(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
@@ -283,9 +283,11 @@ def _extreme(name: str) -> Handler:
         if dim is None:
             return _made(value(input._data, None, mask=input._mask), _reduced_mask(input._mask, None, False))
         mask = _reduced_mask(input._mask, dim, keepdim)
-        found = [_made(f(input._data, dim, keepdim=keepdim, mask=input._mask), mask) for f in (value, place)]
+        result = [
+            _made(f(input._data, dim, keepdim=keepdim, mask=input._mask), mask) for f in (value, index_of)
+        ]
         kind: Any = type(getattr(tt, name)(tt.zeros(1), 0))
-        return kind(found)
+        return kind(result)
 
     return handler
 

@@ -100,8 +100,8 @@ class MaskedTensor(tt.Tensor):
         """Return a masked tensor over data, with its history, and a mask."""
         new: Any = tt.Tensor._make_subclass(cls, data.detach())
         new._data, new._mask = data, mask
-        found: Self = new
-        return found
+        result: Self = new
+        return result
 
     @classmethod
     def __tt_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -271,11 +271,11 @@ class MaskedTensor(tt.Tensor):
         retain_graph, create_graph, inputs
             As of a plain tensor.
         """
-        given = _bare(gradient)
+        cotangent = _bare(gradient)
         chosen = [inputs] if isinstance(inputs, tt.Tensor) else inputs
         leaves = None if chosen is None else [_bare(x) for x in chosen]
         kept = tt.where(self._mask, self._data, self._data.detach())
-        kept.backward(given, retain_graph=retain_graph, create_graph=create_graph, inputs=leaves)
+        kept.backward(cotangent, retain_graph=retain_graph, create_graph=create_graph, inputs=leaves)
 
     # --- copies ----------------------------------------------------------------------------------------------
 

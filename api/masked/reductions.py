@@ -81,13 +81,13 @@ def sum(
 
 def _distinct(name: str, ndim: int, dims: Sequence[int]) -> list[int]:
     """Return dimensions counted from the front, all of them for none."""
-    found = [d + ndim * (d < 0) for d in dims] or list(range(ndim))
-    for given, d in zip(dims, found, strict=False):
+    result = [d + ndim * (d < 0) for d in dims] or list(range(ndim))
+    for requested, d in zip(dims, result, strict=False):
         if not 0 <= d < ndim:
-            raise tt.errors.DimensionError(name, given, ndim)
-    if len(set(found)) < len(found):
+            raise tt.errors.DimensionError(name, requested, ndim)
+    if len(set(result)) < len(result):
         raise tt.errors.ValueRangeError(f"{name}(): a dimension appears more than once in {list(dims)}")
-    return found
+    return result
 
 
 def prod(
@@ -108,10 +108,10 @@ def prod(
         x = x.to(tt.int64)
     if not x.ndim:
         return tt.clone(x)
-    found: tt.Tensor = x
+    result: tt.Tensor = x
     for d in sorted(_distinct("masked.prod", x.ndim, _all(x, dim)), reverse=True):
-        found = tt.prod(found, d, keepdim)
-    return found
+        result = tt.prod(result, d, keepdim)
+    return result
 
 
 def amax(

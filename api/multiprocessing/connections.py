@@ -131,9 +131,9 @@ class Connection(_Standard):
                 if kind == _BODY:
                     return Incoming(fds)
                 for _, _, data in ancillary:
-                    found = array.array("i")
-                    found.frombytes(data[: len(data) - len(data) % found.itemsize])
-                    fds += found
+                    descriptors = array.array("i")
+                    descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+                    fds += descriptors
                 if kind != _FILES:
                     Incoming(fds)  # closes them
                     fds = []

@@ -84,5 +84,5 @@ def get_context(method: str | None = None) -> Any:
     >>> mp.get_context("spawn").get_start_method()
     'spawn'
     """
-    found = multiprocessing.get_context(method)
-    return _CONTEXTS.get(found.get_start_method(), found)
+    original = multiprocessing.get_context(method)
+    return _CONTEXTS.get(original.get_start_method(), original)

@@ -92,13 +92,13 @@ class Incoming:
 
     def storage(self, number: int, nbytes: int) -> Any:
         """Return the storage behind a descriptor."""
-        found = self._storages.get(number)
-        if found is None:
+        result = self._storages.get(number)
+        if result is None:
             if number >= len(self._fds):  # the kernel drops descriptors of a process that has too many
                 raise SharedMemoryError(nbytes, errno.EMFILE)
             fd, self._fds[number] = self._fds[number], -1
-            found = self._storages[number] = Storage._new_shared_fd_cpu(fd, nbytes)
-        return found
+            result = self._storages[number] = Storage._new_shared_fd_cpu(fd, nbytes)
+        return result
 
     def __del__(self) -> None:
         for fd in self._fds:

@@ -259,8 +259,8 @@ class Sender:
             self._open.append(filling)
         start = filling[2]
         filling[2] = start + -(-nbytes // _ALIGNMENT) * _ALIGNMENT
-        found: np.ndarray[Any, Any] = filling[1][start : start + nbytes]
-        return found
+        result: np.ndarray[Any, Any] = filling[1][start : start + nbytes]
+        return result
 
     def _segment(self, nbytes: int) -> Segment:
         """Return a segment that is not in use and large enough, or a new one."""
@@ -287,20 +287,20 @@ class Sender:
         OSError
             If the other end is closed.
         """
-        places: list[tuple[int, int, int]] = []
+        locations: list[tuple[int, int, int]] = []
 
         def keep(buffer: pickle.PickleBuffer) -> bool:
-            place = self._place(np.frombuffer(buffer.raw(), np.uint8))
-            if place is not None:
-                places.append(place)
-            return place is None
+            location = self._place(np.frombuffer(buffer.raw(), np.uint8))
+            if location is not None:
+                locations.append(location)
+            return location is None
 
         file = io.BytesIO()
         used: set[int] = set()
         try:
             _Pickler(file, protocol=5, buffer_callback=keep).dump(value)
-            self._post(file.getbuffer(), places)
-            used.update(number for number, _, _ in places)
+            self._post(file.getbuffer(), locations)
+            used.update(number for number, _, _ in locations)
         finally:
             for segment, _, _ in self._open:
                 (self._lent if segment.number in used else self._idle)[segment.number] = segment
@@ -375,10 +375,10 @@ class Receiver:
         EOFError
             If the other end is closed.
         """
-        body, places, new = pickle.loads(self.connection.recv_bytes())
+        body, locations, new = pickle.loads(self.connection.recv_bytes())
         if new:
             self._attach(new)
-        return pickle.loads(body, buffers=self._buffers(places) if places else ())
+        return pickle.loads(body, buffers=self._buffers(locations) if locations else ())
 
     def _attach(self, new: list[tuple[int, int]]) -> None:
         fds: list[int] = []
@@ -386,11 +386,11 @@ class Receiver:
             while len(fds) < len(new):
                 count = min(len(new) - len(fds), _FDS_IN_ONE_MESSAGE)
                 with _as_socket(self.connection) as sock:
-                    data, found, _, _ = socket.recv_fds(sock, 1, count)
-                fds += found
+                    data, descriptors, _, _ = socket.recv_fds(sock, 1, count)
+                fds += descriptors
                 if not data:
                     raise EOFError
-                if len(found) < count:
+                if len(descriptors) < count:
                     raise OSError(
                         "descriptors of shared memory were lost: too many files are open\n  try: ulimit -n"
                     )
@@ -406,8 +406,8 @@ class Receiver:
             if number not in lent:
                 lent[number] = self._segments[number].lend(self._ended)
         self._lent += len(lent)
-        found = [lent[number][offset : offset + nbytes] for number, offset, nbytes in places]
-        return [array.copy() for array in found] if self._lent > MOST_MAPPED else found
+        result = [lent[number][offset : offset + nbytes] for number, offset, nbytes in places]
+        return [array.copy() for array in result] if self._lent > MOST_MAPPED else result
 
     def returned(self) -> tuple[list[int], list[int]]:
         """Return the numbers of segments that `Sender.recycle` takes: free ones, and ones to forget."""
@@ -434,9 +434,9 @@ class Receiver:
 def _as_socket(connection: Connection) -> Iterator[socket.socket]:
     """Give a connection for a moment as a socket, which passes open files."""
     # A descriptor of its own: an interrupt at any moment leaves the connection's open.
-    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as found:
-        found.setblocking(True)  # whatever `socket.setdefaulttimeout` says
-        yield found
+    with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.setblocking(True)  # whatever `socket.setdefaulttimeout` says
+        yield sock
 
 
 # --- tensors as buffers ---------------------------------------------------------------------------------------------

@@ -324,10 +324,10 @@ def start_processes(
             process.kill()
             process.join()
         raise
-    found = ProcessContext(processes, reports, "" if start_method == "fork" else missing_main())
+    running = ProcessContext(processes, reports, "" if start_method == "fork" else missing_main())
     if not join:
-        return found
-    while not found.join():
+        return running
+    while not running.join():
         pass
     return None
 

@@ -32,11 +32,11 @@ _PRODUCTS = ("ScalingType", "SwizzleType", "grouped_mm", "scaled_grouped_mm", "s
 
 def __getattr__(name: str) -> Any:
     if name == "grad":  # the module, which programs import from here
-        found = globals()[name] = import_module("tt.nn.grad")
-        return found
+        member = globals()[name] = import_module("tt.nn.grad")
+        return member
     if name in _PRODUCTS:
-        found = globals()[name] = getattr(import_module("tt.nn.grouped_products"), name)
-        return found
+        member = globals()[name] = getattr(import_module("tt.nn.grouped_products"), name)
+        return member
     return _find(name)
 
 
@@ -175,7 +175,7 @@ def _projected_apart(
     """Return the three projections by weights of their own."""
     size = inputs[0].shape[-1]
     biases = (None,) * 3 if bias is None else ops.split(bias, size)
-    found = []
+    result = []
     for name, x, weight, b in zip("qkv", inputs, weights, biases, strict=True):
         weight = _given(weight, f"{name}_proj_weight is needed if use_separate_proj_weight is true")
         shape = [size, x.shape[-1]]
@@ -183,8 +183,8 @@ def _projected_apart(
             list(weight.shape) == shape,
             f"{name}_proj_weight must have the shape {shape}, got {list(weight.shape)}",
         )
-        found.append(ops.linear(x, weight, b))
-    return found
+        result.append(ops.linear(x, weight, b))
+    return result
 
 
 def _heads(name: str, x: Tensor, static: Tensor | None, heads: int, size: int) -> Tensor:
@@ -402,15 +402,15 @@ def multi_head_attention_forward(
             fits, f"key_padding_mask must fit {batch} batches of {source} keys, got {list(masks.keys.shape)}"
         )
 
-    mask, dropout, found = masks.merged(query, num_heads), dropout_p if training else 0.0, None
+    mask, dropout, attention = masks.merged(query, num_heads), dropout_p if training else 0.0, None
     if need_weights:
         scores = ops.bmm(q * math.sqrt(1.0 / size), ops.transpose(k, 1, 2))
         scores = ops.reshape(scores, (batch, num_heads, length, source))
-        found = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
-        found = ops.dropout(found, dropout, True) if dropout else found
-        output = ops.transpose(ops.bmm(ops.reshape(found, (heads, length, source)), v), 0, 1)
-        found = ops.mean(found, 1) if average_attn_weights else found
-        found = found if batched else ops.squeeze(found, 0)
+        attention = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
+        attention = ops.dropout(attention, dropout, True) if dropout else attention
+        output = ops.transpose(ops.bmm(ops.reshape(attention, (heads, length, source)), v), 0, 1)
+        attention = ops.mean(attention, 1) if average_attn_weights else attention
+        attention = attention if batched else ops.squeeze(attention, 0)
     else:
         if mask is not None:  # here bools are True for what takes part
             mask = _numbers(mask, query) if mask.dtype.is_floating_point else ops.logical_not(mask)
@@ -419,4 +419,4 @@ def multi_head_attention_forward(
         output = ops.permute(output, (2, 0, 1, 3))
     output = ops.linear(ops.reshape(output, (length * batch, features)), out_proj_weight, out_proj_bias)
     output = ops.reshape(output, (length, batch, out_proj_weight.shape[0]))
-    return output if batched else ops.squeeze(output, 1), found
+    return output if batched else ops.squeeze(output, 1), attention

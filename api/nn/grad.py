@@ -24,9 +24,9 @@ def _gradient(
     first, second = (input.detach(), sized) if tt.is_tensor(input) else (sized, weight.detach())
     with tt.enable_grad():
         output = conv(first, second, None, stride, padding, dilation, groups)
-    found: tt.Tensor | None = tt.autograd.grad(output, sized, grad_output)[0]
-    assert found is not None
-    return found
+    gradient: tt.Tensor | None = tt.autograd.grad(output, sized, grad_output)[0]
+    assert gradient is not None
+    return gradient
 
 
 def conv1d_input(

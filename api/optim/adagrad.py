@@ -138,11 +138,11 @@ class Adagrad(Elementwise):
             grad = -grad
         rate = self._scalars(options, state["step"].item(), [state], float)
         grad = grad.coalesce()
-        places, values = tuple(grad.indices()), grad.values()
+        indices, values = tuple(grad.indices()), grad.values()
         total = state["sum"]
-        summed = total[places] + values * values
-        total[places] = summed
-        param[places] = param[places] + rate * values / (summed.sqrt() + options["eps"])
+        summed = total[indices] + values * values
+        total[indices] = summed
+        param[indices] = param[indices] + rate * values / (summed.sqrt() + options["eps"])
 
 
 def adagrad(

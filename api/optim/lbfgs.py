@@ -196,14 +196,14 @@ class LBFGS(Optimizer):
 
                 def at(t: Any, start: list[Any] = start, direction: Any = direction) -> tuple[float, Any]:
                     self._move(t, direction)
-                    found = float(evaluate())
+                    trial = float(evaluate())
                     gradient = self._gradient()
                     self._restore(start)
-                    return found, gradient
+                    return trial, gradient
 
                 left = group["max_eval"] - evaluations
-                found, more = strong_wolfe(at, length, direction, loss, grad, slope, tolerance, left)
-                loss, grad, length = found.value, found.grad, found.at
+                trial, more = strong_wolfe(at, length, direction, loss, grad, slope, tolerance, left)
+                loss, grad, length = trial.value, trial.grad, trial.at
                 self._move(length, direction)
                 converged = grad.abs().max().item() <= group["tolerance_grad"]
             else:

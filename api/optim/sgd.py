@@ -115,9 +115,9 @@ class SGD(Elementwise):
         self, params: list[Any], states: list[State], apart: bool = False
     ) -> Iterator[Sequence[int]]:
         fresh = self._fresh
-        for places in super()._agreeing(params, states, apart):
-            for wanted in (True, False) if fresh else (False,):
-                some = [i for i in places if (id(states[i]) in fresh) is wanted]
+        for positions in super()._agreeing(params, states, apart):
+            for first in (True, False) if fresh else (False,):
+                some = [i for i in positions if (id(states[i]) in fresh) is first]
                 if some:
                     yield some
 
@@ -140,12 +140,12 @@ class SGD(Elementwise):
         self, params: list[Any], grads: list[Any], states: list[State], options: Options, group: Options
     ) -> bool:
         momentum = options["momentum"]
-        for places in self._agreeing(params, states) if self._fresh else [None]:
-            at = range(len(params)) if places is None else places
+        for positions in self._agreeing(params, states) if self._fresh else [None]:
+            at = range(len(params)) if positions is None else positions
             try:
                 tt.ops._fused_sgd_(
-                    params if places is None else [params[i] for i in at],
-                    grads if places is None else [grads[i] for i in at],
+                    params if positions is None else [params[i] for i in at],
+                    grads if positions is None else [grads[i] for i in at],
                     [states[i]["momentum_buffer"] for i in at] if momentum else [],
                     weight_decay=options["weight_decay"],
                     momentum=momentum,
@@ -153,7 +153,7 @@ class SGD(Elementwise):
                     dampening=options["dampening"],
                     nesterov=options["nesterov"],
                     maximize=options["maximize"],
-                    is_first_step=places is not None and id(states[at[0]]) in self._fresh,
+                    is_first_step=positions is not None and id(states[at[0]]) in self._fresh,
                     grad_scale=getattr(self, "grad_scale", None),
                     found_inf=getattr(self, "found_inf", None),
                 )

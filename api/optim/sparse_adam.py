@@ -55,9 +55,9 @@ class SparseAdam(Optimizer):
         expect_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse = [
-            [number, place]
+            [number, index]
             for number, group in enumerate(self.param_groups)
-            for place, param in enumerate(group["params"])
+            for index, param in enumerate(group["params"])
             if param.is_sparse
         ]
         if sparse:
@@ -112,15 +112,15 @@ class SparseAdam(Optimizer):
         if grad.values().numel() == 0:
             return
         (beta1, beta2), step = group["betas"], state["step"]
-        places, values = tuple(grad.indices()), grad.values()
+        indices, values = tuple(grad.indices()), grad.values()
         if group["maximize"]:
             values = -values
         mean, square = state["exp_avg"], state["exp_avg_sq"]
-        first = mean[places]
+        first = mean[indices]
         first = first + (values - first) * (1 - beta1)
-        second = square[places]
+        second = square[indices]
         second = second + (values * values - second) * (1 - beta2)
-        mean[places] = first
-        square[places] = second
+        mean[indices] = first
+        square[indices] = second
         rate = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-        param[places] = param[places] - rate * first / (second.sqrt() + group["eps"])
+        param[indices] = param[indices] - rate * first / (second.sqrt() + group["eps"])

@@ -188,8 +188,8 @@ class AveragedModel(Module):
         """
 
         def tensors(of: Any) -> list[Any]:
-            found = chain(of.parameters(), of.buffers()) if self.use_buffers else of.parameters()
-            return [tensor.detach() for tensor in found]
+            sources = chain(of.parameters(), of.buffers()) if self.use_buffers else of.parameters()
+            return [tensor.detach() for tensor in sources]
 
         averaged = tensors(self.module)
         current = [theirs.to(mine.device) for mine, theirs in zip(averaged, tensors(model), strict=False)]
@@ -234,8 +234,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         module.momentum = None  # an average over all batches
     with tt.no_grad():
         for batch in loader:
-            given = batch[0] if isinstance(batch, list | tuple) else batch
-            model(given if device is None else given.to(device))
+            inputs = batch[0] if isinstance(batch, list | tuple) else batch
+            model(inputs if device is None else inputs.to(device))
     for module, momentum in momenta.items():
         module.momentum = momentum
     model.train(was_training)

@@ -56,8 +56,8 @@ _LATE = {"save": "saving", "get_unsafe_globals_in_checkpoint": "unsafe_globals"}
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
-    return found
+    member = globals()[name] = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
+    return member
 
 
 def __dir__() -> list[str]:

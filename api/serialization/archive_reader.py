@@ -92,8 +92,11 @@ class ArchiveReader:
             raise self._corrupt(
                 "the file is cut off or damaged: its last bytes are not the end of an archive"
             )
-        if end >= _LOCATOR.size and (place := self._at(end - _LOCATOR.size, _LOCATOR.size))[:4] == b"PK\6\7":
-            _, disk, end64, disks = _LOCATOR.unpack(place)
+        if (
+            end >= _LOCATOR.size
+            and (locator := self._at(end - _LOCATOR.size, _LOCATOR.size))[:4] == b"PK\6\7"
+        ):
+            _, disk, end64, disks = _LOCATOR.unpack(locator)
             fields = _END64.unpack(self._at(end64, _END64.size))
             if fields[0] != b"PK\6\6" or fields[1] != 44 or disk or disks != 1 or fields[4] or fields[5]:
                 raise self._corrupt("the end of its directory is damaged")
@@ -115,7 +118,7 @@ class ArchiveReader:
     def _read_entries(self, directory: bytes, count: int, limit: int) -> None:
         position = 0
         folders = set()
-        found: list[Record] = []
+        records: list[Record] = []
         for _ in range(count):
             fields = _ENTRY.unpack_from(directory, position)
             (
@@ -154,12 +157,12 @@ class ArchiveReader:
                     f"the record {name!r} is encrypted, or of a kind that archives of tensors lack"
                 )
             folders.add(self._checked_name(name))
-            found.append(self._located(Record(name, header, 0, size, crc), flags))
+            records.append(self._located(Record(name, header, 0, size, crc), flags))
         if position != len(directory):
             raise self._corrupt("its directory of records is longer than its records")
         if len(folders) > 1:
             raise self._corrupt(f"an archive of tensors has one folder, and this has {len(folders)}")
-        self._check_overlaps(found, limit)
+        self._check_overlaps(records, limit)
 
     def _checked_name(self, name: str) -> str:
         """Return the folder of a record, whose name must be plain."""
@@ -252,13 +255,13 @@ def _mapped(file: IO[bytes]) -> mmap.mmap:
 def _widened(extra: bytes, size: int, packed: int, header: int) -> tuple[int, int, int]:
     """Return sizes and offset of a record, from the fields of zip64 where they do not fit in 32 bits."""
     values = [size, packed, header]
-    wanted = [at for at, value in enumerate(values) if value == _LARGE]
+    large = [at for at, value in enumerate(values) if value == _LARGE]
     position = 0
-    while wanted and position + 4 <= len(extra):
+    while large and position + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, position)
         if kind == 1:
-            wide = struct.unpack_from(f"<{len(wanted)}Q", extra, position + 4)
-            for at, value in zip(wanted, wide, strict=True):
+            wide = struct.unpack_from(f"<{len(large)}Q", extra, position + 4)
+            for at, value in zip(large, wide, strict=True):
                 values[at] = value
             break
         position += 4 + length

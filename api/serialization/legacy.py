@@ -61,7 +61,7 @@ def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
     begin = file.tell()
     pickles = _pickles(file, begin, path, session)
     size = file.seek(0, os.SEEK_END) - begin
-    places, end = _locate_storages(file, begin, size, pickles, path)
+    offsets, end = _locate_storages(file, begin, size, pickles, path)
     if isinstance(pickles.info, dict):
         session.swap = bool(pickles.info.get("little_endian", True)) != (sys.byteorder == "little")
 
@@ -69,7 +69,7 @@ def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
         if OPTIONS.skip or not nbytes:
             return np.zeros(nbytes, np.uint8)
         memory = empty_bytes(nbytes)
-        if read_into(file, begin + places[key], memory)[0] != nbytes:
+        if read_into(file, begin + offsets[key], memory)[0] != nbytes:
             raise CorruptFileError(path, f"the storage {key} is cut off")
         return memory
 
@@ -81,9 +81,9 @@ def load_legacy(file: IO[bytes], path: str, session: Any) -> Any:
         return session.persistent_load(id)
 
     session.read = read
-    found, _ = session.unpickle(pickles.data, pickles.body, persistent_load)
+    result, _ = session.unpickle(pickles.data, pickles.body, persistent_load)
     file.seek(begin + end)
-    return found
+    return result
 
 
 # --- the pickles ---------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _locate_storages(
     keys, sizes, position = pickles.keys, pickles.sizes, pickles.end
     if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(sizes):
         raise CorruptFileError(path, "the storages that it lists are not those that its tensors need")
-    places = {}
+    offsets = {}
     for key in map(str, keys):
         file.seek(begin + position)
         header = file.read(8)
@@ -165,9 +165,9 @@ def _locate_storages(
             raise CorruptFileError(
                 path, f"the storage {key} is cut off, or of another size than its tensors say"
             )
-        places[key] = position
+        offsets[key] = position
         position += nbytes
-    return places, position
+    return offsets, position
 
 
 def _part(id: Any, view: Any, path: str, session: Any) -> Any:

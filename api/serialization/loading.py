@@ -218,8 +218,8 @@ class _Session:
 
         self.read = read
         data = archive.read("data.pkl")
-        found, _ = self.unpickle(data, 0, self.persistent_load)
-        return found
+        result, _ = self.unpickle(data, 0, self.persistent_load)
+        return result
 
     def persistent_load(self, id: Any) -> Any:
         """Return the storage that an id of the file stands for."""
@@ -304,22 +304,22 @@ class _Session:
 
         class Unpickler(self._pickle.Unpickler):  # type: ignore[name-defined,misc]  # of a module that the user chooses
             def find_class(self, module: str, name: str) -> Any:
-                found = table.get(f"{module}.{name}")
-                if found is None:
-                    found = to_tt(module, name)
-                if found is None and module.partition(".")[0] == "torch":
+                member = table.get(f"{module}.{name}")
+                if member is None:
+                    member = to_tt(module, name)
+                if member is None and module.partition(".")[0] == "torch":
                     raise UnsupportedError(f"{path} uses {module}.{name}, and tt has nothing like it")
-                return super().find_class(module, name) if found is None else found
+                return super().find_class(module, name) if member is None else member
 
         unpickler = Unpickler(file, **self._more)
         unpickler.persistent_load = persistent_load
         try:
-            found = unpickler.load()
+            member = unpickler.load()
         except (EOFError, pickle.UnpicklingError) as error:
             if isinstance(error, UnsafeGlobalError | CorruptFileError):
                 raise
             raise CorruptFileError(self.path, f"its pickle is damaged: {error}") from error
-        return found, file.tell()
+        return member, file.tell()
 
     # --- old formats ------------------------------------------------------------------------------------------
 

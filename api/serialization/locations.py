@@ -97,8 +97,8 @@ def default_restore_location(storage: LoadedStorage, location: str) -> LoadedSto
     device(type='cpu')
     """
     for _, _, deserializer in _packages:
-        if (found := deserializer(storage, location)) is not None:
-            return found
+        if (restored := deserializer(storage, location)) is not None:
+            return restored
     if location == "cpu":
         return storage
     try:
@@ -120,8 +120,8 @@ def restorer(map_location: Any) -> Callable[[LoadedStorage, str], LoadedStorage]
         table = {str(key): str(value) for key, value in map_location.items()}
         return lambda storage, location: default_restore_location(storage, table.get(location, location))
     if isinstance(map_location, str | int | tt.device):
-        wanted = str(tt.device(map_location))
-        return lambda storage, location: default_restore_location(storage, wanted)
+        target = str(tt.device(map_location))
+        return lambda storage, location: default_restore_location(storage, target)
     if not callable(map_location):
         raise TypeError(
             "map_location is a function, a device, the name of one, or a dict of names of devices, not "
@@ -130,19 +130,19 @@ def restorer(map_location: Any) -> Callable[[LoadedStorage, str], LoadedStorage]
 
     def restore(storage: LoadedStorage, location: str) -> LoadedStorage:
         try:
-            found = map_location(storage, location)
+            restored = map_location(storage, location)
         except Exception as error:
             raise UserCodeError(error) from error
-        if found is None:
+        if restored is None:
             return default_restore_location(storage, location)
-        if isinstance(found, tt.Tensor):
-            found = LoadedStorage(found, storage.dtype)
-        if not isinstance(found, LoadedStorage):
+        if isinstance(restored, tt.Tensor):
+            restored = LoadedStorage(restored, storage.dtype)
+        if not isinstance(restored, LoadedStorage):
             wrong = TypeError(
-                f"the function given as map_location returned {type(found).__name__}, and should return a storage "
+                f"the function given as map_location returned {type(restored).__name__}, and should return a storage "
                 "or None\n  try: return storage.to(device)"
             )
             raise UserCodeError(wrong)
-        return found
+        return restored
 
     return restore

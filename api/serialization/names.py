@@ -162,14 +162,14 @@ def to_tt(module: str, name: str) -> Any:
         if module == f"torch._C._{namespace}":
             rest, name = namespace, name.removeprefix(f"{namespace}_")
     others = [own for own, files in _FILES.items() if files == module]
-    for place in (
+    for home in (
         f"tt.{rest}" if rest else "tt",
         *others,
         *(p for p in ("tt.nn", "tt.optim") if _within(rest, p)),
     ):
-        found = _found(place, name)
-        if found is not None:
-            return found
+        member = _found(home, name)
+        if member is not None:
+            return member
     return None
 
 
@@ -179,12 +179,12 @@ def _within(rest: str, place: str) -> bool:
 
 def _found(module: str, name: str) -> Any:
     """Return the object at a place of tt, if that is public or in the module of a class."""
-    found: Any = tt
+    member: Any = tt
     for part in [*module.split(".")[1:], *name.split(".")]:
         if part.startswith("__"):
             return None
         try:
-            found = getattr(found, part)
+            member = getattr(member, part)
         except AttributeError:
             return None
-    return found
+    return member

@@ -63,10 +63,10 @@ _known: dict[tuple[str, str], ForeignName] = {}
 def foreign(module: str, name: str) -> ForeignName:
     """Return what stands for a name of PyTorch."""
     key = (module, name)
-    found = _known.get(key)
-    if found is None:
-        found = _known[key] = ForeignName(module, name)
-    return found
+    result = _known.get(key)
+    if result is None:
+        result = _known[key] = ForeignName(module, name)
+    return result
 
 
 def _with_torch_names(data: bytes) -> bytes:
@@ -199,8 +199,8 @@ def _all_bytes(tensor: Any, storage: Any, nbytes: int) -> Memory:
     flat = tensor.detach().as_strided((nbytes // width,), (1,), 0)
     if nbytes % width:
         flat = tensor.detach().as_strided((0,), (1,), 0).view(tt.uint8).as_strided((nbytes,), (1,), 0)
-    found: tt.Tensor = flat.view(tt.uint8) if flat.dtype != tt.uint8 else flat
-    return found
+    result: tt.Tensor = flat.view(tt.uint8) if flat.dtype != tt.uint8 else flat
+    return result
 
 
 # --- what objects become -----------------------------------------------------------------------------------------
@@ -295,8 +295,8 @@ def _nested_parts(tensor: Any, gradient: bool) -> dict[str, Any]:
 
 
 def _state_of(tensor: Any) -> dict[str, Any]:
-    found: dict[str, Any] = dict(tensor.__dict__)
-    return found
+    state: dict[str, Any] = dict(tensor.__dict__)
+    return state
 
 
 def reduced(obj: Any, table: StorageTable) -> Any:
@@ -362,9 +362,9 @@ def _fast(base: Any) -> Any:
         def reducer_override(self, obj: Any) -> Any:
             if isinstance(obj, ForeignName):
                 return obj.line
-            found = reduced(obj, self.table)
-            if found is not _NOT_OURS:
-                return found
+            result = reduced(obj, self.table)
+            if result is not _NOT_OURS:
+                return result
             if torch_name_of(obj) is not None:
                 raise _NeedsNamesError
             return NotImplemented
@@ -388,10 +388,10 @@ def _thorough(base: Any) -> Any:
         def reducer_override(self, obj: Any) -> Any:
             if not isinstance(obj, type | FunctionType) and (named := torch_name_of(obj)) is not None:
                 return named[1]
-            found = reduced(obj, self.table)
-            if found is _NOT_OURS:
+            result = reduced(obj, self.table)
+            if result is _NOT_OURS:
                 return _reduce_module(obj, self.proto)
-            return found
+            return result
 
         def save_global(self, obj: Any, name: Any = None) -> None:
             theirs = torch_name_of(obj)

@@ -86,8 +86,8 @@ class Rebuilder:
 
     def tensor(self, storage: Any, storage_offset: int, size: Any, stride: Any) -> tt.Tensor:
         """Return a tensor in a storage."""
-        found = self._find(storage)
-        return self._placed(found, found.dtype, storage_offset, size, stride)
+        stored = self._find(storage)
+        return self._placed(stored, stored.dtype, storage_offset, size, stride)
 
     def _placed(self, storage: LoadedStorage, dtype: Any, offset: Any, size: Any, stride: Any) -> tt.Tensor:
         self._check(type(offset) is int, "the offset of a tensor is not an integer")
@@ -314,8 +314,8 @@ class Rebuilder:
         """Return a tensor of a device whose memory files do not hold as it is."""
         values = data if isinstance(data, tt.Tensor) else tt.from_numpy(data)
         empty = LoadedStorage(tt.empty(0, dtype=tt.uint8), tt.uint8)
-        place = self._restore(empty, str(device)).device
-        return self._finished(values.to(dtype=dtype, device=place), requires_grad, None)
+        target = self._restore(empty, str(device)).device
+        return self._finished(values.to(dtype=dtype, device=target), requires_grad, None)
 
     # --- values ----------------------------------------------------------------------------------------------
 

@@ -95,12 +95,12 @@ class LoadedStorage:
 
     def to(self, device: Any) -> LoadedStorage:
         """Return the memory on a device: itself if it is there already."""
-        wanted = tt.device(device)
-        if wanted == self.device:
+        target = tt.device(device)
+        if target == self.device:
             return self
-        new = LoadedStorage(self.bytes.to(wanted), self.dtype)
+        new = LoadedStorage(self.bytes.to(target), self.dtype)
         new.swap = self.swap
-        new._host = self if wanted.type != "meta" else None
+        new._host = self if target.type != "meta" else None
         return new
 
     def cpu(self) -> LoadedStorage:
@@ -122,13 +122,13 @@ class LoadedStorage:
                 swap_bytes(host, dtype)
                 self.bytes = array_of_bytes(host).to(self.device)
         try:
-            found: tt.Tensor = tensor_in_storage(self.bytes, dtype, size, stride, offset)
+            result: tt.Tensor = tensor_in_storage(self.bytes, dtype, size, stride, offset)
         except NotImplementedError:
             if self._host is None:
                 raise
             return self._host.placed(dtype, size, stride, offset).to(self.device)
         self._host = None
-        return found
+        return result
 
     def __repr__(self) -> str:
         return f"<LoadedStorage of {self.size()} elements of {self.dtype} on {self.device}>"
@@ -141,8 +141,8 @@ def array_of_bytes(memory: np.ndarray[Any, Any]) -> tt.Tensor:
 
 def bytes_of(tensor: tt.Tensor) -> np.ndarray[Any, Any]:
     """Return the memory of a tensor on the host."""
-    found: np.ndarray[Any, Any] = tensor.numpy()
-    return found
+    result: np.ndarray[Any, Any] = tensor.numpy()
+    return result
 
 
 def swap_bytes(memory: np.ndarray[Any, Any], dtype: tt.dtype) -> None:

@@ -107,11 +107,11 @@ class WeightsUnpickler:
     def take(self, count: int) -> bytes:
         """Return the next bytes, all of which must be there."""
         start = self.position
-        found = bytes(self._data[start : start + count]) if count < 1 << 40 else b""
-        if len(found) != count:
+        taken = bytes(self._data[start : start + count]) if count < 1 << 40 else b""
+        if len(taken) != count:
             raise self._corrupt("it is cut off")
         self.position = start + count
-        return found
+        return taken
 
     def number(self, form: str, size: int) -> Any:
         """Return the next number of a format of `struct`."""
@@ -122,9 +122,9 @@ class WeightsUnpickler:
         end = self._data.find(b"\n", self.position, self.position + 1000)
         if end < 0:
             raise self._corrupt("a name has no end")
-        found = self.take(end - self.position).decode()
+        text = self.take(end - self.position).decode()
         self.position += 1
-        return found
+        return text
 
     # --- the stack -------------------------------------------------------------------------------------------
 
@@ -138,9 +138,9 @@ class WeightsUnpickler:
 
     def since_mark(self) -> list[Any]:
         """Return the values after the last mark, and forget it."""
-        found = self._stack
+        items = self._stack
         self._stack = self._marks.pop()
-        return found
+        return items
 
     def mark(self) -> None:
         """Put a mark on the stack."""
@@ -210,20 +210,20 @@ class WeightsUnpickler:
 
     def build(self) -> None:
         """Set the attributes of an object."""
-        state, made = self.pop(), self._stack[-1]
-        kind = type(made)
+        state, instance = self.pop(), self._stack[-1]
+        kind = type(instance)
         if id(kind) in self._user_callable:
-            _set_state(made, state)
+            _set_state(instance, state)
         elif kind is OrderedDict:
             if not isinstance(state, dict) or any(
                 type(name) is not str or name[:2] == "__" for name in state
             ):
                 raise self._corrupt("the attributes of an OrderedDict are not a dict of names")
-            made.__dict__.update(state)
+            instance.__dict__.update(state)
         elif kind is Ignored:
             pass
-        elif isinstance(made, tt.Tensor):
-            self._rebuilder.set_attributes(made, state)
+        elif isinstance(instance, tt.Tensor):
+            self._rebuilder.set_attributes(instance, state)
         else:
             raise UnsafeGlobalError(
                 f"{kind.__module__}.{kind.__qualname__}", self._path, "sets attributes of"

@@ -65,7 +65,7 @@ def _unsafe(file: IO[bytes], path: str) -> list[str]:
 
 def _names(data: bytes) -> list[str]:
     """Return the names that a pickle uses, found by reading its instructions."""
-    found: list[str] = []
+    names: list[str] = []
     texts: list[Any] = []  # what was pushed, as far as it is text
     memo: dict[int, Any] = {}
     value: Any
@@ -73,11 +73,11 @@ def _names(data: bytes) -> list[str]:
         name = opcode.name
         if name in ("GLOBAL", "INST"):
             module, _, short = value.partition(" ")
-            found.append(builtin_name(module, short))
+            names.append(builtin_name(module, short))
             texts.append(None)
         elif name == "STACK_GLOBAL":
             short, module = texts.pop(), texts.pop()
-            found.append(f"{module}.{short}")
+            names.append(f"{module}.{short}")
             texts.append(None)
         elif name == "MEMOIZE":
             memo[len(memo)] = texts[-1] if texts else None
@@ -87,4 +87,4 @@ def _names(data: bytes) -> list[str]:
             texts.append(memo.get(int(value)))
         elif name not in ("FRAME", "PROTO"):
             texts.append(value if isinstance(value, str) else None)
-    return found
+    return names

@@ -37,20 +37,20 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def check(func: Callable[..., Any], inputs: Any, *, masked: bool = False, **kwargs: Any) -> Any:
-        given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+        values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         rebuild: dict[int, Callable[[Any], Any]] = {}
-        for place, value in enumerate(given):
+        for index, value in enumerate(values):
             if _is_sparse(value):
-                given[place], rebuild[place] = _parts(value if masked else _filled(value))
+                values[index], rebuild[index] = _parts(value if masked else _filled(value))
 
         def on_values(*args: Any, **more: Any) -> Any:
             whole = [rebuild[k](value) if k in rebuild else value for k, value in enumerate(args)]
-            found = func(*whole, **more)
-            if isinstance(found, list | tuple):
-                return tuple(map(_dense, found))
-            return _dense(found)
+            output = func(*whole, **more)
+            if isinstance(output, list | tuple):
+                return tuple(map(_dense, output))
+            return _dense(output)
 
-        return gradcheck(on_values, tuple(given), **kwargs)
+        return gradcheck(on_values, tuple(values), **kwargs)
 
     return check
 

@@ -192,7 +192,7 @@ def _keys(tree: Any, count: int) -> list[Any]:
         return [MappingKey(key) for key in tree]
     if is_namedtuple_instance(tree):
         return [GetAttrKey(name) for name in type(tree)._fields]
-    return [SequenceKey(place) for place in range(count)]
+    return [SequenceKey(index) for index in range(count)]
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
@@ -204,10 +204,10 @@ def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[tuple
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    found = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
-    if found is None:
+    children = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
+    if children is None:
         return [((), tree)]
-    items = found[1]
+    items = children[1]
     return [
         ((key, *path), leaf)
         for key, item in zip(_keys(tree, len(items)), items, strict=True)

@@ -188,8 +188,8 @@ class BackwardHook:
             node.register_hook(self._inputs_reached)
 
         self.n_inputs = len(args)
-        found, self.input_tensors_index = self._around(install, args)
-        return found
+        result, self.input_tensors_index = self._around(install, args)
+        return result
 
     def setup_output_hook(self, args: Any) -> Any:
         """Return the outputs of the module behind an identity."""
@@ -200,8 +200,8 @@ class BackwardHook:
         several = isinstance(args, tuple)
         outputs = args if several else (args,)
         self.n_outputs = len(outputs)
-        found, self.output_tensors_index = self._around(install, outputs)
-        return found if several else found[0]
+        result, self.output_tensors_index = self._around(install, outputs)
+        return result if several else result[0]
 
     def _inputs_reached(self, grad_input: Any, _: Any) -> Any:
         if self.grad_outputs is None:  # no output was used
@@ -236,10 +236,10 @@ class BackwardHook:
                     f"{len(self.grad_outputs)} outputs"
                 )
             self.grad_outputs = out
-        found = self.grad_outputs
+        gradients = self.grad_outputs
         if self.input_tensors_index is None and self.user_hooks:
-            self._without_inputs(found)
-        return tuple(found[i] for i in indices)
+            self._without_inputs(gradients)
+        return tuple(gradients[i] for i in indices)
 
     def _without_inputs(self, grad_outputs: tuple[Any, ...]) -> None:
         warn_user(

@@ -108,11 +108,11 @@ def _pieces(tensors: Mapping[str, tt.Tensor], metadata: Mapping[str, str] | None
     offset = 0
     for name, tensor in ordered:
         array = _host_bytes(tensor)
-        place = [offset, offset + array.nbytes]
+        span = [offset, offset + array.nbytes]
         header[name] = {
             "dtype": _NAMES[tensor.dtype.name],
             "shape": list(tensor.shape),
-            "data_offsets": place,
+            "data_offsets": span,
         }
         offset += array.nbytes
         pieces.append(array.data)
@@ -156,13 +156,13 @@ def _check(tensors: Any, metadata: Any) -> None:
                 f"safetensors has no dtype for {name!r}, of {tensor.dtype}\n  try: tt.save"
             )
         if tensor.numel():
-            place = (str(tensor.device), tensor.untyped_storage().data_ptr())
-            if place in owners:
+            memory = (str(tensor.device), tensor.untyped_storage().data_ptr())
+            if memory in owners:
                 raise ValueRangeError(
-                    f"the tensors {owners[place]!r} and {name!r} share memory, which a safetensors file cannot say\n"
+                    f"the tensors {owners[memory]!r} and {name!r} share memory, which a safetensors file cannot say\n"
                     "  try: leaving one out, or clone() for a copy"
                 )
-            owners[place] = name
+            owners[memory] = name
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -231,11 +231,11 @@ def load_file(
         size = os.fstat(file.fileno()).st_size
         entries = list(_entries(file.read(8), size, path, file.read))
         read = _mapping(file, size) if mmap else _reading(file, path)
-        found = {}
+        tensors = {}
         for name, dtype, shape, begin, count in entries:
             tensor = _tensor(read(begin, count), dtype, shape)
-            found[name] = tensor if tt.device(device).type == "cpu" else tensor.to(device)
-    return found
+            tensors[name] = tensor if tt.device(device).type == "cpu" else tensor.to(device)
+    return tensors
 
 
 def _reading(file: BufferedReader, path: str) -> Any:
@@ -262,8 +262,8 @@ def _tensor(memory: np.ndarray[Any, Any], dtype: Any, shape: list[int]) -> tt.Te
     if memory.nbytes and raw.data_ptr() % dtype.itemsize:  # a mapped file has no padding between tensors
         raw = raw.clone()
     steps = [math.prod(shape[at + 1 :]) for at in range(len(shape))]
-    found: tt.Tensor = tt.library.tensor_in_storage(raw, dtype, shape, [max(step, 1) for step in steps])
-    return found
+    result: tt.Tensor = tt.library.tensor_in_storage(raw, dtype, shape, [max(step, 1) for step in steps])
+    return result
 
 
 def _entries(head: bytes, size: int, path: str, read: Any) -> Iterator[tuple[str, Any, list[int], int, int]]:
@@ -419,7 +419,7 @@ def load_sharded(
             )  # a name that no file can have is a UnicodeEncodeError, which is a ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CorruptFileError(path, f"the index is damaged: {error}") from error
-    found: dict[str, tt.Tensor] = {}
+    tensors: dict[str, tt.Tensor] = {}
     for name in names:
         part = load_file(os.path.join(os.path.dirname(path), name), device, mmap=mmap)
         expected = {key for key, shard in weights.items() if shard == name}
@@ -428,5 +428,5 @@ def load_sharded(
             raise CorruptFileError(
                 path, f"{name} does not hold the tensors that the index lists: {', '.join(odd[:5])}"
             )
-        found |= part
-    return {key: found[key] for key in weights}
+        tensors |= part
+    return {key: tensors[key] for key in weights}

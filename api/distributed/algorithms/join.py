@@ -108,8 +108,8 @@ class Join:
             {id(j.join_process_group): j.join_process_group for j in joinables}, "process group"
         )
         self._device = _only({str(j.join_device): j.join_device for j in joinables}, "device")
-        for place, joinable in enumerate(joinables):
-            joinable._join_config = _JoinConfig(enable, throw_on_early_termination, place == 0)
+        for index, joinable in enumerate(joinables):
+            joinable._join_config = _JoinConfig(enable, throw_on_early_termination, index == 0)
         self._rank = ranks.get_rank(self._group)
 
     def __enter__(self) -> None:

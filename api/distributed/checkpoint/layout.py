@@ -90,13 +90,13 @@ class Index:
             It is damaged, of a later version, or names a file that is not in its folder.
         """
         try:
-            found: Any = json.loads(data)
-            if found["version"] != VERSION:
+            content: Any = json.loads(data)
+            if content["version"] != VERSION:
                 raise CheckpointError(
-                    f"{path}: this checkpoint has version {str(found['version'])[:40]}, tt reads {VERSION}"
+                    f"{path}: this checkpoint has version {str(content['version'])[:40]}, tt reads {VERSION}"
                 )
-            tensors = {name: _entry(name, entry) for name, entry in found["tensors"].items()}
-            return cls(tensors, _file_name(found["objects"]))
+            tensors = {name: _entry(name, entry) for name, entry in content["tensors"].items()}
+            return cls(tensors, _file_name(content["objects"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(
                 f"{path}: the index of this checkpoint is damaged: {type(error).__name__}: {str(error)[:200]}"
@@ -157,9 +157,9 @@ def _text(name: str, value: Any) -> str:
 
 def staging(folder: Path) -> Path:
     """Return a new folder next to a checkpoint's, in which it is written."""
-    made = folder.with_name(f"{folder.name}.writing-{uuid.uuid4().hex[:12]}")
-    made.mkdir(parents=True)
-    return made
+    staged = folder.with_name(f"{folder.name}.writing-{uuid.uuid4().hex[:12]}")
+    staged.mkdir(parents=True)
+    return staged
 
 
 def complete(written: Path, folder: Path) -> None:
@@ -193,9 +193,9 @@ def find(folder: Path) -> Path:
     CheckpointError
         There is none.
     """
-    for found in (folder, folder.with_name(f"{folder.name}.replaced")):
-        if (found / INDEX).is_file():
-            return found
+    for candidate in (folder, folder.with_name(f"{folder.name}.replaced")):
+        if (candidate / INDEX).is_file():
+            return candidate
     if folder.is_dir():
         raise CheckpointError(f"{folder}: this folder is no checkpoint: it has no {INDEX}")
     raise CheckpointError(f"{folder}: there is no such checkpoint")

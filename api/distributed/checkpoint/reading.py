@@ -37,12 +37,14 @@ class Reader:
             It is damaged.
         """
         try:
-            found = self.place.load_objects(file)
+            content = self.place.load_objects(file)
         except OSError as error:
             raise self._unreadable(file, error) from error
-        if not isinstance(found, Mapping):
-            raise CheckpointError(f"{self.place}/{file}: it holds {type(found).__name__}, not values by name")
-        return found
+        if not isinstance(content, Mapping):
+            raise CheckpointError(
+                f"{self.place}/{file}: it holds {type(content).__name__}, not values by name"
+            )
+        return content
 
     def rows(self, chunk: Chunk, entry: Entry) -> Tensor:
         """Return some rows of a tensor, which are read from the file when they are used.
@@ -60,19 +62,19 @@ class Reader:
                 self._files[chunk.file] = self.place.load_tensors(chunk.file)
             except OSError as error:
                 raise self._unreadable(chunk.file, error) from error
-        found = self._files[chunk.file].get(chunk.name)
-        if found is None:
+        stored = self._files[chunk.file].get(chunk.name)
+        if stored is None:
             raise CheckpointError(
                 f"{path}: it has no {chunk.name!r}, which the index of this checkpoint names"
             )
         shape = (chunk.end - chunk.first, *entry.shape[1:])
-        kind = str(found.dtype).rpartition(".")[2]
-        if kind != entry.dtype or found.numel() != math.prod(shape):
+        kind = str(stored.dtype).rpartition(".")[2]
+        if kind != entry.dtype or stored.numel() != math.prod(shape):
             raise CheckpointError(
-                f"{path}: {chunk.name!r} is {kind} of shape {list(found.shape)}, and by the index of this checkpoint"
+                f"{path}: {chunk.name!r} is {kind} of shape {list(stored.shape)}, and by the index of this checkpoint"
                 f" {entry.dtype} of shape {list(shape)}"
             )
-        return found.reshape(shape)
+        return stored.reshape(shape)
 
     def _unreadable(self, file: str, error: OSError) -> CheckpointError:
         return CheckpointError(

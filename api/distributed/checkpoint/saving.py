@@ -129,9 +129,9 @@ def load(
     >>> state
     {'x': tensor([0, 1, 2]), 'epoch': 7}
     """
-    place = place_of(checkpoint_id)
-    index = place.index()
-    reader = Reader(place)
+    source = place_of(checkpoint_id)
+    index = source.index()
+    reader = Reader(source)
     others = reader.objects(index.objects)
     copies: list[tuple[Tensor, Tensor]] = []
     values: list[tuple[Any, Any, Any]] = []
@@ -141,7 +141,7 @@ def load(
         elif name in others:
             values.append((holder, key, others[name]))
         else:
-            raise CheckpointError(f"{place}: this checkpoint has no {name!r}")
+            raise CheckpointError(f"{source}: this checkpoint has no {name!r}")
     # Nothing is changed before all of it is known to be there.
     for rows, saved in copies:
         rows.copy_(saved)
@@ -166,9 +166,9 @@ class _Job:
         """Return what each rank has."""
         if self.size == 1:
             return [value]
-        found: list[Any] = [None] * self.size
-        objects.all_gather_object(found, value, group=self.group)
-        return found
+        shared: list[Any] = [None] * self.size
+        objects.all_gather_object(shared, value, group=self.group)
+        return shared
 
     def meet(self) -> None:
         """Wait for all ranks."""
@@ -246,12 +246,12 @@ def _write(
                 kept = folder.save_objects(started, _OBJECTS, others)
         except Exception as failure:  # of any type, by an object store; the other ranks must know
             error = failure
-    found = job.share((entries, _text_of(error)))
-    failed = [(rank, text) for rank, (_, text) in enumerate(found) if text is not None]
+    outcomes = job.share((entries, _text_of(error)))
+    failed = [(rank, text) for rank, (_, text) in enumerate(outcomes) if text is not None]
     if not failed:
         if job.rank == 0 and started is not None:
             index = Index({}, kept)
-            for of_rank, _ in found:
+            for of_rank, _ in outcomes:
                 for name, (dtype, shape, chunk) in of_rank.items():
                     index.tensors.setdefault(name, Entry(dtype, shape)).chunks.append(Chunk(*chunk))
             try:

@@ -59,11 +59,11 @@ def get_model_state_dict(model: Module, *, options: StateDictOptions | None = No
     """
     options = options or StateDictOptions()
     frozen = {name for name, p in _parameters(model).items() if not p.requires_grad}
-    found = {}
+    result = {}
     for name, value in _plain(model).state_dict(keep_vars=True).items():
         if not (options.ignore_frozen_params and name in frozen):
-            found[name] = _exported(value, options)
-    return _kept_by_rank_0(found, options)
+            result[name] = _exported(value, options)
+    return _kept_by_rank_0(result, options)
 
 
 def set_model_state_dict(
@@ -78,8 +78,8 @@ def set_model_state_dict(
     """
     strict = options is None or options.strict
     own = _plain(model).state_dict(keep_vars=True)
-    given = {name: _imported(value, own.get(name)) for name, value in model_state_dict.items()}
-    return _plain(model).load_state_dict(given, strict=strict)
+    imported = {name: _imported(value, own.get(name)) for name, value in model_state_dict.items()}
+    return _plain(model).load_state_dict(imported, strict=strict)
 
 
 def get_optimizer_state_dict(
@@ -117,7 +117,7 @@ def set_optimizer_state_dict(
         A parameter's name is not there.
     """
     names = {parameter: name for name, parameter in _parameters(model).items()}
-    given = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
+    group_of = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in _all(optimizers):
         state: dict[int, Any] = {}
         groups = []
@@ -127,9 +127,9 @@ def set_optimizer_state_dict(
             saved: dict[str, Any] = {}
             for parameter in group["params"]:
                 name = names[parameter]
-                if name not in given:
+                if name not in group_of:
                     raise RuntimeError(f"set_optimizer_state_dict: the state has no parameter {name!r}")
-                saved = given[name]
+                saved = group_of[name]
                 if name in optim_state_dict["state"]:
                     state[count] = {
                         key: _imported(value, parameter)
@@ -160,9 +160,9 @@ def set_state_dict(
     options: StateDictOptions | None = None,
 ) -> Any:
     """Load the state of a model and that of its optimizers."""
-    found = set_model_state_dict(model, model_state_dict, options=options)
+    result = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
-    return found
+    return result
 
 
 # --- values --------------------------------------------------------------------------------------------------------

@@ -69,9 +69,9 @@ class Mpi(Backend):
         super().__init__(rank, size)
         self._mpi = world.mpi
         self._communicator = communicator
-        self._datatypes = {getattr(tt, name): getattr(world.mpi, found) for name, found in _DTYPES.items()}
+        self._datatypes = {getattr(tt, name): getattr(world.mpi, symbol) for name, symbol in _DTYPES.items()}
         self._operations = {
-            ReduceOp.RedOpType[name]: getattr(world.mpi, found) for name, found in _OPERATIONS.items()
+            ReduceOp.RedOpType[name]: getattr(world.mpi, symbol) for name, symbol in _OPERATIONS.items()
         }
         self._exchanges: dict[int, _Exchange] = {}
         self._abandoned: list[object] = []
@@ -91,8 +91,8 @@ class Mpi(Backend):
         store.set(f"member/{rank}", own)
         members = [f"member/{other}" for other in range(size)]
         store.wait(members, timeout)  # what follows waits without a limit
-        places = [store.get(member).decode("ascii").split() for member in members]
-        strangers = [str(other) for other, (name, _) in enumerate(places) if name != world.name]
+        addresses = [store.get(member).decode("ascii").split() for member in members]
+        strangers = [str(other) for other, (name, _) in enumerate(addresses) if name != world.name]
         if strangers:
             raise DistBackendError(
                 f"mpi: rank {rank} and rank{'s' * (len(strangers) > 1)} {', '.join(strangers)} were started in "
@@ -101,7 +101,7 @@ class Mpi(Backend):
         if rank == 0:
             store.set("tag", str(secrets.randbelow(1 << 14)))  # of all tags, MPI promises 32,768
         everyone = world.mpi.COMM_WORLD.Get_group()
-        group = everyone.Incl([int(place) for _, place in places])
+        group = everyone.Incl([int(number) for _, number in addresses])
         communicator = world.mpi.COMM_WORLD.Create_group(group, int(store.get("tag")))
         communicator.Set_errhandler(world.mpi.ERRORS_RETURN)
         return cls(rank, size, world, communicator)
@@ -127,22 +127,22 @@ class Mpi(Backend):
 
     def all_gather_into(self, output: Tensor, input: Tensor) -> Pending:
         """Gather all ranks' inputs into every rank's output."""
-        to, given = _memory(output), _memory(input)
+        to, source = _memory(output), _memory(input)
         return self._pending(
-            self._communicator.Iallgather(self._bytes(given), self._bytes(to, len(given))), to, given
+            self._communicator.Iallgather(self._bytes(source), self._bytes(to, len(source))), to, source
         )
 
     def gather_into(self, output: Tensor | None, input: Tensor, root: int) -> Pending:
         """Gather all ranks' inputs into root's output."""
-        to, given = None if output is None else _memory(output), _memory(input)
-        received = None if to is None else self._bytes(to, len(given))
-        return self._pending(self._communicator.Igather(self._bytes(given), received, root), to, given)
+        to, source = None if output is None else _memory(output), _memory(input)
+        received = None if to is None else self._bytes(to, len(source))
+        return self._pending(self._communicator.Igather(self._bytes(source), received, root), to, source)
 
     def scatter_from(self, output: Tensor, input: Tensor | None, root: int) -> Pending:
         """Give each rank its part of root's input."""
-        to, given = _memory(output), None if input is None else _memory(input)
-        sent = None if given is None else self._bytes(given, len(to))
-        return self._pending(self._communicator.Iscatter(sent, self._bytes(to), root), to, given)
+        to, source = _memory(output), None if input is None else _memory(input)
+        sent = None if source is None else self._bytes(source, len(to))
+        return self._pending(self._communicator.Iscatter(sent, self._bytes(to), root), to, source)
 
     def all_reduce(self, tensor: Tensor, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into each of them."""
@@ -152,24 +152,24 @@ class Mpi(Backend):
             and tensor.numel() * tensor.element_size() >= LARGE
         ):
             return _Steps(self, Shares(self._communicator, tensor.detach().numpy().reshape(-1)))
-        given = self._numbers(tensor)
+        source = self._numbers(tensor)
         return self._pending(
-            self._communicator.Iallreduce(self._mpi.IN_PLACE, given, self._operation(op)), given
+            self._communicator.Iallreduce(self._mpi.IN_PLACE, source, self._operation(op)), source
         )
 
     def reduce(self, tensor: Tensor, root: int, op: ReduceOp) -> Pending:
         """Combine all ranks' tensors into root's."""
-        given = self._numbers(tensor)
+        source = self._numbers(tensor)
         at_root = self.rank == root
-        sent, received = (self._mpi.IN_PLACE, given) if at_root else (given, None)
-        return self._pending(self._communicator.Ireduce(sent, received, self._operation(op), root), given)
+        sent, received = (self._mpi.IN_PLACE, source) if at_root else (source, None)
+        return self._pending(self._communicator.Ireduce(sent, received, self._operation(op), root), source)
 
     def reduce_scatter(self, output: Tensor, input: Tensor, op: ReduceOp) -> Pending:
         """Combine all ranks' inputs, and give each rank its part."""
-        to, given = self._numbers(output), self._numbers(input)
-        given[1] = to[1]  # mpi4py counts what each rank gets
+        to, source = self._numbers(output), self._numbers(input)
+        source[1] = to[1]  # mpi4py counts what each rank gets
         return self._pending(
-            self._communicator.Ireduce_scatter_block(given, to, self._operation(op)), to, given
+            self._communicator.Ireduce_scatter_block(source, to, self._operation(op)), to, source
         )
 
     def all_to_all(
@@ -177,13 +177,13 @@ class Mpi(Backend):
     ) -> Pending:
         """Send part i of the input to rank i, and gather what comes."""
         item = input.element_size()
-        to, given = _memory(output), _memory(input)
+        to, source = _memory(output), _memory(input)
         return self._pending(
             self._communicator.Ialltoallv(
-                self._parts(given, input_sizes, item), self._parts(to, output_sizes, item)
+                self._parts(source, input_sizes, item), self._parts(to, output_sizes, item)
             ),
             to,
-            given,
+            source,
         )
 
     def barrier(self) -> Pending:
@@ -200,8 +200,8 @@ class Mpi(Backend):
     def recv(self, tensor: Tensor, source: int, tag: int) -> Pending:
         """Receive a tensor from a rank, or from whoever sends first."""
         memory = _memory(tensor)
-        place = self._mpi.ANY_SOURCE if source == ANY_RANK else source
-        return _Receive(self, self._communicator.Irecv(self._bytes(memory), place, tag), memory)
+        sender = self._mpi.ANY_SOURCE if source == ANY_RANK else source
+        return _Receive(self, self._communicator.Irecv(self._bytes(memory), sender, tag), memory)
 
     # --- the end --------------------------------------------------------------------------------------------------
 

@@ -76,10 +76,10 @@ class MPIWorld:
             server = PMIServer(PrefixStore("pmi", store), rank, size, name, timeout)
             with server:
                 _initialize(mpi)
-            found = mpi.COMM_WORLD.Get_size()
-            if found != size:
+            started = mpi.COMM_WORLD.Get_size()
+            if started != size:
                 raise DistBackendError(
-                    f"mpi: {_library(mpi)} started a world of {found} instead of {size} processes: it does not speak "
+                    f"mpi: {_library(mpi)} started a world of {started} instead of {size} processes: it does not speak "
                     "PMI-1. Start the program with its mpiexec, or use MPICH: pip install mpich"
                 )
         mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)

@@ -54,22 +54,22 @@ def engine_class(name: str) -> type[Backend]:
     RuntimeError
         A requirement is not installed; the message says how to install it.
     """
-    given, name = name, _ALIASES.get(name.lower(), name.lower())
+    requested, name = name, _ALIASES.get(name.lower(), name.lower())
     if name in _registered:
         return _registered[name]
     if name in _IN_TREE:
         if not is_installed(name):
             way = _INSTALL.get(name, "")
-            raise RuntimeError(f"the engine {given!r} is not installed\n  try: {way}")
+            raise RuntimeError(f"the engine {requested!r} is not installed\n  try: {way}")
         module, _, attribute = _IN_TREE[name].partition(":")
-        found: type[Backend] = getattr(importlib.import_module(module), attribute)
-        return found
+        result: type[Backend] = getattr(importlib.import_module(module), attribute)
+        return result
     packages = _of_packages()
     if name in packages:
         engine: type[Backend] = packages[name].load()  # type: ignore[attr-defined]
         return engine
     known = sorted({*_IN_TREE, *_ALIASES, *_registered, *packages})
-    raise ValueError(f"Unknown backend {given!r}; there are {', '.join(known)}")
+    raise ValueError(f"Unknown backend {requested!r}; there are {', '.join(known)}")
 
 
 def _of_packages() -> dict[str, object]:
@@ -91,18 +91,18 @@ def by_device(backend: str | None) -> dict[str, str]:
     if ":" not in backend:
         name = backend.lower()
         return {device: name for device in _DEVICES if device in engine_class(name).capabilities.devices}
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for pair in backend.lower().split(","):
         device, colon, name = (part.strip() for part in pair.partition(":"))
         if not (device and colon and name) or ":" in name:
             raise ValueError(
                 f"Invalid device:backend pairing {pair!r} in {backend!r}; write cpu:gloo,cuda:nccl"
             )
-        if device in found:
+        if device in result:
             raise ValueError(f"Duplicate device type {device!r} in backend string {backend!r}")
         engine_class(name)
-        found[device] = name
-    return found
+        result[device] = name
+    return result
 
 
 def default_backend(device: str) -> str:

@@ -58,9 +58,12 @@ class Nccl(Backend):
         self._links: dict[tuple[int, int], _Link] = {}
         self._ended = False
         if nccl.factors:
-            found = type(self).capabilities
+            capabilities = type(self).capabilities
             self.capabilities = Capabilities(  # type: ignore[misc]  # of this binding
-                found.devices, found.operations, found.dtypes, found.reductions | {"PREMUL_SUM"}
+                capabilities.devices,
+                capabilities.operations,
+                capabilities.dtypes,
+                capabilities.reductions | {"PREMUL_SUM"},
             )
 
     @classmethod
@@ -153,13 +156,13 @@ class Nccl(Backend):
         """Gather a short record of each rank."""
         with self._within(self._stream):
             own = tt.frombuffer(bytearray(record), dtype=tt.uint8).to(self.device)
-            found = tt.empty(self.size * len(record), dtype=tt.uint8, device=self.device)
+            gathered = tt.empty(self.size * len(record), dtype=tt.uint8, device=self.device)
 
         def fetch() -> None:
             with self._within(self._stream):
-                records[:] = found.cpu().numpy().tobytes()
+                records[:] = gathered.cpu().numpy().tobytes()
 
-        pending = self._run(lambda nccl, stream: nccl.all_gather(found, own, stream), own, found)
+        pending = self._run(lambda nccl, stream: nccl.all_gather(gathered, own, stream), own, gathered)
         return _Fetched(pending, fetch)
 
     def broadcast(self, tensor: Tensor, root: int) -> Pending:
@@ -194,10 +197,10 @@ class Nccl(Backend):
 
     def gather_into(self, output: Tensor | None, input: Tensor, root: int) -> Pending:
         """Gather all ranks' inputs into root's output."""
-        given = _bytes(input)
+        sent = _bytes(input)
         here = self.rank == root
         return self._parts(
-            [given if rank == root else None for rank in range(self.size)],
+            [sent if rank == root else None for rank in range(self.size)],
             list(_bytes(output).chunk(self.size)) if here and output is not None else [None] * self.size,
         )
 
@@ -258,14 +261,14 @@ class Nccl(Backend):
 
     def split(self, ranks: Sequence[int], store: Store, timeout: timedelta) -> Self | None:
         """Connect some of the ranks; None on the others."""
-        place = list(ranks).index(self.rank) if self.rank in ranks else None
+        position = list(ranks).index(self.rank) if self.rank in ranks else None
         self._check()
         try:
             with self._within(self._stream):
-                found = self._communicator.split(place)
-                if found is None or place is None:
+                communicator = self._communicator.split(position)
+                if communicator is None or position is None:
                     return None
-                return type(self)(place, len(ranks), self._nccl, found, store)
+                return type(self)(position, len(ranks), self._nccl, communicator, store)
         except self._nccl.errors as error:
             raise DistBackendError(f"nccl: {error}") from error
 

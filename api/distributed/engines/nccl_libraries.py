@@ -136,8 +136,8 @@ class Nccl4pyLibrary:
 
     def connect(self, size: int, name: bytes, rank: int) -> Communicator:
         """Connect the ranks that call this with one name."""
-        made = self.core.Communicator.init(size, rank, self.core.UniqueId.from_bytes(name))
-        return _Nccl4pyCommunicator(self.core, made)
+        communicator = self.core.Communicator.init(size, rank, self.core.UniqueId.from_bytes(name))
+        return _Nccl4pyCommunicator(self.core, communicator)
 
     def together(self) -> Any:
         """Return a context whose calls start as one."""
@@ -153,11 +153,11 @@ class _Nccl4pyCommunicator:
         if factor is None:
             yield getattr(self._core, _OPERATIONS[op])
             return
-        made = self._native.create_pre_mul_sum(factor, getattr(self._core, DTYPES[_name(tensor)]))
+        operation = self._native.create_pre_mul_sum(factor, getattr(self._core, DTYPES[_name(tensor)]))
         try:
-            yield made
+            yield operation
         finally:
-            made.close()  # NCCL keeps what running operations need
+            operation.close()  # NCCL keeps what running operations need
 
     def all_reduce(self, tensor: Tensor, op: str, factor: float | None, stream: int) -> None:
         with self._operation(op, factor, tensor) as operation:
@@ -187,8 +187,8 @@ class _Nccl4pyCommunicator:
 
     def split(self, place: int | None) -> Communicator | None:
         colour, key = (_NO_COLOUR, 0) if place is None else (0, place)
-        found = self._native.split(colour, key)
-        return None if place is None else _Nccl4pyCommunicator(self._core, found)
+        communicator = self._native.split(colour, key)
+        return None if place is None else _Nccl4pyCommunicator(self._core, communicator)
 
     def error(self) -> str | None:
         result = int(self._native.get_async_error())
@@ -272,8 +272,8 @@ class _CupyCommunicator:
 
     def split(self, place: int | None) -> Communicator | None:
         colour, key = (_NO_COLOUR, 0) if place is None else (0, place)
-        found = self._native.commSplit(colour, key)
-        return None if place is None else _CupyCommunicator(self._module, found)
+        communicator = self._native.commSplit(colour, key)
+        return None if place is None else _CupyCommunicator(self._module, communicator)
 
     def error(self) -> str | None:
         try:

@@ -227,8 +227,8 @@ class FullyShardedDataParallel(Module):
     @classmethod
     def fsdp_modules(cls, module: Module, root_only: bool = False) -> list[Any]:
         """Return the wrappers in a module, itself included."""
-        found = [inner for inner in module.modules() if isinstance(inner, cls)]
-        return found[:1] if root_only else found
+        modules = [inner for inner in module.modules() if isinstance(inner, cls)]
+        return modules[:1] if root_only else modules
 
     def _sharded(self) -> list[Any]:
         return [module for module in self.modules() if isinstance(module, FSDPModule)]
@@ -308,15 +308,15 @@ def _inner(model: Any) -> Any:
 
 
 def _ignored(modules: Iterable[Module] | None, states: Iterable[Any] | None) -> set[Tensor]:
-    found: set[Tensor] = set()
+    ignored: set[Tensor] = set()
     for state in [*(modules or ()), *(states or ())]:
         if isinstance(state, Module):
-            found.update(state.parameters())
+            ignored.update(state.parameters())
         elif isinstance(state, Tensor):
-            found.add(state)
+            ignored.add(state)
         else:
             raise TypeError(f"ignored_states expects parameters or modules, got {type(state).__name__}")
-    return found
+    return ignored
 
 
 def _on_meta(module: Module, recurse: bool = True) -> bool:

@@ -30,17 +30,17 @@ class Pass:
 
     def begin(self, group: ShardGroup) -> None:
         """Note that forward is at a group, and gather the one that came after it last time."""
-        place = len(self.order)
+        position = len(self.order)
         self.order.append(group)
-        if self.last[place : place + 1] == [group]:
-            for following in self.last[place + 1 : place + 2]:
+        if self.last[position : position + 1] == [group]:
+            for following in self.last[position + 1 : position + 2]:
                 following.start_gathering()
 
     def before(self, group: ShardGroup) -> ShardGroup | None:
         """Return the group that backward comes to next."""
         order = self.order or self.last
-        place = order.index(group) if group in order else 0
-        return order[place - 1] if place else None
+        position = order.index(group) if group in order else 0
+        return order[position - 1] if position else None
 
     # --- a backward that fails ------------------------------------------------------------------------------------
 

@@ -281,15 +281,15 @@ def _indexed(part: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     rows = range(part.placement.rows)
     begin, end = part.placement.of_rank(part.placement.rank)
     try:
-        wanted: int | range = rows[first]
+        selected: int | range = rows[first]
     except IndexError:
         raise IndexError(f"index {first} is out of bounds for dimension 0 with size {len(rows)}") from None
-    if isinstance(wanted, int):
-        own: Any = wanted - begin if begin <= wanted < end else slice(0, 0)
-    elif wanted.step != 1 or (isinstance(args[2], Tensor) and args[2].ndim):
+    if isinstance(selected, int):
+        own: Any = selected - begin if begin <= selected < end else slice(0, 0)
+    elif selected.step != 1 or (isinstance(args[2], Tensor) and args[2].ndim):
         raise _refusal(name, "its values are not divided among ranks")
     else:
-        own = slice(max(wanted.start, begin) - begin, max(min(wanted.stop, end) - begin, 0))
+        own = slice(max(selected.start, begin) - begin, max(min(selected.stop, end) - begin, 0))
     value = args[2]
     if own == slice(0, 0) and isinstance(value, Tensor) and value.ndim:
         value = 0  # the row is another rank's
@@ -460,17 +460,17 @@ def _extremes(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], part: An
         rows = part if part.numel() else _nothing(part, smallest)
         if dims is None:
             rows, before = rows.reshape(-1), before * part.placement.row_size
-        values, places = (tt.min if smallest else tt.max)(rows, 0, keepdim)
-        values, places = _together(values, part.group), _together(places + before, part.group)
+        values, positions = (tt.min if smallest else tt.max)(rows, 0, keepdim)
+        values, positions = _together(values, part.group), _together(positions + before, part.group)
         compared = values.detach()
         if compared.dtype is tt.bool:
             compared = compared.to(tt.uint8)
         # The first rank of those that have it; ranks without rows are the last ones.
         rank = (compared.argmin(0) if smallest else compared.argmax(0)).unsqueeze(0)
-        value, place = values.gather(0, rank).squeeze(0), places.gather(0, rank).squeeze(0)
+        value, position = values.gather(0, rank).squeeze(0), positions.gather(0, rank).squeeze(0)
         if name.startswith("arg"):
-            return place.reshape((1,) * part.ndim) if dims is None and keepdim else place
-        return getattr(tt.return_types, name)((value, place))
+            return position.reshape((1,) * part.ndim) if dims is None and keepdim else position
+        return getattr(tt.return_types, name)((value, position))
 
 
 def _nothing(part: Any, largest: bool) -> Tensor:

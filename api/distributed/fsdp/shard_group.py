@@ -104,18 +104,18 @@ class ShardGroup:
         self.run = Pass()
         self._places: list[list[_Place]] = []
         self.parameters: list[ShardedParameter] = []
-        made: dict[Tensor, int] = {}
+        numbers: dict[Tensor, int] = {}
         owned = _owned(modules, ignored)
-        for place, parameter in owned:
-            if parameter not in made:
-                made[parameter] = len(self.parameters)
+        for location, parameter in owned:
+            if parameter not in numbers:
+                numbers[parameter] = len(self.parameters)
                 self.parameters.append(ShardedParameter.of(parameter, group, replicas, offload))
                 vars(parameter)["_sharded"] = True  # for modules that are tied with these
                 if offload is not None:
                     self._device = parameter.device
                 self._places.append([])
-            self._places[made[parameter]].append(place)
-            place.module._parameters[place.name] = self.parameters[made[parameter]]
+            self._places[numbers[parameter]].append(location)
+            location.module._parameters[location.name] = self.parameters[numbers[parameter]]
         self._placed: list[
             Sequence[Tensor]
         ] = []  # whole parameters in their places, of calls within each other
@@ -136,9 +136,9 @@ class ShardGroup:
             return
         flat = tt.cat([padded(p.to_local(), p.placement).to(self._dtype(p)) for p in self.parameters])
         flat = flat if self._device is None else flat.to(self._device)
-        found = flat.new_empty(self.size * flat.numel())
-        work = gathering.all_gather_single(found, flat, group=self.group, async_op=True)
-        self._under_way = found, work
+        gathered = flat.new_empty(self.size * flat.numel())
+        work = gathering.all_gather_single(gathered, flat, group=self.group, async_op=True)
+        self._under_way = gathered, work
 
     def _dtype(self, parameter: Tensor) -> Any:
         reduced = self.policy.param_dtype is not None and parameter.is_floating_point()
@@ -149,17 +149,17 @@ class ShardGroup:
         self.start_gathering()
         if self._under_way is None:
             return []
-        (found, work), self._under_way = self._under_way, None
+        (gathered, work), self._under_way = self._under_way, None
         if work is not None:
             work.wait()
-        rows = found.view(self.size, -1)
+        rows = gathered.view(self.size, -1)
         wholes = []
         for parameter, piece in zip(self.parameters, rows.split(self._lengths(), dim=1), strict=True):
             placement = parameter.placement
             flat = piece.reshape(-1)[: placement.rows * placement.row_size]
             whole = _as_dtype(flat.reshape(placement.shape), self._dtype(parameter))
             # The pieces of several ranks were copied when they were put together.
-            shared = whole.untyped_storage().data_ptr() == found.untyped_storage().data_ptr()
+            shared = whole.untyped_storage().data_ptr() == gathered.untyped_storage().data_ptr()
             wholes.append(whole.clone() if shared else whole)
         return wholes
 
@@ -209,8 +209,8 @@ class ShardGroup:
             flat = gradient.reshape(-1).to(dtype)
             missing = self.size * placement.chunk * placement.row_size - flat.numel()
             rows.append((tt.cat([flat, flat.new_zeros(missing)]) if missing else flat).view(self.size, -1))
-        given = tt.cat(rows, dim=1).div_(self.divisor)
-        return self.run.under_way.start(given, self.group, self.replicas)
+        joined = tt.cat(rows, dim=1).div_(self.divisor)
+        return self.run.under_way.start(joined, self.group, self.replicas)
 
     def collect(self, averages: Sequence[Average]) -> list[Tensor]:
         """Wait for averages, one for each use of the module, and return the gradients of this rank's parts."""
@@ -270,25 +270,25 @@ class ShardGroup:
 
     @contextmanager
     def _in_place(self, wholes: Sequence[Tensor]) -> Generator[None]:
-        before = [[module._parameters.get(name) for module, name in places] for places in self._places]
+        before = [[module._parameters.get(name) for module, name in locations] for locations in self._places]
         self._expect_own(before)
         self._placed.append(wholes)
-        for places, tensor in zip(self._places, wholes, strict=True):
-            for module, name in places:
+        for locations, tensor in zip(self._places, wholes, strict=True):
+            for module, name in locations:
                 module._parameters[name] = tensor  # type: ignore[assignment]  # for as long as forward runs
         try:
             yield
         finally:
             self._placed.pop()
-            for places, parameters in zip(self._places, before, strict=True):
-                for (module, name), parameter in zip(places, parameters, strict=True):
+            for locations, parameters in zip(self._places, before, strict=True):
+                for (module, name), parameter in zip(locations, parameters, strict=True):
                     module._parameters[name] = parameter
 
     def _expect_own(self, found: Sequence[Sequence[Tensor | None]]) -> None:
         """Refuse to compute with our parameters where somebody has put others, as `functional_call` does."""
-        for index, (places, tensors) in enumerate(zip(self._places, found, strict=True)):
+        for index, (locations, tensors) in enumerate(zip(self._places, found, strict=True)):
             ours = [self.parameters[index], *(wholes[index] for wholes in self._placed)]
-            for (module, name), tensor in zip(places, tensors, strict=True):
+            for (module, name), tensor in zip(locations, tensors, strict=True):
                 if not any(tensor is own for own in ours):
                     raise UnsupportedError(
                         f"parameter {name} of {type(module).__name__} is not the one that is divided among ranks: it "
@@ -312,8 +312,8 @@ class ShardGroup:
         index = indices.get(_memory(tensor))
         if index is None:
             return tensor
-        place = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
-        return _View(index, tensor.dtype, *place)
+        geometry = tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset()
+        return _View(index, tensor.dtype, *geometry)
 
     def _unpack(self, kept: Any) -> Any:
         if not isinstance(kept, _View):

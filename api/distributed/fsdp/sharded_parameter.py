@@ -129,9 +129,9 @@ class ShardedTensor(_Part, Tensor):
     def of(cls, part: Tensor, placement: Placement) -> ShardedTensor:
         """Return a part that shares a tensor's memory."""
         with tt.DisableTTFunctionSubclass():
-            made: ShardedTensor = part.detach().as_subclass(cls)
-        made.placement = placement
-        return made
+            result: ShardedTensor = part.detach().as_subclass(cls)
+        result.placement = placement
+        return result
 
 
 class ShardedParameter(_Part, Parameter):
@@ -154,9 +154,9 @@ class ShardedParameter(_Part, Parameter):
             part = part.cpu()
             if offload.pin_memory and parameter.device.type == "cuda":
                 part = part.pin_memory()
-        made = cls(part, requires_grad=parameter.requires_grad)
-        made.placement = placement
-        return made
+        result = cls(part, requires_grad=parameter.requires_grad)
+        result.placement = placement
+        return result
 
     def of_rows(self, rows: Tensor) -> ShardedParameter:
         """Return a parameter with other values, perhaps on another device, for the same rows."""
@@ -177,7 +177,7 @@ def whole(part: Tensor, placement: Placement) -> Tensor:
     """Gather the parts of all ranks."""
     flat = padded(part, placement)
     size = ranks.get_world_size(placement.group)
-    found = flat.new_empty(size * flat.numel())
-    gathering.all_gather_single(found, flat, group=placement.group)
+    gathered = flat.new_empty(size * flat.numel())
+    gathering.all_gather_single(gathered, flat, group=placement.group)
     count = placement.rows * placement.row_size
-    return found[:count].reshape(placement.shape)
+    return gathered[:count].reshape(placement.shape)

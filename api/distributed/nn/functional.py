@@ -68,10 +68,10 @@ class _Reduce(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        found = _Broadcast.apply(grad, ctx.root, ctx.group)
+        gradient = _Broadcast.apply(grad, ctx.root, ctx.group)
         if ctx.op.kind is ReduceOp.AVG:
-            found = found / dist.get_world_size(ctx.group)
-        return found, None, None, None
+            gradient = gradient / dist.get_world_size(ctx.group)
+        return gradient, None, None, None
 
 
 class _AllGather(Function):
@@ -99,10 +99,10 @@ class _ReduceScatter(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        found = _AllGather.apply(grad, ctx.group)
+        gradient = _AllGather.apply(grad, ctx.group)
         if ctx.op.kind is ReduceOp.AVG:
-            found = found / dist.get_world_size(ctx.group)
-        return found, None, None
+            gradient = gradient / dist.get_world_size(ctx.group)
+        return gradient, None, None
 
 
 class _Gather(Function):

@@ -119,10 +119,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def _sent_together(self) -> dict[Any, list[Tensor]]:
         """Return the parameters by who sends them, their dtype and device."""
-        found: dict[Any, list[Tensor]] = {}
+        result: dict[Any, list[Tensor]] = {}
         for parameter, owner in self._owner.items():
-            found.setdefault((owner, str(parameter.dtype), str(parameter.device)), []).append(parameter)
-        return dict(sorted(found.items(), key=lambda entry: entry[0]))
+            result.setdefault((owner, str(parameter.dtype), str(parameter.device)), []).append(parameter)
+        return dict(sorted(result.items(), key=lambda entry: entry[0]))
 
     def _make_buckets(self) -> None:
         """Make parameters views of the sent buffers."""
@@ -191,9 +191,9 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         local = self._local()
         _copy_options(self.param_groups, local.param_groups)
         own = tree_map(lambda leaf: leaf.cpu() if isinstance(leaf, Tensor) else leaf, local.state_dict())
-        found: list[Any] | None = [None] * self.world_size if self.rank == to else None
-        objects.gather_object(own, found, group_dst=to, group=self.process_group)
-        self._collected = found
+        collected: list[Any] | None = [None] * self.world_size if self.rank == to else None
+        objects.gather_object(own, collected, group_dst=to, group=self.process_group)
+        self._collected = collected
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of all ranks, as the optimizer alone would.
@@ -209,12 +209,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 f"`consolidate_state_dict(to={self.rank})` on all ranks beforehand if you meant to save the global "
                 "state."
             )
-        places: dict[Tensor, int] = {}
+        positions: dict[Tensor, int] = {}
         count = 0
         groups = []
         for group in self.param_groups:
             numbers = list(range(count, count + len(group["params"])))
-            places.update(zip(group["params"], numbers, strict=True))
+            positions.update(zip(group["params"], numbers, strict=True))
             count += len(numbers)
             groups.append(
                 {**{name: value for name, value in group.items() if name != "params"}, "params": numbers}
@@ -223,7 +223,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for rank, collected in enumerate(self._collected):
             order = [p for group in self.param_groups for p in group["params"] if self._owner[p] == rank]
             for number, value in collected["state"].items():
-                state[places[order[number]]] = value
+                state[positions[order[number]]] = value
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -249,10 +249,10 @@ class Membership:
 def is_here(host: str) -> bool:
     """Return whether a name is one of this machine's."""
     try:
-        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
         return False
-    for family, kind, protocol, _, where in found:
+    for family, kind, protocol, _, where in addresses:
         try:
             with socket.socket(family, kind, protocol) as probe:
                 probe.bind(where)

@@ -144,9 +144,9 @@ def parser() -> argparse.ArgumentParser:
 def parse_args(words: Sequence[str] | None = None) -> Options:
     """Return the options of a command line; end the process with code 2 where it is wrong."""
     reader = parser()
-    given = reader.parse_args(words)
+    parsed = reader.parse_args(words)
     try:
-        return options(given)
+        return options(parsed)
     except ValueError as error:
         reader.error(str(error))
 
@@ -233,10 +233,10 @@ def seconds(name: str, text: str) -> float:
 
 def address(endpoint: str) -> tuple[str, int]:
     """Return host and port; without a port, PyTorch's."""
-    found = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?", endpoint)
-    if found is None or int(found[3] or 29500) > 65535:
+    match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?", endpoint)
+    if match is None or int(match[3] or 29500) > 65535:
         raise ValueError(f"--rdzv-endpoint must be HOST:PORT, not {endpoint!r}")
-    return found[1] or found[2], int(found[3] or 29500)
+    return match[1] or match[2], int(match[3] or 29500)
 
 
 def workers(text: str) -> int:

@@ -277,15 +277,15 @@ class FileStore(Store):
     def check(self, keys: Sequence[str]) -> bool:
         """Return whether all these keys are there, without waiting."""
         self._log.look_for_ended()
-        wanted = [b"/" + key_bytes(key) for key in keys]
+        names = [b"/" + key_bytes(key) for key in keys]
         with self._log.opened(writing=False):
-            return not self._log.table.missing(wanted)
+            return not self._log.table.missing(names)
 
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
         """Set a key if its value is as expected (empty: if it is not there); return the value that it has then."""
         old, new = value_bytes(expected), value_bytes(desired)
-        found: bytes = self._change(key, lambda table, name: table.compare_set(name, old, new))
-        return found
+        result: bytes = self._change(key, lambda table, name: table.compare_set(name, old, new))
+        return result
 
     def delete_key(self, key: str) -> bool:
         """Remove a key; return whether it was there."""

@@ -47,11 +47,11 @@ class HashStore(Store):
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """Return the values of several keys, and wait for them where they are not there."""
-        wanted = [key_bytes(key) for key in keys]
+        names = [key_bytes(key) for key in keys]
         values = self._table.values
         with self._changed:
-            self._wait_for(wanted, self.timeout, values.__contains__)
-            return [values[key] for key in wanted]
+            self._wait_for(names, self.timeout, values.__contains__)
+            return [values[key] for key in names]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
         """Set several keys at once."""
@@ -82,9 +82,9 @@ class HashStore(Store):
     def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
         """Set a key if its value is as expected (empty: if it is not there); return the value that it has then."""
         with self._changed:
-            found = self._table.compare_set(key_bytes(key), value_bytes(expected), value_bytes(desired))
+            result = self._table.compare_set(key_bytes(key), value_bytes(expected), value_bytes(desired))
             self._changed.notify_all()
-            return found
+            return result
 
     def delete_key(self, key: str) -> bool:
         """Remove a key; return whether it was there."""
@@ -104,8 +104,8 @@ class HashStore(Store):
     def wait(self, keys: Iterable[str], timeout: timedelta | None = None) -> None:
         """Wait until all these keys are there."""
         with self._changed:
-            wanted = [key_bytes(key) for key in keys]
-            self._wait_for(wanted, self.timeout if timeout is None else timeout, self._table.__contains__)
+            names = [key_bytes(key) for key in keys]
+            self._wait_for(names, self.timeout if timeout is None else timeout, self._table.__contains__)
 
     def queue_push(self, key: str, value: str | bytes) -> None:
         """Put a value at the end of a queue."""
@@ -115,11 +115,11 @@ class HashStore(Store):
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Take the first value of a queue, and wait for one where it is empty."""
-        wanted = key_bytes(key)
+        name = key_bytes(key)
         with self._changed:
             if block:
-                self._wait_for([wanted], self.timeout, self._table.queues.__contains__)
-            value = self._table.pop(wanted)
+                self._wait_for([name], self.timeout, self._table.queues.__contains__)
+            value = self._table.pop(name)
         if value is None:
             raise QueueEmptyError(f"queue_pop: the queue {key!r} is empty")
         return value

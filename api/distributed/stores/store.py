@@ -113,14 +113,14 @@ class Store(ABC):
             return
         known = b""
         while True:
-            found = self.compare_set(key, known, known + added)
-            if found == known + added:
+            stored = self.compare_set(key, known, known + added)
+            if stored == known + added:
                 return
             # An empty value cannot be told from a missing key, and only the latter may be expected as empty.
-            if not found and self.check([key]):
+            if not stored and self.check([key]):
                 self.set(key, added)
                 return
-            known = found
+            known = stored
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """Return the values of several keys, and wait for them where they are not there."""

@@ -52,11 +52,11 @@ class Table:
 
     def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> bytes:
         """Set a key if its value is the expected one; return its value, or what was expected of a missing key."""
-        found = self.values.get(key)
-        if (found is None and not expected) or (found is not None and found == expected):
+        current = self.values.get(key)
+        if (current is None and not expected) or (current is not None and current == expected):
             self.set(key, desired)
             return desired
-        return expected if found is None else found
+        return expected if current is None else current
 
     def append(self, key: bytes, value: bytes) -> None:
         """Add to the end of a value."""

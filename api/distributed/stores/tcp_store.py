@@ -195,11 +195,11 @@ def check(status: int, answer: Sequence[bytes], kind: Op, fields: Sequence[bytes
     """Raise FrameError for an answer that does not belong to a request."""
     if status not in tuple(Status):
         raise FrameError(f"it sent an answer of the unknown kind {status}")
-    wanted = 1 if status in (Status.REFUSED, Status.WRONG_VALUE) else None
+    expected = 1 if status in (Status.REFUSED, Status.WRONG_VALUE) else None
     if status == Status.OK:
-        wanted = len(fields) - 1 if kind == Op.GET else FIELDS_OF.get(kind)
-    if wanted is not None and len(answer) != wanted:
-        raise FrameError(f"it answered {kind.name} with {len(answer)} fields, not {wanted}")
+        expected = len(fields) - 1 if kind == Op.GET else FIELDS_OF.get(kind)
+    if expected is not None and len(answer) != expected:
+        raise FrameError(f"it answered {kind.name} with {len(answer)} fields, not {expected}")
     if status == Status.OK and kind in COUNTING and not NUMBER.fullmatch(answer[0]):
         raise FrameError(f"it answered {kind.name} with {answer[0][:20]!r}, which is no number")
 

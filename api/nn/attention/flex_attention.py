@@ -161,8 +161,8 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
 def _indices(sizes: tuple[int, int, int, int], device: Any) -> list[tt.Tensor]:
     """Return the numbers of batch, head, query and key, each along a dimension of its own."""
     return [
-        tt.arange(size, device=device).reshape([-1 if i == place else 1 for i in range(4)])
-        for place, size in enumerate(sizes)
+        tt.arange(size, device=device).reshape([-1 if i == dim else 1 for i in range(4)])
+        for dim, size in enumerate(sizes)
     ]
 
 

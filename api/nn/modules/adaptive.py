@@ -79,13 +79,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.shortlist_size = self.cutoffs[0]
         self.n_clusters = len(self.cutoffs) - 1
         self.head_size = self.shortlist_size + self.n_clusters
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **place)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.head = Linear(in_features, self.head_size, bias=head_bias, **factory)
         self.tail = ModuleList()
         for i, (start, end) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
             hidden = int(in_features // div_value ** (i + 1))
-            projection = Linear(in_features, hidden, bias=False, **place)
-            self.tail.append(Sequential(projection, Linear(hidden, end - start, bias=False, **place)))
+            projection = Linear(in_features, hidden, bias=False, **factory)
+            self.tail.append(Sequential(projection, Linear(hidden, end - start, bias=False, **factory)))
 
     def reset_parameters(self) -> None:
         """Draw all weights."""
@@ -123,10 +123,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _of_head(self, input: tt.Tensor, target: tt.Tensor) -> tt.Tensor:
         """Return the logarithms of the probabilities of classes of the head, or of the clusters of the others."""
-        place = target
+        column = target
         for i, start in enumerate(self.cutoffs[:-1]):
-            place = tt.where(target >= start, self.shortlist_size + i, place)
-        return F.log_softmax(self.head(input), dim=1).gather(1, place.unsqueeze(1)).squeeze(1)
+            column = tt.where(target >= start, self.shortlist_size + i, column)
+        return F.log_softmax(self.head(input), dim=1).gather(1, column.unsqueeze(1)).squeeze(1)
 
     def log_prob(self, input: tt.Tensor) -> tt.Tensor:
         """Return the logarithms of the probabilities of all classes: (N, in_features) to (N, n_classes)."""

@@ -97,14 +97,16 @@ class MultiheadAttention(Module):
         if together:  # the order of PyTorch's state dicts
             shapes = {"in_proj_weight": shapes.pop("in_proj_weight"), **shapes}
         for name, shape in shapes.items():
-            made = None if shape is None else Parameter(tt.empty(shape, device=device, dtype=dtype))
-            self.register_parameter(name, made)
+            parameter = None if shape is None else Parameter(tt.empty(shape, device=device, dtype=dtype))
+            self.register_parameter(name, parameter)
         self.out_proj = NonDynamicallyQuantizableLinear(
             embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
         )
         for name in ("bias_k", "bias_v"):
-            made = Parameter(tt.empty((1, 1, embed_dim), device=device, dtype=dtype)) if add_bias_kv else None
-            self.register_parameter(name, made)
+            parameter = (
+                Parameter(tt.empty((1, 1, embed_dim), device=device, dtype=dtype)) if add_bias_kv else None
+            )
+            self.register_parameter(name, parameter)
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
@@ -199,9 +201,9 @@ class MultiheadAttention(Module):
         parts = parts.view(batch, length, 3, self.num_heads, features // self.num_heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
         dropout = self.dropout if self.training else 0.0
-        found = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
-        found = found.transpose(1, 2).reshape(batch, length, features)
-        return F.linear(found, self.out_proj.weight, self.out_proj.bias)
+        attended = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout)
+        attended = attended.transpose(1, 2).reshape(batch, length, features)
+        return F.linear(attended, self.out_proj.weight, self.out_proj.bias)
 
     def merge_masks(
         self, attn_mask: tt.Tensor | None, key_padding_mask: tt.Tensor | None, query: tt.Tensor

@@ -48,9 +48,9 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            made = Parameter(tt.empty(num_features, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
+        for name, enabled in (("weight", affine), ("bias", affine and bias)):
+            new = Parameter(tt.empty(num_features, device=device, dtype=dtype)) if enabled else None
+            self.register_parameter(name, new)
         if track_running_stats:
             self.register_buffer("running_mean", tt.zeros(num_features, device=device, dtype=dtype))
             self.register_buffer("running_var", tt.ones(num_features, device=device, dtype=dtype))
@@ -238,12 +238,12 @@ class SyncBatchNorm(_BatchNorm):
         centered = x - mean.view(shape)
         var = add(centered.square().sum(dims), group=self.process_group) / count
         self._update(mean.detach(), (var * (count / (count - 1))).detach())
-        found = centered * (var + self.eps).rsqrt().view(shape)
+        result = centered * (var + self.eps).rsqrt().view(shape)
         if self.weight is not None:
-            found = found * self.weight.view(shape)
+            result = result * self.weight.view(shape)
         if self.bias is not None:
-            found = found + self.bias.view(shape)
-        return found.to(input.dtype)
+            result = result + self.bias.view(shape)
+        return result.to(input.dtype)
 
     def _update(self, mean: tt.Tensor, var: tt.Tensor) -> None:
         """Let the statistics of a batch enter the running ones."""

@@ -87,9 +87,9 @@ class _Numbered(Module):
 
     def pop(self, key: int | slice) -> Any:
         """Remove a module and return it."""
-        found = self[key]
+        value = self[key]
         del self[key]
-        return found
+        return value
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -253,12 +253,12 @@ class ModuleList(_Numbered):
         if not len(self):
             return f"{self._get_name()}()"
         groups: list[tuple[str, int, int]] = []
-        for place, module in enumerate(self):
+        for index, module in enumerate(self):
             text = repr(module)
             if groups and groups[-1][0] == text:
-                groups[-1] = (text, groups[-1][1], place)
+                groups[-1] = (text, groups[-1][1], index)
             else:
-                groups.append((text, place, place))
+                groups.append((text, index, index))
         lines = [
             f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
             for text, first, last in groups
@@ -283,17 +283,17 @@ def _pairs(name: str, given: Any) -> list[tuple[Any, Any]]:
         )
     if hasattr(given, "items"):
         return list(given.items())
-    found = []
-    for place, pair in enumerate(given):
+    pairs = []
+    for index, pair in enumerate(given):
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"{name} update sequence element #{place} should be Iterable; is {typename(pair)}"
+                f"{name} update sequence element #{index} should be Iterable; is {typename(pair)}"
             )
         pair = tuple(pair)
         if len(pair) != 2:
-            raise ValueError(f"{name} update sequence element #{place} has length {len(pair)}; 2 is required")
-        found.append(pair)
-    return found
+            raise ValueError(f"{name} update sequence element #{index} has length {len(pair)}; 2 is required")
+        pairs.append(pair)
+    return pairs
 
 
 class ModuleDict(Module):
@@ -343,9 +343,9 @@ class ModuleDict(Module):
 
     def pop(self, key: str) -> Module:
         """Remove a module and return it."""
-        found = self[key]
+        value = self[key]
         del self[key]
-        return found
+        return value
 
     def keys(self) -> KeysView[str]:
         """Return the names."""

@@ -132,11 +132,11 @@ def converter(
     dims = {tt.channels_last: (4,), tt.channels_last_3d: (5,)}.get(memory_format, (4, 5))
 
     def convert(t: tt.Tensor) -> tt.Tensor:
-        wanted = dtype if t.is_floating_point() or t.is_complex() else None
+        target = dtype if t.is_floating_point() or t.is_complex() else None
         options = {} if memory_format is None or t.dim() not in dims else {"memory_format": memory_format}
         return t.to(
             t.device if device is None else device,
-            t.dtype if wanted is None else wanted,
+            t.dtype if target is None else target,
             non_blocking=non_blocking,
             **options,
         )

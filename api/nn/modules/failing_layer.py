@@ -67,22 +67,22 @@ def refused_argument(
         return None
     signature = inspect.signature(module.forward)
     try:
-        given = signature.bind(*args, **kwargs).arguments
+        bound = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
-    for place, (name, parameter) in enumerate(signature.parameters.items(), start=1):
+    for position, (name, parameter) in enumerate(signature.parameters.items(), start=1):
         kinds = {kind.strip() for kind in str(parameter.annotation).split("|")}
-        if name not in given or kinds not in _TENSORS:
+        if name not in bound or kinds not in _TENSORS:
             continue
-        value = given[name]
+        value = bound[name]
         if not (is_tensor_like(value) or (value is None and "None" in kinds)):
             return ArgumentError(
                 type(module).__name__,
-                f"argument {name!r} (position {place}) must be Tensor, not {type(value).__name__}",
+                f"argument {name!r} (position {position}) must be Tensor, not {type(value).__name__}",
             )
     if isinstance(error, IndexError):  # a size that was read of a tensor without that dimension
         shapes = [
-            f"{name} has the shape {list(x.shape)}" for name, x in given.items() if isinstance(x, tt.Tensor)
+            f"{name} has the shape {list(x.shape)}" for name, x in bound.items() if isinstance(x, tt.Tensor)
         ]
         return IndexValueError(f"{type(module).__name__}(): a dimension is missing: {', '.join(shapes)}")
     return None
@@ -116,10 +116,10 @@ def note_layer(module: Any, error: Exception) -> None:
     if outer is module:
         return  # called through super() or by itself
     if outer is not None:
-        found = next((name for name, child in module.named_modules() if child is outer), None)
-        if not found:
+        within = next((name for name, child in module.named_modules() if child is outer), None)
+        if not within:
             return  # of a module that is not registered: what was found so far says more
-        path = f"{found}.{path}" if path else found
+        path = f"{within}.{path}" if path else within
     where = f"in layer {path} of {type(module).__name__}: " if path else "in "
     notes = [text for text in getattr(error, "__notes__", ()) if text != note]
     note = f"{where}{type(inner).__name__}({inner.extra_repr()})"

@@ -203,13 +203,13 @@ def _after_pre_hooks(
 
 def _forward_hooks_in_order(module: Module) -> list[tuple[int, Any, bool, bool]]:
     """Return number and function of each forward hook, whether it takes keywords and is always called."""
-    found = []
+    result = []
     for hooks, keywords, always in (
         (_global_forward_hooks, _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called),
         (module._forward_hooks, module._forward_hooks_with_kwargs, module._forward_hooks_always_called),
     ):
-        found += [(number, hook, number in keywords, number in always) for number, hook in hooks.items()]
-    return found
+        result += [(number, hook, number in keywords, number in always) for number, hook in hooks.items()]
+    return result
 
 
 def _hook_last_node(module: Module, hooks: list[Any], result: Any) -> None:

@@ -38,16 +38,16 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: tt.Tensor) -> tt.Tensor:
         """Return the normalised input; in training, its statistics enter the running ones, if there are any."""
         self._check_input_dim(input)
-        place = input.dim() - self._unbatched
-        if input.shape[place] != self.num_features:
-            size = input.shape[place]
+        dim = input.dim() - self._unbatched
+        if input.shape[dim] != self.num_features:
+            size = input.shape[dim]
             if self.affine:
                 raise ValueError(
-                    f"expected input's size at dim={place} to match num_features ({self.num_features}), "
+                    f"expected input's size at dim={dim} to match num_features ({self.num_features}), "
                     f"but got: {size}."
                 )
             warn_user(
-                f"input's size at dim={place} does not match num_features. You can silence this warning by not "
+                f"input's size at dim={dim} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False",
             )
         unbatched = input.dim() == self._unbatched

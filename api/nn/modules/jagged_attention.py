@@ -50,11 +50,11 @@ def jagged_attention(
         x.unflatten(-1, (module.num_heads, module.head_dim)).transpose(1, 2) for x in projected
     )
     if need_weights:
-        found, weights = _with_weights(query, key, value, dropout)
+        output, weights = _with_weights(query, key, value, dropout)
         weights = weights.mean(1) if average_attn_weights else weights
     else:
-        found, weights = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout), None
-    result: tt.Tensor = module.out_proj(found.transpose(1, 2).flatten(-2))
+        output, weights = F.scaled_dot_product_attention(query, key, value, dropout_p=dropout), None
+    result: tt.Tensor = module.out_proj(output.transpose(1, 2).flatten(-2))
     return result, weights
 
 
@@ -109,8 +109,8 @@ def _with_weights(
     weights = F.dropout(scores.softmax(-1).masked_fill(~pairs, 0.0), dropout)
     dense = (weights @ three).transpose(1, 2)
     starts = tt.zeros_like(lengths)
-    found = tt.nested.narrow(dense, 1, starts, lengths, layout=tt.jagged).contiguous()
-    return found.transpose(1, 2), weights
+    output = tt.nested.narrow(dense, 1, starts, lengths, layout=tt.jagged).contiguous()
+    return output.transpose(1, 2), weights
 
 
 def _lengths(x: tt.Tensor) -> tt.Tensor:

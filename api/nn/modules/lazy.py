@@ -43,10 +43,10 @@ class LazyModuleMixin(Base):
     ) -> None:
         """Give uninitialized parameters and buffers the shapes of the state dict."""
         for name, param in itertools.chain(self._parameters.items(), self._buffers.items()):
-            given = state_dict.get(prefix + name)
+            loaded = state_dict.get(prefix + name)
             lazy: Any = param
-            if given is not None and param is not None and is_lazy(param) and not is_lazy(given):
-                lazy.materialize(given.shape)
+            if loaded is not None and param is not None and is_lazy(param) and not is_lazy(loaded):
+                lazy.materialize(loaded.shape)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

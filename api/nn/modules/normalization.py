@@ -26,9 +26,9 @@ class _Affine(Module):
     bias: Parameter | None
 
     def _set_affine(self, shape: tuple[int, ...], weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-        for name, wanted in (("weight", weight), ("bias", bias)):
-            made = Parameter(tt.empty(shape, device=device, dtype=dtype)) if wanted else None
-            self.register_parameter(name, made)
+        for name, enabled in (("weight", weight), ("bias", bias)):
+            parameter = Parameter(tt.empty(shape, device=device, dtype=dtype)) if enabled else None
+            self.register_parameter(name, parameter)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -106,9 +106,11 @@ class RMSNorm(Module):
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        wanted = elementwise_affine
-        made = Parameter(tt.empty(self.normalized_shape, device=device, dtype=dtype)) if wanted else None
-        self.register_parameter("weight", made)
+        enabled = elementwise_affine
+        parameter = (
+            Parameter(tt.empty(self.normalized_shape, device=device, dtype=dtype)) if enabled else None
+        )
+        self.register_parameter("weight", parameter)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

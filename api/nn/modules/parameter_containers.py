@@ -49,7 +49,7 @@ class ParameterList(Module):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return type(self)([self[place] for place in range(*index.indices(len(self)))])
+            return type(self)([self[position] for position in range(*index.indices(len(self)))])
         return getattr(self, str(_position(index, len(self))))
 
     def __setitem__(self, index: int, param: Any) -> None:
@@ -61,7 +61,7 @@ class ParameterList(Module):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self[place] for place in range(len(self))])
+        return iter([self[index] for index in range(len(self))])
 
     def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
@@ -87,8 +87,8 @@ class ParameterList(Module):
         TypeError
             If they are not iterable, or are one tensor.
         """
-        given: object = values
-        if isinstance(given, tt.Tensor) or not isinstance(given, Iterable):
+        items: object = values
+        if isinstance(items, tt.Tensor) or not isinstance(items, Iterable):
             raise TypeError(
                 f"ParameterList.extend should be called with an iterable, but got {typename(values)}"
             )
@@ -99,8 +99,8 @@ class ParameterList(Module):
     def extra_repr(self) -> str:
         """Return the entries, one a line."""
         lines = [
-            f"  ({place}): {_described(value, str(getattr(value, 'dtype', '')))}"
-            for place, value in enumerate(self)
+            f"  ({index}): {_described(value, str(getattr(value, 'dtype', '')))}"
+            for index, value in enumerate(self)
         ]
         return "\n".join(lines)
 
@@ -182,16 +182,16 @@ class ParameterDict(Module):
 
     def pop(self, key: str) -> Any:
         """Remove an entry and return it."""
-        found = self[key]
+        value = self[key]
         del self[key]
-        return found
+        return value
 
     def popitem(self) -> tuple[str, Any]:
         """Remove the entry that was added last, and return its name and value."""
         key, _ = self._keys.popitem()
-        found = self[key]
+        value = self[key]
         delattr(self, self._key_to_attr(key))
-        return key, found
+        return key, value
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return an entry, or a default for one that is missing."""

@@ -248,8 +248,8 @@ class Hardtanh(Module):
         max_value: float | None = None,
     ) -> None:
         super().__init__()
-        for old, new, given in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
-            if given is not None:
+        for old, new, value in (("min_value", "min_val", min_value), ("max_value", "max_val", max_value)):
+            if value is not None:
                 warn_user(f"keyword argument `{old}` is deprecated and rename to `{new}`", FutureWarning)
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value

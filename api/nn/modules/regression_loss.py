@@ -87,9 +87,9 @@ class HuberLoss(_Loss):
         delta: float = 1.0,
     ) -> None:
         super().__init__(reduction=reduction)
-        given: Any = delta
-        if not isinstance(given, (int, float)):
-            raise TypeError(f"delta must be a float or int, got: {type(given)}")
+        value: Any = delta
+        if not isinstance(value, (int, float)):
+            raise TypeError(f"delta must be a float or int, got: {type(value)}")
         self.delta = delta
 
     def forward(self, input: tt.Tensor, target: tt.Tensor) -> tt.Tensor:

@@ -110,15 +110,15 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        given: Any
-        for name, given, kind in (
+        value: Any
+        for name, value, kind in (
             ("bias", bias, bool), ("batch_first", batch_first, bool), ("input_size", input_size, int),
             ("hidden_size", hidden_size, int),
         ):  # fmt: skip
-            if not isinstance(given, kind):
-                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(given).__name__}")
-        given = dropout
-        if not isinstance(given, (int, float)) or isinstance(given, bool) or not 0 <= given <= 1:
+            if not isinstance(value, kind):
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+        value = dropout
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
             raise ValueError(
                 "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
@@ -213,8 +213,8 @@ class RNNBase(Module):
         self, input: tt.Tensor, batch_sizes: tt.Tensor | None
     ) -> tuple[int, int, int]:
         """Return the shape of the hidden states for an input."""
-        place = 0 if self.batch_first else 1
-        batch = input.shape[place] if batch_sizes is None else int(batch_sizes[0].item())
+        dim = 0 if self.batch_first else 1
+        batch = input.shape[dim] if batch_sizes is None else int(batch_sizes[0].item())
         directions = 2 if self.bidirectional else 1
         return self.num_layers * directions, batch, self.proj_size or self.hidden_size
 
@@ -279,8 +279,8 @@ class RNNBase(Module):
 
     def _run(self, *args: Any) -> tuple[tt.Tensor, State]:
         """Call the operator; return the output and the last states."""
-        found = self._operator()(*args)
-        return found[0], found[1]
+        result = self._operator()(*args)
+        return result[0], result[1]
 
     def forward(self, input: Any, hx: State = None) -> tuple[Any, State]:
         """Return the output of the last layer, and the last states of all layers and directions."""
@@ -297,10 +297,10 @@ class RNNBase(Module):
             raise ValueError(
                 f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.ndim}D instead"
             )
-        batched, place = input.ndim == 3, 0 if self.batch_first else 1
+        batched, dim = input.ndim == 3, 0 if self.batch_first else 1
         self._check_ndim(hx, batched)
         if not batched:
-            input = input.unsqueeze(place)
+            input = input.unsqueeze(dim)
             hx = None if hx is None else self._with_batch(hx)
         self.check_input(input, None)
         hx = self._first_state(input, None) if hx is None else hx
@@ -308,7 +308,7 @@ class RNNBase(Module):
         output, last = self._run(input, hx, self._flat_weights, *options, self.batch_first)
         if batched:
             return output, last
-        return output.squeeze(place), self._without_batch(last)
+        return output.squeeze(dim), self._without_batch(last)
 
     def extra_repr(self) -> str:
         """Return the sizes, and the options that are not the default."""
@@ -422,11 +422,11 @@ class LSTM(RNNBase):
     def check_forward_args(self, input: tt.Tensor, hidden: State, batch_sizes: tt.Tensor | None) -> None:
         """Raise unless input, states and cells fit the layer."""
         self.check_input(input, batch_sizes)
-        for place, size in (
+        for index, size in (
             (0, self.get_expected_hidden_size(input, batch_sizes)),
             (1, self.get_expected_cell_size(input, batch_sizes)),
         ):
-            self.check_hidden_size(hidden[place], size, f"Expected hidden[{place}] size {{}}, got {{}}")
+            self.check_hidden_size(hidden[index], size, f"Expected hidden[{index}] size {{}}, got {{}}")
 
     def permute_hidden(self, hx: State, permutation: tt.Tensor | None) -> State:
         """Return states and cells with their batch in another order."""
@@ -438,21 +438,21 @@ class LSTM(RNNBase):
             if len(hx) != 2:
                 raise ShapeError(f"LSTM(): expected two hidden states (h_0, c_0), got {len(hx)}")
             return
-        found = type(hx).__name__
+        description = type(hx).__name__
         if isinstance(hx, (tuple, list)):
-            found += " of " + ", ".join(type(state).__name__ for state in hx)
+            description += " of " + ", ".join(type(state).__name__ for state in hx)
         elif isinstance(hx, tt.Tensor):
-            found += f" of shape {list(hx.shape)}"
+            description += f" of shape {list(hx.shape)}"
         raise ArgumentError(
-            "LSTM", f"argument 'hx' (position 2) must be tuple of Tensors (h_0, c_0), not {found}"
+            "LSTM", f"argument 'hx' (position 2) must be tuple of Tensors (h_0, c_0), not {description}"
         )
 
     def _check_ndim(self, hx: State, batched: bool) -> None:
         ndim = 3 if batched else 2
         if hx is not None and (hx[0].ndim != ndim or hx[1].ndim != ndim):
             kind = "batched 3-D" if batched else "unbatched 2-D"
-            found = ", ".join(f"{state.ndim}-D" for state in hx)
-            raise ShapeError(f"For {kind} input, hx and cx should also be {ndim}-D but got ({found}) tensors")
+            dims = ", ".join(f"{state.ndim}-D" for state in hx)
+            raise ShapeError(f"For {kind} input, hx and cx should also be {ndim}-D but got ({dims}) tensors")
 
     def _first_state(self, input: tt.Tensor, batch_sizes: tt.Tensor | None) -> State:
         cells = self.get_expected_cell_size(input, batch_sizes)

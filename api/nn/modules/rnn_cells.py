@@ -85,9 +85,9 @@ class RNNCellBase(Module):
     def _check(self, input: tt.Tensor, *states: tt.Tensor, names: tuple[str, ...] = ("hidden",)) -> None:
         """Raise unless input and states are tensors of one dimension or two."""
         cell = type(self).__name__
-        for name, given in zip(("input", *names), (input, *states), strict=False):
-            if not is_tensor_like(given):
-                raise ArgumentError(cell, f"argument {name!r} must be Tensor, not {type(given).__name__}")
+        for name, value in zip(("input", *names), (input, *states), strict=False):
+            if not is_tensor_like(value):
+                raise ArgumentError(cell, f"argument {name!r} must be Tensor, not {type(value).__name__}")
         if input.ndim not in (1, 2):
             raise ValueError(f"{cell}: Expected input to be 1D or 2D, got {input.ndim}D instead")
         for name, state in zip(names, states, strict=False):
@@ -105,8 +105,8 @@ class RNNCellBase(Module):
         self._check(input, *(() if hx is None else (hx,)))
         if input.ndim == 2:
             state = self._zeros(input) if hx is None else hx if hx.ndim == 2 else hx.unsqueeze(0)
-            found: tt.Tensor = operator(input, state, *self._weights())
-            return found
+            result: tt.Tensor = operator(input, state, *self._weights())
+            return result
         x = input.unsqueeze(0)
         state = self._zeros(x) if hx is None else hx.unsqueeze(0) if hx.ndim == 1 else hx
         single: tt.Tensor = operator(x, state, *self._weights()).squeeze(0)

@@ -146,26 +146,26 @@ def load_own(
                     unexpected_keys.append(key)
 
 
-def _load_one(module: Module, name: str, key: str, param: Any, given: Any, assign: bool) -> str:
+def _load_one(module: Module, name: str, key: str, param: Any, loaded: Any, assign: bool) -> str:
     """Load one parameter or buffer; return why it does not fit, if it does not."""
-    if not isinstance(given, tt.Tensor):
+    if not isinstance(loaded, tt.Tensor):
         return (
             f'While copying the parameter named "{key}", expected tt.Tensor or Tensor-like object from '
-            f"checkpoint but received {type(given)}"
+            f"checkpoint but received {type(loaded)}"
         )
-    if is_lazy(param) and is_lazy(given):
+    if is_lazy(param) and is_lazy(loaded):
         return ""  # still without a shape
     if not is_lazy(param):
-        if param.dim() == 0 and given.dim() == 1 and len(given) > 0:
-            given = given[0]  # numbers were vectors of one element once
-        if is_lazy(given):
+        if param.dim() == 0 and loaded.dim() == 1 and len(loaded) > 0:
+            loaded = loaded[0]  # numbers were vectors of one element once
+        if is_lazy(loaded):
             return f"{key} of the checkpoint is uninitialized, and that of the model has shape {param.shape}."
-        if given.shape != param.shape:
+        if loaded.shape != param.shape:
             return (
-                f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
+                f"size mismatch for {key}: copying a param with shape {loaded.shape} from checkpoint, "
                 f"the shape in current model is {param.shape}."
             )
-    if param.is_meta and not given.is_meta and not assign:
+    if param.is_meta and not loaded.is_meta and not assign:
         warn_user(
             f"{key}: copying values to a parameter on the meta device changes nothing\n"
             "  try: load_state_dict(..., assign=True), or to_empty() first",
@@ -173,28 +173,28 @@ def _load_one(module: Module, name: str, key: str, param: Any, given: Any, assig
     try:
         with tt.no_grad():
             if swaps_tensors():
-                _load_by_swap(module, param, given, assign)
+                _load_by_swap(module, param, loaded, assign)
             elif assign and hasattr(
                 type(param), "of_rows"
             ):  # divided among ranks, whose groups know the object
                 from tt.utils import swap_tensors
 
-                swap_tensors(param, param.of_rows(given.detach()))
+                swap_tensors(param, param.of_rows(loaded.detach()))
             elif assign:
                 if isinstance(param, Parameter):
-                    given = (
-                        given.requires_grad_(param.requires_grad)
-                        if isinstance(given, Parameter)
-                        else Parameter(given, requires_grad=param.requires_grad)
+                    loaded = (
+                        loaded.requires_grad_(param.requires_grad)
+                        if isinstance(loaded, Parameter)
+                        else Parameter(loaded, requires_grad=param.requires_grad)
                     )
-                setattr(module, name, given)
+                setattr(module, name, loaded)
             else:
-                param.copy_(given)
+                param.copy_(loaded)
     except Exception as error:
         doing = "swapping" if swaps_tensors() else "copying"
         return (
             f'While {doing} the parameter named "{key}", whose dimensions in the model are {param.size()} and '
-            f"whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}."
+            f"whose dimensions in the checkpoint are {loaded.size()}, an exception occurred : {error.args}."
         )
     return ""
 
@@ -221,7 +221,7 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
     """Load a module and those below it, or leave all as they were; the arguments are `load_state_dict`'s."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-    found = _IncompatibleKeys([], [])
+    incompatible = _IncompatibleKeys([], [])
     errors: list[str] = []
     metadata = getattr(state_dict, "_metadata", None)
     working: Any = OrderedDict(state_dict)
@@ -236,7 +236,13 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
         if assign:
             local_metadata["assign_to_params_buffers"] = assign
         module._load_from_state_dict(
-            local, prefix, local_metadata, True, found.missing_keys, found.unexpected_keys, errors
+            local,
+            prefix,
+            local_metadata,
+            True,
+            incompatible.missing_keys,
+            incompatible.unexpected_keys,
+            errors,
         )
         for name, child in module._modules.items():
             if child is not None:
@@ -244,7 +250,7 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
                 again(again, child, {k: v for k, v in local.items() if k.startswith(path)}, path)
         if module._may_have_hooks:
             for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, found) is not None:
+                if hook(module, incompatible) is not None:
                     raise AssertionError(
                         "Hooks set with ``register_load_state_dict_post_hook`` are not expected to return new "
                         "values, change the incompatible keys in place"
@@ -255,11 +261,11 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
         if ties is not None:
             ties.restore()
         if strict:
-            if found.unexpected_keys:
-                names = ", ".join(f'"{key}"' for key in found.unexpected_keys)
+            if incompatible.unexpected_keys:
+                names = ", ".join(f'"{key}"' for key in incompatible.unexpected_keys)
                 errors.insert(0, f"Unexpected key(s) in state_dict: {names}. ")
-            if found.missing_keys:
-                names = ", ".join(f'"{key}"' for key in found.missing_keys)
+            if incompatible.missing_keys:
+                names = ", ".join(f'"{key}"' for key in incompatible.missing_keys)
                 errors.insert(0, f"Missing key(s) in state_dict: {names}. ")
         if errors:
             listed = "\n\t".join(errors)
@@ -268,7 +274,7 @@ def load_tree(module: Module, state_dict: Mapping[str, Any], strict: bool, assig
         if undo is not None:
             undo.restore()
         raise
-    return found
+    return incompatible
 
 
 def _fits(module: Module, state_dict: Mapping[str, Any]) -> bool:
@@ -277,9 +283,12 @@ def _fits(module: Module, state_dict: Mapping[str, Any]) -> bool:
     if own.keys() != state_dict.keys():
         return False
     for name, value in own.items():
-        given = state_dict[name]
+        loaded = state_dict[name]
         if value is not None and (
-            not isinstance(given, tt.Tensor) or is_lazy(value) or is_lazy(given) or value.shape != given.shape
+            not isinstance(loaded, tt.Tensor)
+            or is_lazy(value)
+            or is_lazy(loaded)
+            or value.shape != loaded.shape
         ):
             return False
     return True
@@ -287,18 +296,18 @@ def _fits(module: Module, state_dict: Mapping[str, Any]) -> bool:
 
 def _loadable(module: Module, prefix: str) -> dict[str, tt.Tensor | None]:
     """Return parameters and buffers by name, and None for extra states, without hooks and what is overridden."""
-    found: dict[str, tt.Tensor | None] = {
+    loadable: dict[str, tt.Tensor | None] = {
         f"{prefix}{n}": p for n, p in module._parameters.items() if p is not None
     }
     for name, buffer in module._buffers.items():
         if buffer is not None and name not in module._non_persistent_buffers_set:
-            found[f"{prefix}{name}"] = buffer
+            loadable[f"{prefix}{name}"] = buffer
     if module._overrides("get_extra_state"):
-        found[f"{prefix}{_EXTRA_STATE}"] = None
+        loadable[f"{prefix}{_EXTRA_STATE}"] = None
     for name, child in module._modules.items():
         if child is not None:
-            found.update(_loadable(child, f"{prefix}{name}."))
-    return found
+            loadable.update(_loadable(child, f"{prefix}{name}."))
+    return loadable
 
 
 class _Snapshot:

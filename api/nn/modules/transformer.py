@@ -192,23 +192,23 @@ class Transformer(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         arguments = (
             d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
         )  # fmt: skip
         if custom_encoder is not None:
             self.encoder = custom_encoder
         else:
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
             self.encoder = TransformerEncoder(
-                TransformerEncoderLayer(*arguments, **place), num_encoder_layers, norm
+                TransformerEncoderLayer(*arguments, **factory), num_encoder_layers, norm
             )
         if custom_decoder is not None:
             self.decoder = custom_decoder
         else:
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
             self.decoder = TransformerDecoder(
-                TransformerDecoderLayer(*arguments, **place), num_decoder_layers, norm
+                TransformerDecoderLayer(*arguments, **factory), num_decoder_layers, norm
             )
         self._reset_parameters()
         self.d_model = d_model
@@ -243,7 +243,7 @@ class Transformer(Module):
         memory = self.encoder(
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )
-        found: tt.Tensor = self.decoder(
+        result: tt.Tensor = self.decoder(
             tgt,
             memory,
             tgt_mask=tgt_mask,
@@ -253,7 +253,7 @@ class Transformer(Module):
             tgt_is_causal=tgt_is_causal,
             memory_is_causal=memory_is_causal,
         )
-        return found
+        return result
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> tt.Tensor:

@@ -24,8 +24,8 @@ def _get_activation_fn(activation: str | Activation) -> Activation:
         return activation
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-    found: Activation = getattr(F, activation)
-    return found
+    function: Activation = getattr(F, activation)
+    return function
 
 
 class TransformerEncoderLayer(Module):
@@ -75,14 +75,16 @@ class TransformerEncoderLayer(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        place: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place)
-        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        factory: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **factory
+        )
+        self.linear1 = Linear(d_model, dim_feedforward, **factory)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.linear2 = Linear(dim_feedforward, d_model, **factory)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **place)
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **factory)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **factory)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _get_activation_fn(activation)
@@ -124,7 +126,7 @@ class TransformerEncoderLayer(Module):
         key_padding_mask: tt.Tensor | None,
         is_causal: bool = False,
     ) -> tt.Tensor:
-        found, _ = self.self_attn(
+        attended, _ = self.self_attn(
             x,
             x,
             x,
@@ -133,12 +135,12 @@ class TransformerEncoderLayer(Module):
             need_weights=False,
             is_causal=is_causal,
         )
-        dropped: tt.Tensor = self.dropout1(found)
+        dropped: tt.Tensor = self.dropout1(attended)
         return dropped
 
     def _ff_block(self, x: tt.Tensor) -> tt.Tensor:
-        found: tt.Tensor = self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-        return found
+        result: tt.Tensor = self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return result
 
 
 class TransformerDecoderLayer(Module):
@@ -175,18 +177,20 @@ class TransformerDecoderLayer(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        place: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place)
-        self.multihead_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, **place
+        factory: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **factory
         )
-        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, batch_first=batch_first, **factory
+        )
+        self.linear1 = Linear(d_model, dim_feedforward, **factory)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.linear2 = Linear(dim_feedforward, d_model, **factory)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **place)
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **factory)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **factory)
+        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **factory)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
@@ -237,7 +241,7 @@ class TransformerDecoderLayer(Module):
         key_padding_mask: tt.Tensor | None,
         is_causal: bool = False,
     ) -> tt.Tensor:
-        found, _ = self.self_attn(
+        attended, _ = self.self_attn(
             x,
             x,
             x,
@@ -246,7 +250,7 @@ class TransformerDecoderLayer(Module):
             is_causal=is_causal,
             need_weights=False,
         )
-        dropped: tt.Tensor = self.dropout1(found)
+        dropped: tt.Tensor = self.dropout1(attended)
         return dropped
 
     def _mha_block(
@@ -257,16 +261,16 @@ class TransformerDecoderLayer(Module):
         key_padding_mask: tt.Tensor | None,
         is_causal: bool = False,
     ) -> tt.Tensor:
-        found, _ = self.multihead_attn(
+        attended, _ = self.multihead_attn(
             x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal,
             need_weights=False,
         )  # fmt: skip
-        dropped: tt.Tensor = self.dropout2(found)
+        dropped: tt.Tensor = self.dropout2(attended)
         return dropped
 
     def _ff_block(self, x: tt.Tensor) -> tt.Tensor:
-        found: tt.Tensor = self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-        return found
+        result: tt.Tensor = self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return result
 
 
 def _as_numbers(

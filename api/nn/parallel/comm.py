@@ -190,20 +190,20 @@ def scatter(
         for target, piece in zip(out, tensor.split([t.size(dim) for t in out], dim), strict=True):
             target.copy_(piece)
         return tuple(out)
-    places = [accelerator(device) for device in devices or ()]
-    if not places:
+    targets = [accelerator(device) for device in devices or ()]
+    if not targets:
         raise ValueRangeError("scatter(): tensors are divided among devices, and there are none")
-    if chunk_sizes is not None and len(chunk_sizes) != len(places):
-        raise ValueRangeError(f"scatter(): {len(chunk_sizes)} chunk_sizes for {len(places)} devices")
-    pieces = tensor.chunk(len(places), dim) if chunk_sizes is None else tensor.split(list(chunk_sizes), dim)
+    if chunk_sizes is not None and len(chunk_sizes) != len(targets):
+        raise ValueRangeError(f"scatter(): {len(chunk_sizes)} chunk_sizes for {len(targets)} devices")
+    pieces = tensor.chunk(len(targets), dim) if chunk_sizes is None else tensor.split(list(chunk_sizes), dim)
     moved = []
-    for index, (piece, place) in enumerate(zip(pieces, places, strict=False)):
+    for index, (piece, accelerated) in enumerate(zip(pieces, targets, strict=False)):
         stream = streams[index] if streams else None
         if stream is None:
-            moved.append(piece.to(place, non_blocking=True))
+            moved.append(piece.to(accelerated, non_blocking=True))
         else:
             with stream:
-                moved.append(piece.to(place, non_blocking=True))
+                moved.append(piece.to(accelerated, non_blocking=True))
     return tuple(moved)
 
 

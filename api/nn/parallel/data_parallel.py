@@ -113,5 +113,5 @@ def data_parallel(
     >>> tt.nn.parallel.data_parallel(tt.nn.Flatten(), tt.zeros(3, 2, 2), device_ids=[]).shape
     tt.Size([3, 4])
     """
-    given = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
-    return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))
+    arguments = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*arguments, **(module_kwargs or {}))

@@ -187,9 +187,9 @@ class DistributedDataParallel(Module, Joinable):
     def _verify_parameters(self) -> None:
         """Raise unless all ranks have parameters of the same shapes and dtypes."""
         own = [(name, tuple(p.shape), str(p.dtype)) for name, p in self.module.named_parameters()]
-        found: list[Any] = [None] * ranks.get_world_size(self.process_group)
-        objects.all_gather_object(found, own, group=self.process_group)
-        for rank, others in enumerate(found):
+        collected: list[Any] = [None] * ranks.get_world_size(self.process_group)
+        objects.all_gather_object(collected, own, group=self.process_group)
+        for rank, others in enumerate(collected):
             if len(others) != len(own):
                 raise RuntimeError(
                     f"DDP expects same model across all ranks, but Rank {ranks.get_rank(self.process_group)} has "
@@ -392,16 +392,16 @@ class _DDPJoinHook(JoinHook):
         """Take the state of a rank that was among the last."""
         parallel = self._parallel
         rank = ranks.get_rank(parallel.process_group)
-        found = tt.tensor([rank if is_last_joiner else -1], dtype=tt.int64, device=parallel.device)
-        collectives.all_reduce(found, op=tt.distributed.ReduceOp.MAX, group=parallel.process_group)
-        parallel._send_state(int(found.item()))
+        candidate = tt.tensor([rank if is_last_joiner else -1], dtype=tt.int64, device=parallel.device)
+        collectives.all_reduce(candidate, op=tt.distributed.ReduceOp.MAX, group=parallel.process_group)
+        parallel._send_state(int(candidate.item()))
 
 
 def _sparse_places(module: Module, parameters: Sequence[Tensor]) -> list[int]:
     """Return the numbers of the parameters that get sparse gradients."""
     kinds = (tt.nn.Embedding, tt.nn.EmbeddingBag)
     weights = {inner.weight for inner in module.modules() if isinstance(inner, kinds) and inner.sparse}
-    return [place for place, parameter in enumerate(parameters) if parameter in weights]
+    return [index for index, parameter in enumerate(parameters) if parameter in weights]
 
 
 def _portions(tensors: list[Tensor]) -> Generator[list[Tensor]]:

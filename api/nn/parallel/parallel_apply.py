@@ -49,33 +49,33 @@ def parallel_apply(
     parallel_apply(): The number of modules 1 is not equal to the number of inputs 0
     """
     named: Sequence[dict[str, Any]] = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
-    for what, given in (("inputs", inputs), ("named arguments", named), ("devices", devices)):
-        if given is not None and len(given) != len(modules):
+    for what, values in (("inputs", inputs), ("named arguments", named), ("devices", devices)):
+        if values is not None and len(values) != len(modules):
             raise AssertedError(
                 f"parallel_apply(): The number of modules {len(modules)} is not equal to the number of {what} "
-                f"{len(given)}"
+                f"{len(values)}"
             )
     if not tt.cuda.is_available():
         raise UnsupportedError(
             "parallel_apply(): no GPU was found, the CPU is one device\n  try: calling the modules one after the other"
         )
     with_gradients = tt.is_grad_enabled()
-    found: list[Any] = [None] * len(modules)
+    results: list[Any] = [None] * len(modules)
     errors: list[Exception | None] = [None] * len(modules)
 
-    def call(place: int) -> None:
-        args = inputs[place] if isinstance(inputs[place], (list, tuple)) else (inputs[place],)
+    def call(index: int) -> None:
+        args = inputs[index] if isinstance(inputs[index], (list, tuple)) else (inputs[index],)
         try:
             with (
                 tt.set_grad_enabled(with_gradients),
-                tt.cuda.device(None if devices is None else devices[place]),
+                tt.cuda.device(None if devices is None else devices[index]),
             ):
-                found[place] = modules[place](*args, **named[place])
+                results[index] = modules[index](*args, **named[index])
         except Exception as error:
-            error.add_note(f"in parallel_apply(), module {place}")
-            errors[place] = error
+            error.add_note(f"in parallel_apply(), module {index}")
+            errors[index] = error
 
-    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(modules))]
+    threads = [threading.Thread(target=call, args=(index,)) for index in range(len(modules))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -83,4 +83,4 @@ def parallel_apply(
     for error in errors:
         if error is not None:
             raise error
-    return found
+    return results

@@ -45,18 +45,18 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
         )
     copies = []
     for device in where:
-        made = {module: module._replicate_for_data_parallel() for module in network.modules()}
-        for module, copy in made.items():
+        replicas = {module: module._replicate_for_data_parallel() for module in network.modules()}
+        for module, copy in replicas.items():
             for name, parameter in module._parameters.items():
                 if parameter is None:
                     copy._parameters[name] = None
                     continue
-                found = (parameter.detach() if detach else parameter).to(device)
+                moved = (parameter.detach() if detach else parameter).to(device)
                 # A plain tensor, no parameter: gradients flow to that of the module.
-                setattr(copy, name, found.view_as(found) if found is parameter else found)
+                setattr(copy, name, moved.view_as(moved) if moved is parameter else moved)
             for name, buffer in module._buffers.items():
                 copy._buffers[name] = None if buffer is None else buffer.to(device)
             for name, child in module._modules.items():
-                copy._modules[name] = None if child is None else made[child]
-        copies.append(made[network])
+                copy._modules[name] = None if child is None else replicas[child]
+        copies.append(replicas[network])
     return copies

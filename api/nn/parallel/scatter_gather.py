@@ -41,12 +41,12 @@ def _is_namedtuple(obj: Any) -> bool:
 
 def accelerator(device: Any) -> tt.device:
     """Return a device of a list of devices, where a number means a GPU; raise for the CPU, as PyTorch does."""
-    found = tt.device("cuda", device) if isinstance(device, int) and device >= 0 else device
-    if isinstance(found, str):
-        found = tt.device(found)
-    if not isinstance(found, tt.device) or found.type == "cpu":
+    target = tt.device("cuda", device) if isinstance(device, int) and device >= 0 else device
+    if isinstance(target, str):
+        target = tt.device(target)
+    if not isinstance(target, tt.device) or target.type == "cpu":
         raise ValueRangeError(f"Expected a non cpu device, but got: {device}")
-    return found
+    return target
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:

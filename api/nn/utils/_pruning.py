@@ -153,9 +153,9 @@ class PruningContainer(BasePruningMethod):
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
-        given: Any = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
-        for place, method in enumerate(given):
-            if not place:
+        methods: Any = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
+        for index, method in enumerate(methods):
+            if not index:
                 self._tensor_name = method._tensor_name
             self.add_pruning_method(method)
 

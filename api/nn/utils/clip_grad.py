@@ -37,8 +37,8 @@ def _gradient(parameter: Any) -> Any:
 def _groups(tensors: Iterable[tt.Tensor], foreach: bool | None) -> list[list[tt.Tensor]]:
     """Return the tensors by device and dtype: one call serves those of a group; single ones without `foreach`."""
     groups: dict[Any, list[tt.Tensor]] = {}
-    for place, tensor in enumerate(tensors):
-        key = (place,) if foreach is False or tensor.layout != tt.strided else (tensor.device, tensor.dtype)
+    for index, tensor in enumerate(tensors):
+        key = (index,) if foreach is False or tensor.layout != tt.strided else (tensor.device, tensor.dtype)
         groups.setdefault(key, []).append(tensor)
     return list(groups.values())
 

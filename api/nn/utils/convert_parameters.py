@@ -11,11 +11,11 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def _one_device(parameters: Iterable[tt.Tensor]) -> list[tt.Tensor]:
-    found = list(parameters)
-    devices = dict.fromkeys(param.device for param in found)
+    listed = list(parameters)
+    devices = dict.fromkeys(param.device for param in listed)
     if len(devices) > 1:
         raise TypeError(f"parameters on different devices are not supported: {', '.join(map(str, devices))}")
-    return found
+    return listed
 
 
 def parameters_to_vector(parameters: Iterable[tt.Tensor]) -> tt.Tensor:
@@ -38,9 +38,9 @@ def vector_to_parameters(vec: tt.Tensor, parameters: Iterable[tt.Tensor]) -> Non
     TypeError
         If `vec` is not a tensor, or the parameters lie on several devices.
     """
-    given: Any = vec
-    if not isinstance(given, tt.Tensor):
-        raise TypeError(f"expected a tensor, but got: {type(given).__name__}")
+    vector: Any = vec
+    if not isinstance(vector, tt.Tensor):
+        raise TypeError(f"expected a tensor, but got: {type(vector).__name__}")
     start = 0
     for param in _one_device(parameters):
         count = param.numel()

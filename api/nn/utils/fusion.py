@@ -80,13 +80,13 @@ def fuse_linear_bn_weights(
 def _fused(layer: M, bn: Any, transpose: bool) -> M:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval! Call eval() on both modules first")
-    found = copy.deepcopy(layer)
+    fused = copy.deepcopy(layer)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("the normalisation has no running mean and variance")
-    found.weight, found.bias = fuse_conv_bn_weights(
-        found.weight, found.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    fused.weight, fused.bias = fuse_conv_bn_weights(
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
     )
-    return found
+    return fused
 
 
 def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:

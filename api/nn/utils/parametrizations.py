@@ -33,7 +33,7 @@ def _reflections(q: tt.Tensor) -> tt.Tensor:
     Column by column, as LAPACK's geqrf: each vector has a one in the diagonal, which is not stored.
     """
     work = q.clone()
-    found = tt.zeros_like(q)
+    result = tt.zeros_like(q)
     for j in range(q.size(-1)):
         x = work[..., j:, j]
         first, length = x[..., :1], tt.linalg.vector_norm(x, dim=-1, keepdim=True)
@@ -45,10 +45,10 @@ def _reflections(q: tt.Tensor) -> tt.Tensor:
         tau = tt.where(none, tt.zeros_like(first), (image - first) / (image + (image == 0).to(x.dtype)))
         rest = work[..., j:, j:]
         rest.sub_((tau * v).unsqueeze(-1) * (v.unsqueeze(-2) @ rest))
-        found[..., j + 1 :, j] = v[..., 1:]
+        result[..., j + 1 :, j] = v[..., 1:]
         # Without a vector, the reflection of `forward` is that of the one in the diagonal, which changes the sign.
-        found[..., j, j] = tt.where(none, -image, image).squeeze(-1).sign()
-    return found
+        result[..., j, j] = tt.where(none, -image, image).squeeze(-1).sign()
+    return result
 
 
 class _OrthMaps(Enum):
@@ -107,7 +107,7 @@ class _Orthogonal(Module):
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {q.shape}."
             )
-        given, wide = q, q.size(-2) < q.size(-1)
+        matrix, wide = q, q.size(-2) < q.size(-1)
         if wide:
             q = q.mT
         n, k = q.size(-2), q.size(-1)
@@ -125,9 +125,9 @@ class _Orthogonal(Module):
             q = _make_orthogonal(tt.cat([q, rest], dim=-1))
         self.base = q
         # What every map sends to the identity.
-        found = tt.zeros_like(given)
-        found.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
-        return found
+        result = tt.zeros_like(matrix)
+        result.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+        return result
 
 
 def orthogonal(
@@ -238,8 +238,8 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ) -> None:
         old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]
         if all(key in state_dict for key in old):
-            for place, key in enumerate(old):
-                state_dict[f"{prefix}parametrizations.{name}.original{place}"] = state_dict.pop(key)
+            for index, key in enumerate(old):
+                state_dict[f"{prefix}parametrizations.{name}.original{index}"] = state_dict.pop(key)
 
     module._register_load_state_dict_pre_hook(convert_old_names)
     return module

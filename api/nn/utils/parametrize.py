@@ -123,15 +123,15 @@ class ParametrizationList(ModuleList):
             _set(original, new)
             _register(self, "original", original)
         else:
-            for place, part in enumerate(new):
+            for index, part in enumerate(new):
                 if not isinstance(part, tt.Tensor):
                     raise ValueError(
                         "'right_inverse' must return a Tensor or a Sequence of tensors. "
-                        f"Got element {place} of the sequence with type {type(part).__name__}."
+                        f"Got element {index} of the sequence with type {type(part).__name__}."
                     )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
-                _register(self, f"original{place}", part.requires_grad_(original.requires_grad))
+                _register(self, f"original{index}", part.requires_grad_(original.requires_grad))
         if not unsafe:
             _check("a parametrization", self(), dtype, shape)
 
@@ -150,25 +150,25 @@ class ParametrizationList(ModuleList):
         ValueError
             If one returns something unfit.
         """
-        found: Any = value
+        inverse: Any = value
         with tt.no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
                         f"parametrization {type(module).__name__} does not implement right_inverse."
                     )
-                found = module.right_inverse(found)
+                inverse = module.right_inverse(inverse)
         if self.is_tensor:
-            _check("'right_inverse'", found, self.original.dtype)
-            _set(self.original, found)
+            _check("'right_inverse'", inverse, self.original.dtype)
+            _set(self.original, inverse)
             return
-        if not isinstance(found, Sequence) or len(found) != self.ntensors:
+        if not isinstance(inverse, Sequence) or len(inverse) != self.ntensors:
             raise ValueError(
-                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got {found}"
+                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got {inverse}"
             )
-        for place, part in enumerate(found):
-            original = getattr(self, f"original{place}")
-            _check(f"'right_inverse', element {place},", part, original.dtype)
+        for index, part in enumerate(inverse):
+            original = getattr(self, f"original{index}")
+            _check(f"'right_inverse', element {index},", part, original.dtype)
             _set(original, part)
 
     def forward(self) -> tt.Tensor:
@@ -177,7 +177,7 @@ class ParametrizationList(ModuleList):
         if self.is_tensor:
             x: tt.Tensor = first(self.original)
         else:
-            x = first(*(getattr(self, f"original{place}") for place in range(self.ntensors)))
+            x = first(*(getattr(self, f"original{index}") for index in range(self.ntensors)))
         for module in rest:
             x = module(x)
         return x
@@ -277,13 +277,13 @@ def register_parametrization(
         owner.parametrizations[tensor_name].append(parametrization)
         owner.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:
-        found = ParametrizationList([parametrization], getattr(owner, tensor_name), unsafe=unsafe)
+        parametrizations = ParametrizationList([parametrization], getattr(owner, tensor_name), unsafe=unsafe)
         delattr(module, tensor_name)
         if not is_parametrized(module):
             _inject_new_class(module)
             module.parametrizations = ModuleDict()
         _inject_property(module, tensor_name)
-        owner.parametrizations[tensor_name] = found
+        owner.parametrizations[tensor_name] = parametrizations
     else:
         raise ValueError(
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
@@ -294,10 +294,10 @@ def register_parametrization(
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Return whether a module has a parametrization, or one for a tensor."""
-    found = getattr(module, "parametrizations", None)
-    if not isinstance(found, ModuleDict):
+    lists = getattr(module, "parametrizations", None)
+    if not isinstance(lists, ModuleDict):
         return False
-    return len(found) > 0 if tensor_name is None else tensor_name in found
+    return len(lists) > 0 if tensor_name is None else tensor_name in lists
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
@@ -379,7 +379,7 @@ def transfer_parametrizations_and_params(
             setattr(target, name, Parameter(getattr(source, name)))
         for parametrization in source.parametrizations[name]:
             register_parametrization(to_module, name, parametrization)
-        given, taken = source.parametrizations[name], target.parametrizations[name]
-        for original in ["original"] if given.is_tensor else [f"original{i}" for i in range(given.ntensors)]:
-            setattr(taken, original, getattr(given, original))
+        own, taken = source.parametrizations[name], target.parametrizations[name]
+        for original in ["original"] if own.is_tensor else [f"original{i}" for i in range(own.ntensors)]:
+            setattr(taken, original, getattr(own, original))
     return to_module

@@ -163,8 +163,8 @@ def invert_permutation(permutation: tt.Tensor | None) -> tt.Tensor | None:
     """
     if permutation is None:
         return None
-    places = tt.arange(permutation.numel(), device=permutation.device)
-    return tt.empty_like(permutation).scatter_(0, permutation, places)
+    positions = tt.arange(permutation.numel(), device=permutation.device)
+    return tt.empty_like(permutation).scatter_(0, permutation, positions)
 
 
 # --- padded and packed -----------------------------------------------------------------------------------------

@@ -50,13 +50,13 @@ class SpectralNorm:
         weight = getattr(module, f"{self.name}_orig")
         u, v = getattr(module, f"{self.name}_u"), getattr(module, f"{self.name}_v")
         matrix = self.reshape_weight_to_matrix(weight)
-        found: tt.Tensor
+        result: tt.Tensor
         if do_power_iteration:
             power_iteration(matrix.mH, v, u, self.n_power_iterations, self.eps)  # v comes first in this form
             # Copies: a second forward before backward changes the buffers.
             u, v = u.clone(), v.clone()
-        found = weight / tt.dot(u, tt.mv(matrix, v))
-        return found
+        result = weight / tt.dot(u, tt.mv(matrix, v))
+        return result
 
     def remove(self, module: Any) -> None:
         """Make the present weight a parameter again."""

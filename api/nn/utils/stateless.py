@@ -31,7 +31,7 @@ def _with_ties(module: tt.nn.Module, given: Mapping[str, tt.Tensor]) -> dict[str
     ValueError
         If two names of one tensor are given different ones.
     """
-    found = dict(given)
+    tied = dict(given)
     ties = _ties(module)
     for name, tensor in given.items():
         for other in ties.get(name, ()):
@@ -40,8 +40,8 @@ def _with_ties(module: tt.nn.Module, given: Mapping[str, tt.Tensor]) -> dict[str
                     f"{name!r} and {other!r} are names of one tensor, and were given different ones\n"
                     "  try: tie_weights=False"
                 )
-            found[other] = tensor
-    return found
+            tied[other] = tensor
+    return tied
 
 
 def _swap(module: Any, path: str, value: Any) -> Any:
@@ -68,14 +68,14 @@ def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
     for name, value in given.items():
         if value is not None and not isinstance(value, tt.Tensor):  # None leaves a parameter out: no bias
             raise TypeError(f"{value} given for {name!r} is not an instance of Tensor")
-    wanted = _with_ties(module, given) if tie_weights else dict(given)
+    replacements = _with_ties(module, given) if tie_weights else dict(given)
     if strict:
         own = {
             n
             for members in (module.named_parameters, module.named_buffers)
             for n, _ in members(remove_duplicate=False)
         }
-        missing, surplus = sorted(own - wanted.keys()), sorted(wanted.keys() - own)
+        missing, surplus = sorted(own - replacements.keys()), sorted(replacements.keys() - own)
         if missing or surplus:
             parts = [f"Unexpected key(s): {', '.join(surplus)}"] * bool(surplus)
             parts += [f"Missing key(s): {', '.join(missing)}"] * bool(missing)
@@ -84,7 +84,7 @@ def _replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
             )
     before: dict[str, Any] = {}
     try:
-        for name, value in wanted.items():
+        for name, value in replacements.items():
             before[name] = _swap(module, name, value)
         yield
     finally:
@@ -103,19 +103,19 @@ def call_replaced(
     strict: bool = False,
 ) -> Any:
     """Call a module with other parameters and buffers, as `functional_call` describes it."""
-    given: Any = parameters_and_buffers
-    if not isinstance(given, dict):
-        if isinstance(given, (str, tt.Tensor)) or not all(isinstance(part, dict) for part in given):
+    values: Any = parameters_and_buffers
+    if not isinstance(values, dict):
+        if isinstance(values, (str, tt.Tensor)) or not all(isinstance(part, dict) for part in values):
             raise ValueError("Expected all elements of parameters_and_buffers to be dictionaries")
-        names = [name for part in given for name in part]
+        names = [name for part in values for name in part]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(
                 f"{repeated} appear in multiple dictionaries; only one is permitted for each name"
             )
-        given = {name: tensor for part in given for name, tensor in part.items()}
+        values = {name: tensor for part in values for name, tensor in part.items()}
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
+    with _replaced(module, values, tie_weights, strict):
         return module(*arguments, **(kwargs or {}))
 
 

@@ -78,8 +78,8 @@ def _function(name: str) -> Callable[..., Any]:
     plain = name.removesuffix("_")
     if plain == "copy":
         return lambda x, y: y
-    found: Callable[..., Any] = _COMPOSED[plain] if plain in _COMPOSED else getattr(tt, plain)
-    return found
+    function: Callable[..., Any] = _COMPOSED[plain] if plain in _COMPOSED else getattr(tt, plain)
+    return function
 
 
 def _in_place(name: str, saves: bool) -> Callable[..., Any]:

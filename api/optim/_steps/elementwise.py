@@ -66,8 +66,8 @@ class Elementwise(Optimizer):
         """Take the step by one operator, if there is one."""
         if not self._rule:
             return False
-        for places in self._agreeing(params, states):
-            mine = [states[i] for i in places]
+        for positions in self._agreeing(params, states):
+            mine = [states[i] for i in positions]
             scalars = self._scalars_of(options, mine)
             decay, decoupled = options.get("weight_decay", 0), options.get("decoupled_weight_decay")
             first, second, third = (
@@ -76,8 +76,8 @@ class Elementwise(Optimizer):
             )
             try:
                 tt.ops._fused_step_(
-                    [params[i] for i in places],
-                    [grads[i] for i in places],
+                    [params[i] for i in positions],
+                    [grads[i] for i in positions],
                     first,
                     second,
                     third,
@@ -90,7 +90,7 @@ class Elementwise(Optimizer):
                     maximize=options["maximize"],
                 )
             except tt.errors.InplaceError:  # they share memory; nothing has been written
-                self._one_by_one(options, *picked(places, params, grads, states))
+                self._one_by_one(options, *picked(positions, params, grads, states))
             else:
                 self._advance(options, mine)
         return True
@@ -215,11 +215,11 @@ class Elementwise(Optimizer):
         grads = [param.grad for param in params]
         sparse: list[tuple[Any, Any]] = []
         if any([grad is None or grad.is_sparse for grad in grads]):  # noqa: C419  # a generator takes twice the time
-            given = [pair for pair in zip(params, grads, strict=True) if pair[1] is not None]
-            sparse = [pair for pair in given if pair[1].is_sparse]
+            pairs = [pair for pair in zip(params, grads, strict=True) if pair[1] is not None]
+            sparse = [pair for pair in pairs if pair[1].is_sparse]
             if sparse and self._is_dense_only():
                 raise RuntimeError(self._dense_only_message())
-            dense = [pair for pair in given if not pair[1].is_sparse]
+            dense = [pair for pair in pairs if not pair[1].is_sparse]
             params, grads = [pair[0] for pair in dense], [pair[1] for pair in dense]
         if not stateful:
             return params, grads, [{}] * len(params), [(param, grad, {}) for param, grad in sparse]
@@ -276,7 +276,7 @@ class Elementwise(Optimizer):
         self, group: Options, options: Options, params: list[Any], grads: list[Any], states: list[State]
     ) -> tuple[list[Any], list[Any], list[State]]:
         """Take fused steps, one for each dtype and device; return the rest."""
-        wanted = group.get("fused")
+        required = group.get("fused")
         kinds = {(param.dtype, param.device, param.layout) for param in params}
         if len(kinds) == 1 and params[0].dtype in NATIVE_DTYPES and params[0].layout is tt.strided:
             taken = self._try_fused(params, grads, states, options, group)
@@ -286,17 +286,17 @@ class Elementwise(Optimizer):
             dtype = param.dtype
             strided = param.layout is tt.strided
             fits = dtype in NATIVE_DTYPES and grads[i].dtype is dtype and strided
-            if wanted and not param.is_floating_point():
+            if required and not param.is_floating_point():
                 raise RuntimeError("`fused=True` requires all the params to be floating point Tensors")
-            if wanted and not strided:
+            if required and not strided:
                 raise RuntimeError(
                     f"`fused=True` requires all the params to be strided, and one has the layout {param.layout}"
                 )
-            buckets[(dtype, param.device) if fits or wanted else None].append(i)
+            buckets[(dtype, param.device) if fits or required else None].append(i)
         left = buckets.pop(None, [])
-        for places in buckets.values():
-            if not self._try_fused(*picked(places, params, grads, states), options, group):
-                left = sorted([*left, *places])
+        for positions in buckets.values():
+            if not self._try_fused(*picked(positions, params, grads, states), options, group):
+                left = sorted([*left, *positions])
         return picked(left, params, grads, states)
 
     def _try_fused(
@@ -342,24 +342,24 @@ class Elementwise(Optimizer):
 
     def _one_by_one(self, options: Options, params: list[Any], grads: list[Any], states: list[State]) -> None:
         m = arithmetic.loop()
-        for places in self._agreeing(params, states):
-            scalars = self._scalars_of(options, [states[i] for i in places])
-            for i in places:
+        for positions in self._agreeing(params, states):
+            scalars = self._scalars_of(options, [states[i] for i in positions])
+            for i in positions:
                 real = _as_real(params[i], grads[i], states[i])
                 self._take(m, *real, options, scalars)
                 _write_back(params[i], states[i], real)
-            self._advance(options, [states[i] for i in places])
+            self._advance(options, [states[i] for i in positions])
 
     def _with_lists(self, options: Options, params: list[Any], grads: list[Any], states: list[State]) -> None:
         m = arithmetic.foreach()
-        for places in self._agreeing(params, states, apart=True):
-            scalars = self._scalars_of(options, [states[i] for i in places])
-            real = [_as_real(params[i], grads[i], states[i]) for i in places]
+        for positions in self._agreeing(params, states, apart=True):
+            scalars = self._scalars_of(options, [states[i] for i in positions])
+            real = [_as_real(params[i], grads[i], states[i]) for i in positions]
             state = {name: [item[2][name] for item in real] for name in real[0][2]}
             self._take(m, [item[0] for item in real], [item[1] for item in real], state, options, scalars)
-            for i, item in zip(places, real, strict=True):
+            for i, item in zip(positions, real, strict=True):
                 _write_back(params[i], states[i], item)
-            self._advance(options, [states[i] for i in places])
+            self._advance(options, [states[i] for i in positions])
 
     def _scalars_of(self, options: Options, states: list[State]) -> Any:
         step = states[0]["step"].item() if self._has_step else None

@@ -68,8 +68,8 @@ def strong_wolfe(
     def trial(at: Any) -> Trial:
         nonlocal trials
         trials += 1
-        found, gradient = evaluate(at)
-        return Trial(at, found, gradient, gradient.dot(direction).item())
+        loss, gradient = evaluate(at)
+        return Trial(at, loss, gradient, gradient.dot(direction).item())
 
     def too_high(point: Trial) -> bool:
         return bool(point.value > value + SUFFICIENT * point.at * slope)

@@ -53,11 +53,11 @@ class Compare:
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
         """Add measurements."""
-        found = list(results)
-        for result in found:
+        added = list(results)
+        for result in added:
             if not isinstance(result, Measurement):
                 raise DataTypeError(f"Compare() takes measurements of a Timer, not {type(result).__name__}")
-        self._results += found
+        self._results += added
 
     def trim_significant_figures(self) -> None:
         """Show only the digits that the times justify."""

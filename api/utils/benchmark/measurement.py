@@ -259,7 +259,7 @@ class Measurement:
 
 
 def _quantile(ordered: list[float], q: float) -> float:
-    place = q * (len(ordered) - 1)
-    low = math.floor(place)
+    rank = q * (len(ordered) - 1)
+    low = math.floor(rank)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)

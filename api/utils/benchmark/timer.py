@@ -221,17 +221,19 @@ class Timer:
         True
         """
         number = self._block(0.05)
-        found = Measurement(number, [], self._task)
+        measurement = Measurement(number, [], self._task)
         with set_threads(self._task.num_threads):
             while True:
-                times = list(found.raw_times)
+                times = list(measurement.raw_times)
                 times.append(max(self._timer.timeit(number), 1e-9))
                 if callback is not None:
                     callback(number, times[-1])
-                found = Measurement(number, times, self._task)
-                enough = sum(times) >= min_run_time and len(times) > 3 and found.meets_confidence(threshold)
+                measurement = Measurement(number, times, self._task)
+                enough = (
+                    sum(times) >= min_run_time and len(times) > 3 and measurement.meets_confidence(threshold)
+                )
                 if enough or sum(times) >= max_run_time:
-                    return found
+                    return measurement
 
     def collect_callgrind(self, *args: Any, **options: Any) -> None:
         """Raise: instructions are counted by valgrind outside of tt.

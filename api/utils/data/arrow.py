@@ -149,14 +149,14 @@ def to_arrow(tensor: Any) -> Any:
         raise ValueRangeError("to_arrow(): an Arrow array has one dimension, and this tensor none")
     array = np.ascontiguousarray(tensor.detach().numpy())
     if array.dtype == np.bool_:
-        found = pa.array(array.reshape(-1))
+        result = pa.array(array.reshape(-1))
     elif array.dtype.name in _DTYPES:
         count = array.size
-        found = pa.Array.from_buffers(
+        result = pa.Array.from_buffers(
             pa.from_numpy_dtype(array.dtype), count, [None, pa.py_buffer(array.reshape(-1))]
         )
     else:
         raise DataTypeError(f"to_arrow(): Arrow has no type for {tensor.dtype}")
     for size in reversed(array.shape[1:]):
-        found = pa.FixedSizeListArray.from_arrays(found, size)
-    return found
+        result = pa.FixedSizeListArray.from_arrays(result, size)
+    return result

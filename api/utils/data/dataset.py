@@ -178,12 +178,12 @@ def _elements(dataset: Any, indices: list[Any]) -> Sequence[Any]:
     several = getattr(dataset, "__getitems__", None)
     if not callable(several):
         return [dataset[index] for index in indices]
-    found: Sequence[Any] = several(indices)
-    if len(found) != len(indices):
+    elements: Sequence[Any] = several(indices)
+    if len(elements) != len(indices):
         raise ValueRangeError(
-            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(found)}"
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(elements)}"
         )
-    return found
+    return elements
 
 
 class ConcatDataset(Dataset[Element]):
@@ -377,10 +377,10 @@ def _lengths_of_fractions(fractions: Sequence[float], total: int) -> list[int]:
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
             raise ValueRangeError(f"Fraction at index {i} is not between 0 and 1")
-    found = [math.floor(total * fraction) for fraction in fractions]
-    for i in range(total - sum(found)):
-        found[i % len(found)] += 1
-    for i, length in enumerate(found):
+    lengths = [math.floor(total * fraction) for fraction in fractions]
+    for i in range(total - sum(lengths)):
+        lengths[i % len(lengths)] += 1
+    for i, length in enumerate(lengths):
         if length == 0:
             warn_user(f"Length of split at index {i} is 0. This might result in an empty dataset.")
-    return found
+    return lengths

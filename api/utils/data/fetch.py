@@ -73,16 +73,16 @@ def _stream_fetcher(
             raise StopIteration
         if not auto_collation:
             return collate_fn(next(elements))
-        found = []
+        batch = []
         for _ in indices:
             try:
-                found.append(next(elements))
+                batch.append(next(elements))
             except StopIteration:
                 ended = True
                 break
-        if not found or (drop_last and len(found) < len(indices)):
+        if not batch or (drop_last and len(batch) < len(indices)):
             raise StopIteration
-        return collate_fn(found)
+        return collate_fn(batch)
 
     return fetch
 
@@ -119,13 +119,13 @@ def _rows(tensors: tuple[Any, ...], indices: list[Any]) -> list[Any] | None:
         end = first + len(indices)
         if first >= 0 and end <= length and indices == list(range(first, end)):
             return [_slice_of(tensor, first, end) for tensor in tensors]
-    wanted = np.asarray(indices)
-    if wanted.ndim != 1 or wanted.dtype.kind != "i" or not wanted.size:
+    rows = np.asarray(indices)
+    if rows.ndim != 1 or rows.dtype.kind != "i" or not rows.size:
         return None
-    if wanted.min() < 0 or wanted.max() >= length:
+    if rows.min() < 0 or rows.max() >= length:
         return None  # counted from the end, or the error of the element
-    places = tt.from_numpy(wanted.astype(np.int64, copy=False))
-    return [_rows_of(tensor, places) for tensor in tensors]
+    positions = tt.from_numpy(rows.astype(np.int64, copy=False))
+    return [_rows_of(tensor, positions) for tensor in tensors]
 
 
 def _slice_of(tensor: Any, start: int, end: int) -> Any:
@@ -152,9 +152,9 @@ def _whole_or_single(whole: Callable[[Any], list[Any] | None], dataset: Any) -> 
     def fetch(indices: Any) -> Any:
         # Whoever changes how tensors are collated expects to be called.
         if default_collate_fn_map.get(tt.Tensor) is collate_tensor_fn:
-            found = whole(indices)
-            if found is not None:
-                return found
+            result = whole(indices)
+            if result is not None:
+                return result
         return fetch_elements(indices)
 
     return fetch

@@ -184,13 +184,13 @@ class MultiProcessIterator(_Iterator):
 
     def _receive(self) -> tuple[int | None, Any]:
         try:
-            found: tuple[int | None, Any] = self._pool.receive(self._timeout or None)
+            result: tuple[int | None, Any] = self._pool.receive(self._timeout or None)
         except TimeoutError:
             raise WorkerTimeoutError(self._timeout) from None
         except BaseException:  # a worker is dead, or Ctrl-C
             self._pool.close()
             raise
-        return found
+        return result
 
     def _next_data(self) -> Any:
         while not self._pool.closed:

@@ -66,14 +66,14 @@ class WorkerPool:
 
     def _registered(self) -> tuple[Any, dict[int, int]]:
         """Return what waits for the workers, and the worker of each descriptor."""
-        found = {receiver.connection.fileno(): i for i, receiver in enumerate(self._receivers)}
-        found |= {process.sentinel: i for i, process in enumerate(self.processes)}
+        senders = {receiver.connection.fileno(): i for i, receiver in enumerate(self._receivers)}
+        senders |= {process.sentinel: i for i, process in enumerate(self.processes)}
         if not hasattr(select, "poll"):
-            return None, found
+            return None, senders
         poll = select.poll()
-        for fd in found:
+        for fd in senders:
             poll.register(fd, select.POLLIN)
-        return poll, found
+        return poll, senders
 
     @property
     def closed(self) -> bool:

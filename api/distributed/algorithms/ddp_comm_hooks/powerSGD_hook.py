@@ -164,12 +164,12 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:
         return _whole(state, bucket)
     whole: list[Tensor] = []
     matrices: dict[Any, list[Tensor]] = {}
-    for place, gradient in enumerate(bucket.gradients()):
+    for index, gradient in enumerate(bucket.gradients()):
         matrix = gradient.view(gradient.shape[0], -1) if gradient.dim() > 1 and gradient.numel() else None
         if matrix is None or not _smaller(matrix, state):
             whole.append(gradient)
         else:
-            kind = tuple(matrix.shape) if state.batch_tensors_with_same_shape else place
+            kind = tuple(matrix.shape) if state.batch_tensors_with_same_shape else index
             matrices.setdefault(kind, []).append(matrix)
     return _compressed(state, bucket, bucket.buffer(), whole, list(matrices.values()))
 
@@ -255,16 +255,16 @@ def _compressed(
 
 def _first_factors(state: PowerSGDState, index: int, batches: Sequence[Tensor]) -> list[Tensor]:
     """Return the matrices Q that a step starts with: those of the last one, or random ones, the same on all ranks."""
-    wanted = [
+    shapes = [
         (len(batch), batch.shape[2], min(*batch.shape[1:], state.matrix_approximation_rank))
         for batch in batches
     ]
     kept = state.q_memory_dict.get(index)
-    if not state.warm_start or kept is None or [tuple(q.shape) for q in kept] != wanted:
+    if not state.warm_start or kept is None or [tuple(q.shape) for q in kept] != shapes:
         generator = tt.Generator().manual_seed(state.rng.getrandbits(31))
         kept = [
             tt.randn(shape, generator=generator, dtype=tt.float32).to(batch.device, batch.dtype)
-            for shape, batch in zip(wanted, batches, strict=True)
+            for shape, batch in zip(shapes, batches, strict=True)
         ]
     return [_orthogonal(q, state.orthogonalization_epsilon) for q in kept]
 

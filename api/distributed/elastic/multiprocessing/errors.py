@@ -144,9 +144,9 @@ class ProcessFailure:
 
     def __str__(self) -> str:
         when = time.strftime("%H:%M:%S", time.localtime(self.timestamp))
-        place = f" on {self.host}" if self.host else ""
+        location = f" on {self.host}" if self.host else ""
         what = f": {self.message.splitlines()[0]}" if self.message else ""
-        return f"rank {self.rank} (local rank {self.local_rank}, pid {self.pid}{place}) {self.how} at {when}{what}"
+        return f"rank {self.rank} (local rank {self.local_rank}, pid {self.pid}{location}) {self.how} at {when}{what}"
 
 
 class ChildFailedError(Exception):
