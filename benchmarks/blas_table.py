@@ -36,10 +36,10 @@ class Row(NamedTuple):
 
 def cases(pattern: str) -> list[Case]:
     """Return the frozen products of float32 and float64 that match."""
-    found = read_suite("products").cases
+    every = read_suite("products").cases
     return [
         case
-        for case in found
+        for case in every
         if fnmatchcase(case.name, pattern) and case.name.endswith(("float32", "float64"))
     ]
 

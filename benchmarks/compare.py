@@ -50,18 +50,18 @@ class Change:
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> list[Change]:
     """Return the changes of all that both reports hold: the cases, and behind each suite the means of its groups."""
-    found = []
+    differences = []
     for name, suite in now["suites"].items():
         earlier = before.get("suites", {}).get(name, {"cases": {}, "groups": {}})
         for case, result in suite["cases"].items():
             old = earlier["cases"].get(case, {"ratio": {}})
-            found += change(case, old, result, "ratio")
+            differences += change(case, old, result, "ratio")
         for group, result in suite["groups"].items():
             if group in earlier["groups"] and set(suite["cases"]) == set(earlier["cases"]):
-                found += change(
+                differences += change(
                     f"geometric mean, {group}", earlier["groups"][group], result, "geometric_mean"
                 )
-    return found
+    return differences
 
 
 def change(name: str, before: dict[str, Any], now: dict[str, Any], key: str) -> list[Change]:

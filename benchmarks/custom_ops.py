@@ -110,16 +110,16 @@ def operators_of_torch() -> types.SimpleNamespace:
             name: {"Tensor": Tensor, "float": float, "None": None}[text]
             for name, text in function.__annotations__.items()
         }
-    made = {
+    defined = {
         function.__name__: custom_op(
             f"bench::{function.__name__}", mutates_args=("x",) if function is increment else ()
         )(function)
         for function in (exp, add, mul, increment, scale)
     }
-    made["exp"].register_autograd(
+    defined["exp"].register_autograd(
         lambda ctx, g: g * ctx.saved_tensors[0],
         setup_context=lambda ctx, inputs, output: ctx.save_for_backward(output),
     )
-    made["add"].register_autograd(lambda ctx, g: (g, g))
-    made["mul"].register_autograd(_mul_backward, setup_context=_mul_context)
-    return types.SimpleNamespace(**made)
+    defined["add"].register_autograd(lambda ctx, g: (g, g))
+    defined["mul"].register_autograd(_mul_backward, setup_context=_mul_context)
+    return types.SimpleNamespace(**defined)

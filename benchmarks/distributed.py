@@ -52,15 +52,16 @@ def measure_all(
     ranks: int, rounds: int, sizes: Sequence[str] = (*SIZES, STEP)
 ) -> dict[str, dict[str, float]]:
     """Return seconds by case and library, medians of the rounds of rank 0's medians."""
-    found: dict[str, dict[str, list[float]]] = {}
+    seconds_of: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):
         for library in LIBRARIES:
             if find_spec("torch" if library == "torch" else "mpi4py") is None:
                 continue
             for case, seconds in _turn(library, ranks, sizes).items():
-                found.setdefault(case, {}).setdefault(library, []).append(seconds)
+                seconds_of.setdefault(case, {}).setdefault(library, []).append(seconds)
     return {
-        case: {name: statistics.median(times) for name, times in row.items()} for case, row in found.items()
+        case: {name: statistics.median(times) for name, times in row.items()}
+        for case, row in seconds_of.items()
     }
 
 
@@ -108,10 +109,10 @@ def main(arguments: list[str] | None = None) -> int:
     if options.overlap:
         print(overlap_text(measure_overlap(options.rounds, options.ranks)))
         return 0
-    found = measure_all(options.ranks, options.rounds, options.cases.split(","))
-    print(distributed_text(found))
+    medians = measure_all(options.ranks, options.rounds, options.cases.split(","))
+    print(distributed_text(medians))
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps(medians, indent=1), encoding="utf-8")
     return 0
 
 
@@ -140,16 +141,16 @@ def _turn(library: str, ranks: int, cases: Sequence[str], bandwidth: float = 0.0
         failed = [process.wait() for process in started]
         if any(failed):
             raise RuntimeError(f"a rank of {library} failed")
-        found: dict[str, float] = json.loads(Path(folder, "found").read_text(encoding="utf-8"))
-        return found
+        medians: dict[str, float] = json.loads(Path(folder, "found").read_text(encoding="utf-8"))
+        return medians
 
 
 def _be_rank(library: str, rank: int, size: int, folder: Path, cases: Sequence[str]) -> None:
     find, meet, leave = (_of_mpi if library == "mpi4py" else _of_framework)(library, rank, size, folder)
     runs = {case: run for case in cases if (run := find(case)) is not None}
-    found = _medians(runs, meet)
+    medians = _medians(runs, meet)
     if rank == 0:
-        Path(folder, "found").write_text(json.dumps(found), encoding="utf-8")
+        Path(folder, "found").write_text(json.dumps(medians), encoding="utf-8")
     leave()
 
 
@@ -162,7 +163,7 @@ def _medians(runs: dict[str, Callable[[], object]], meet: Callable[[], object]) 
             begin = time.perf_counter()
             run()
             times[case].append(time.perf_counter() - begin)
-    return {case: statistics.median(found[CALLS // 5 :]) for case, found in times.items()}
+    return {case: statistics.median(samples[CALLS // 5 :]) for case, samples in times.items()}
 
 
 def _of_framework(library: str, rank: int, size: int, folder: Path) -> Any:
@@ -258,7 +259,7 @@ def measure_one_rank(rounds: int) -> dict[str, float]:
                 times[name].append(time.perf_counter() - begin)
     finally:
         dist.destroy_process_group()
-    return {name: statistics.median(found[CALLS // 5 :]) for name, found in times.items()}
+    return {name: statistics.median(samples[CALLS // 5 :]) for name, samples in times.items()}
 
 
 def one_rank_text(found: dict[str, float]) -> str:
@@ -272,12 +273,12 @@ def one_rank_text(found: dict[str, float]) -> str:
 
 def measure_schemes(rounds: int, sizes: Sequence[int] = (1, 2, 4)) -> dict[int, dict[str, float]]:
     """Return seconds by the number of ranks and the case, of the round in which it was fastest: noise only adds."""
-    found: dict[int, dict[str, list[float]]] = {size: {} for size in sizes}
+    seconds_of: dict[int, dict[str, list[float]]] = {size: {} for size in sizes}
     for _ in range(rounds):
         for size in sizes:
             for case, seconds in _turn("tt", size, ("1 KB", "25 MB", COPYING, COMPUTING, *SCHEMES)).items():
-                found[size].setdefault(case, []).append(seconds)
-    return {size: {case: min(times) for case, times in row.items()} for size, row in found.items()}
+                seconds_of[size].setdefault(case, []).append(seconds)
+    return {size: {case: min(times) for case, times in row.items()} for size, row in seconds_of.items()}
 
 
 def schemes_text(found: dict[int, dict[str, float]]) -> str:
@@ -307,12 +308,12 @@ def schemes_text(found: dict[int, dict[str, float]]) -> str:
 
 def measure_overlap(rounds: int, ranks: int) -> dict[str, dict[str, float]]:
     """Return seconds of a step by network and by whether it waits, of the round in which it was fastest."""
-    found: dict[str, dict[str, list[float]]] = {}
+    seconds_of: dict[str, dict[str, list[float]]] = {}
     for _ in range(rounds):
         for network, bandwidth in NETWORKS.items():
             for case, seconds in _turn("tt", ranks, ("FSDP", WAITING), bandwidth).items():
-                found.setdefault(network, {}).setdefault(case, []).append(seconds)
-    return {network: {case: min(times) for case, times in row.items()} for network, row in found.items()}
+                seconds_of.setdefault(network, {}).setdefault(case, []).append(seconds)
+    return {network: {case: min(times) for case, times in row.items()} for network, row in seconds_of.items()}
 
 
 def overlap_text(found: dict[str, dict[str, float]]) -> str:

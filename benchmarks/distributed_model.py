@@ -84,10 +84,10 @@ def operations(
         if buckets[-1] >= (first if len(buckets) == 1 else bucket):
             buckets.append(0.0)
         buckets[-1] += size
-    found = [Operation("all_reduce", size) for size in buckets]
+    sequence = [Operation("all_reduce", size) for size in buckets]
     if scheme == "ZeRO":
-        found += [Operation("broadcast", sum(layers) / ranks)] * ranks
-    return found
+        sequence += [Operation("broadcast", sum(layers) / ranks)] * ranks
+    return sequence
 
 
 def copied(scheme: str, size: float, ranks: int) -> float:

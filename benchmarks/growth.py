@@ -42,7 +42,7 @@ STATEMENTS = {"x + y": 12, "exp(x)": 8, "x.sum()": 4}
 
 def crowd_cost(kind: str, counts: Sequence[int], *, busy: bool = False) -> list[dict[str, Any]]:
     """Return the cost of an addition with many operators, plugins or devices, each in its own process."""
-    found = []
+    rows = []
     for count in counts:
         command = [
             sys.executable,
@@ -57,8 +57,8 @@ def crowd_cost(kind: str, counts: Sequence[int], *, busy: bool = False) -> list[
         )
         if done.returncode:
             raise RuntimeError(f"{count} {kind}: {done.stderr.strip().splitlines()[-1]}")
-        found.append({"count": count, **json.loads(done.stdout)})
-    return found
+        rows.append({"count": count, **json.loads(done.stdout)})
+    return rows
 
 
 def slope(sizes: Sequence[float], costs: Sequence[float]) -> float:
@@ -77,7 +77,7 @@ def backward_cost(
     """Return the microseconds of a backward pass for each node of chains of several lengths."""
     clock = time.thread_time if busy else time.perf_counter
     modules = {name: importlib.import_module(name) for name in libraries}
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in modules}
+    curves: dict[str, list[dict[str, float]]] = {name: [] for name in modules}
     for count in nodes:
         times: dict[str, list[float]] = {name: [] for name in modules}
         for _ in range(max(rounds, min(50, 20_000 // count))):
@@ -91,8 +91,8 @@ def backward_cost(
                 end.backward()
                 times[name].append((clock() - before) / count * 1e6)
         for name, samples in times.items():
-            found[name].append({"nodes": count, "microseconds": statistics.median(samples)})
-    return found
+            curves[name].append({"nodes": count, "microseconds": statistics.median(samples)})
+    return curves
 
 
 def step_cost(
@@ -104,7 +104,7 @@ def step_cost(
     16 elements, goes back, and changes each parameter.  With so little data, the cost is that of the operators alone.
     """
     clock = time.thread_time if busy else time.perf_counter
-    found: dict[str, list[dict[str, float]]] = {}
+    curves: dict[str, list[dict[str, float]]] = {}
     steps = {name: training_step(name) for name in libraries}
     for count in operators:
         times: dict[str, list[float]] = {name: [] for name in steps}
@@ -116,10 +116,10 @@ def step_cost(
                 if number:  # the first warms up
                     times[name].append((clock() - before) / count * 1e6)
         for name, samples in times.items():
-            found.setdefault(name, []).append(
+            curves.setdefault(name, []).append(
                 {"operators": count, "microseconds": statistics.median(samples)}
             )
-    return found
+    return curves
 
 
 def training_step(library: str) -> Callable[[int], None]:
@@ -150,13 +150,13 @@ def training_step(library: str) -> Callable[[int], None]:
 def best(function: Callable[[], Any], *, seconds: float = 0.25) -> float:
     """Return the seconds of the fastest of some calls."""
     function()
-    found: list[float] = []
+    samples: list[float] = []
     until = time.perf_counter() + seconds
-    while len(found) < 3 or time.perf_counter() < until:
+    while len(samples) < 3 or time.perf_counter() < until:
         before = time.perf_counter()
         function()
-        found.append(time.perf_counter() - before)
-    return min(found)
+        samples.append(time.perf_counter() - before)
+    return min(samples)
 
 
 def ceilings(threads: int) -> dict[str, float]:
@@ -197,7 +197,7 @@ def throughput(
     """Return the gigabytes a second of some statements by size, and the gigaflops of a product of squares."""
     from benchmarks.cases import Case
 
-    found: dict[str, list[dict[str, Any]]] = {}
+    curves: dict[str, list[dict[str, Any]]] = {}
     for statement, width in STATEMENTS.items():
         function = {"exp(x)": "exp(x)"}.get(statement)
         for size in sizes:
@@ -210,14 +210,14 @@ def throughput(
             )
             row = measure_case(case, libraries, rounds=5, seconds=0.002, busy=busy).microseconds
             rates = {name: width * size / micro / 1e3 for name, micro in row.items()}
-            found.setdefault(statement, []).append({"size": size, **rates})
+            curves.setdefault(statement, []).append({"size": size, **rates})
     for edge in edges:
         shape = f"float32[{edge},{edge}]"
         case = Case(f"m @ n, {edge}", "m @ n", numpy="m @ n", inputs={"m": shape, "n": shape}, tolerance=1e-3)
         row = measure_case(case, libraries, rounds=3, seconds=0.002, busy=busy).microseconds
         rates = {name: 2 * edge**3 / micro / 1e3 for name, micro in row.items()}
-        found.setdefault("m @ n", []).append({"size": edge, **rates})
-    return found
+        curves.setdefault("m @ n", []).append({"size": edge, **rates})
+    return curves
 
 
 # --- all of it ---

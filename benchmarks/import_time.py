@@ -144,12 +144,12 @@ def measure_import(rounds: int = 21) -> ImportTime:
     """Time the imports in turns, each in a fresh interpreter; the first round, which fills caches, is dropped."""
     times: dict[str, list[float]] = {statements: [] for statements in STATEMENTS}
     for number in range(rounds + 1):
-        for statements, found in times.items():
+        for statements, samples in times.items():
             elapsed = float(run("-c", TIMED.format(statements=statements)))
             if number:
-                found.append(elapsed)
+                samples.append(elapsed)
     modules = json.loads(run("-c", LISTED))
-    numpy, alone, tt = (statistics.median(found) * 1e3 for found in times.values())
+    numpy, alone, tt = (statistics.median(samples) * 1e3 for samples in times.values())
     return ImportTime(
         numpy=numpy,
         alone=alone,
@@ -171,13 +171,13 @@ def measure_cold(rounds: int = 15) -> ColdStart:
         if number:
             for row in rows:
                 steps.setdefault(row[0], []).append(Reached(*row))
-            for found, values in ((calls, first_calls), (commands, taken)):
+            for samples, values in ((calls, first_calls), (commands, taken)):
                 for name, value in values.items():
-                    found.setdefault(name, []).append(value)
+                    samples.setdefault(name, []).append(value)
     return ColdStart(
-        steps=[min(found, key=lambda reached: reached.milliseconds) for found in steps.values()],
+        steps=[min(samples, key=lambda reached: reached.milliseconds) for samples in steps.values()],
         further=statistics.median(map(min, calls.values())),
-        commands={name: min(found) for name, found in commands.items()},
+        commands={name: min(samples) for name, samples in commands.items()},
     )
 
 

@@ -123,12 +123,12 @@ def count_instructions(
             read_part(Path(f"{output}.{number}"))
             for number in range(1, PARTS_PER_CASE * (len(cases) + 1) + 1)
         ]
-    found = []
+    results = []
     for number, name in enumerate([LOOP.name, *cases]):
         once, twice = parts[PARTS_PER_CASE * number + 1], parts[PARTS_PER_CASE * number + 2]
         functions = Counter({function: (twice[function] - once[function]) / calls for function in twice})
-        found.append(Count(name, sum(functions.values()), functions))
-    loop, *counts = found
+        results.append(Count(name, sum(functions.values()), functions))
+    loop, *counts = results
     return [Count(c.case, c.instructions - loop.instructions, c.functions) for c in counts]
 
 
@@ -276,7 +276,7 @@ def main(words: list[str] | None = None) -> int:
     except UnavailableError as reason:
         print(f"instructions are not counted: {reason}")
         return 0 if options.check else 2
-    found = {count.case: count.instructions for count in counts}
+    figures = {count.case: count.instructions for count in counts}
     print("; ".join(f"{name}: {value}" for name, value in here.items()))
     print(table(counts, committed if options.library == "tt" else None))
     for count in counts if options.functions else ():
@@ -284,13 +284,13 @@ def main(words: list[str] | None = None) -> int:
     report = {
         "conditions": here,
         "tolerance": TOLERANCE,
-        "instructions": {case: round(value) for case, value in found.items()},
+        "instructions": {case: round(value) for case, value in figures.items()},
     }
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     if options.update:
         FIGURES.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    worse = compare(found, committed, here) if options.check and committed is not None else []
+    worse = compare(figures, committed, here) if options.check and committed is not None else []
     for line in worse:
         print(line)
     return int(bool(worse))

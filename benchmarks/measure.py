@@ -67,12 +67,12 @@ class Measurement:
     @property
     def microseconds(self) -> dict[str, float]:
         """The median time of each library."""
-        return {name: statistics.median(found) for name, found in self.samples.items()}
+        return {name: statistics.median(samples) for name, samples in self.samples.items()}
 
     def to_built_in(self, library: str) -> float | None:
         """Return the time of a case in units of that of the built-in statement, or None if one of them has none."""
-        found = self.between(library, library + BUILT_IN)
-        return found.value if found else None
+        ratio = self.between(library, library + BUILT_IN)
+        return ratio.value if ratio else None
 
     def ratio(self, peer: str) -> Ratio | None:
         """Return the time of tt in units of the peer's, or None if one of them has none."""
@@ -166,7 +166,7 @@ def check_case(
     for library in [name for name in libraries if name + BUILT_IN in values and name in values]:
         if not agree(case, values[library], values.pop(library + BUILT_IN)):
             result.failures[library] = "the value is not that of the built-in operator"
-    problem = check_values(case, {name: found for name, found in values.items() if BUILT_IN not in name})
+    problem = check_values(case, {name: value for name, value in values.items() if BUILT_IN not in name})
     if problem:
         result.failures["tt"] = problem
         values.pop("tt")

@@ -201,7 +201,7 @@ def measure_memory(libraries: list[str]) -> dict[str, dict[str, dict[str, float]
     """Return each figure of each library, each from a process of its own; empty where the system does not tell."""
     if not supported():
         return {}
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     for figure in FIGURES:
         for library in libraries:
             done = subprocess.run(
@@ -213,8 +213,8 @@ def measure_memory(libraries: list[str]) -> dict[str, dict[str, dict[str, float]
             )
             if done.returncode:
                 raise RuntimeError(f"{figure} of {library}: {done.stderr.strip().splitlines()[-1]}")
-            found.setdefault(figure, {})[library] = json.loads(done.stdout)
-    return found
+            figures.setdefault(figure, {})[library] = json.loads(done.stdout)
+    return figures
 
 
 def memory_text(found: dict[str, dict[str, dict[str, float]]]) -> str:

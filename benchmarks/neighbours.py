@@ -89,7 +89,7 @@ def neighbours(
         over the rounds, in each of which one turn follows the other.
     """
     context = multiprocessing.get_context("spawn")
-    found = []
+    rows = []
     for name in names:
         pipes, started = [], []
         for _ in range(processes):
@@ -112,7 +112,7 @@ def neighbours(
             pipe.close()
             process.join()
         ratios = [many / one for one, many in zip(rates[1], rates[processes], strict=True)]
-        found.append(
+        rows.append(
             {
                 "case": name,
                 "one": statistics.median(rates[1]),
@@ -120,7 +120,7 @@ def neighbours(
                 "ratio": statistics.median(ratios),
             }
         )
-    return found
+    return rows
 
 
 def neighbours_text(found: Sequence[dict[str, Any]], processes: int) -> str:
@@ -148,15 +148,15 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn (default: %(default)s)")
     options = parser.parse_args(words)
     set_threads(options.processes)
-    found = neighbours(
+    rows = neighbours(
         options.cases or CASES,
         library=options.library,
         processes=options.processes,
         rounds=options.rounds,
         seconds=options.seconds,
     )
-    print(neighbours_text(found, options.processes))
-    worst = min(found, key=lambda row: row["ratio"])
+    print(neighbours_text(rows, options.processes))
+    worst = min(rows, key=lambda row: row["ratio"])
     verdict = "met" if worst["ratio"] >= TARGET else "missed"
     print(f"the least: {worst['ratio']:.2f} ({worst['case']}), target {TARGET}: {verdict}")
     return 0 if worst["ratio"] >= TARGET else 1

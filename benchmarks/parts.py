@@ -42,24 +42,24 @@ def measure_parts(
         "cold": lambda: cold_part(options),
         "instructions": lambda: instructions_part([name for name in libraries if name != "numpy"]),
     }
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     text: list[str] = []
     for number, name in enumerate(PARTS):
         # Neither cores nor processes side by side can be told from the time of one thread.
         if name in names and not (options.busy and name in ("scale", "neighbours")):
             step(number, PARTS[name])
-            found[name], written = measures[name]()
+            parts[name], written = measures[name]()
             text.append(written.strip())
     step(len(names), "")
-    return found, "\n\n".join(text)
+    return parts, "\n\n".join(text)
 
 
 def growth_part(libraries: list[str], threads: int, options: argparse.Namespace) -> tuple[Any, str]:
     """Measure how costs grow with installed plugins, with the graph and with sizes."""
     from benchmarks.growth import growth, growth_text
 
-    found = growth(libraries, threads, busy=options.busy, short=options.short)
-    return found, growth_text(found)
+    figures = growth(libraries, threads, busy=options.busy, short=options.short)
+    return figures, growth_text(figures)
 
 
 def scale_part(threads: int, options: argparse.Namespace) -> tuple[Any, str]:
@@ -67,8 +67,8 @@ def scale_part(threads: int, options: argparse.Namespace) -> tuple[Any, str]:
     from benchmarks.scale import scale, scale_text
 
     turns: dict[str, Any] = {"rounds": 2, "seconds": 0.005} if options.short else {}
-    found = scale(threads, short=options.short, **turns)
-    return found, scale_text(found)
+    figures = scale(threads, short=options.short, **turns)
+    return figures, scale_text(figures)
 
 
 def neighbours_part(threads: int, options: argparse.Namespace) -> tuple[Any, str]:
@@ -78,54 +78,54 @@ def neighbours_part(threads: int, options: argparse.Namespace) -> tuple[Any, str
     few: dict[str, Any] = {"rounds": 5, "seconds": 1.0}
     if options.short:
         few = {"names": CASES[:1], "rounds": 1, "seconds": 0.02}
-    found = neighbours(processes=max(2, threads), **few)
-    return found, neighbours_text(found, max(2, threads))
+    figures = neighbours(processes=max(2, threads), **few)
+    return figures, neighbours_text(figures, max(2, threads))
 
 
 def memory_part(libraries: list[str]) -> tuple[Any, str]:
     """Measure what tensors, nodes and a backward pass hold."""
     from benchmarks.memory import measure_memory, memory_text
 
-    found = measure_memory(libraries)
-    return found, memory_text(found)
+    figures = measure_memory(libraries)
+    return figures, memory_text(figures)
 
 
 def import_part(options: argparse.Namespace) -> tuple[Any, str]:
     """Measure imports."""
     from benchmarks.import_time import import_text, measure_import
 
-    found = measure_import(rounds=3 if options.short else 21)
-    return found.to_dict(), import_text(found)
+    figures = measure_import(rounds=3 if options.short else 21)
+    return figures.to_dict(), import_text(figures)
 
 
 def cold_part(options: argparse.Namespace) -> tuple[Any, str]:
     """Measure first steps and commands."""
     from benchmarks.import_time import cold_text, measure_cold
 
-    found = measure_cold(rounds=1 if options.short else 15)
-    return found.to_dict(), cold_text(found)
+    figures = measure_cold(rounds=1 if options.short else 15)
+    return figures.to_dict(), cold_text(figures)
 
 
 def instructions_part(libraries: list[str]) -> tuple[Any, str]:
     """Count the instructions of calls."""
     os.environ.pop("TT_ISA", None)  # callgrind's processor may lack it
-    found = instructions(libraries)
-    return found, instructions_text(found)
+    figures = instructions(libraries)
+    return figures, instructions_text(figures)
 
 
 def instructions(libraries: list[str]) -> dict[str, dict[str, int]]:
     """Return the instructions of a call in each library; empty where they cannot be counted."""
     from benchmarks.instructions import CASES, UnavailableError, count_instructions
 
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # processes in parallel, because no time is measured
         runs = {library: pool.submit(count_instructions, CASES, library=library) for library in libraries}
         for library, run in runs.items():
             try:
-                found[library] = {count.case: round(count.instructions) for count in run.result()}
+                counts[library] = {count.case: round(count.instructions) for count in run.result()}
             except UnavailableError as reason:
                 print(f"instructions of {library} are not counted: {reason}", file=sys.stderr)
-    return found
+    return counts
 
 
 def instructions_text(found: dict[str, dict[str, int]]) -> str:

@@ -85,21 +85,21 @@ def draw_report(reports: Reports, folder: Path) -> list[Path]:
 def grouped(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], list[float]]]:
     """Yield the groups with a target: the name of each, its results, and the ratios of its cases to torch."""
     every = {name: case for suite in report["suites"].values() for name, case in suite["cases"].items()}
-    for name, found in groups(report).items():
+    for name, group in groups(report).items():
         cases = [c for c in every.values() if c["group"] == name and "torch" in c["ratio"]]
         if cases:
-            yield name, found, [case["ratio"]["torch"] for case in cases]
+            yield name, group, [case["ratio"]["torch"] for case in cases]
 
 
 def strips(axis: Any, reports: Reports) -> None:
     """Draw a dot for each case, by group and instruction set: the ratio to torch; with the mean and the aim."""
     several = len(reports) > 1
     by_level = zip(titles(reports), map(list, map(grouped, reports.values())), strict=True)
-    found_rows = [(place, title, row) for title, level in by_level for place, row in enumerate(level)]
-    rows = sorted(found_rows, key=lambda found: found[0])[
+    found_rows = [(position, title, row) for title, level in by_level for position, row in enumerate(level)]
+    rows = sorted(found_rows, key=lambda entry: entry[0])[
         ::-1
     ]  # a group's instruction sets next to each other
-    for row, (_, title, (_, found, ratios)) in enumerate(rows):
+    for row, (_, title, (_, entry, ratios)) in enumerate(rows):
         shade = 1.0 if title == titles(reports)[0] else 0.55
         for number, ratio in enumerate(sorted(ratios)):
             axis.plot(
@@ -111,8 +111,8 @@ def strips(axis: Any, reports: Reports) -> None:
                 alpha=0.45 * shade,
                 mew=0,
             )
-        mean = found["geometric_mean"]["torch"]
-        axis.plot([found["aim"]] * 2, [row - 0.32, row + 0.32], color=COLOURS["numpy"], lw=1.6)
+        mean = entry["geometric_mean"]["torch"]
+        axis.plot([entry["aim"]] * 2, [row - 0.32, row + 0.32], color=COLOURS["numpy"], lw=1.6)
         axis.plot(mean, row, "D", ms=8, color=COLOURS["tt"], alpha=shade, mec="white")
         above: dict[str, Any] = {
             "ha": "center",
@@ -146,11 +146,13 @@ def strips(axis: Any, reports: Reports) -> None:
 def peers(axis: Any, reports: Reports) -> None:
     """Draw the geometric means against every peer, with the best instruction set."""
     report = next(iter(reports.values()))
-    found = [(name, group["geometric_mean"]) for name, group in groups(report).items()][::-1]
-    present = [peer for peer in PEERS if any(peer in means for _, means in found)]
+    means_of = [(name, group["geometric_mean"]) for name, group in groups(report).items()][::-1]
+    present = [peer for peer in PEERS if any(peer in means for _, means in means_of)]
     for number, peer in enumerate(present):
         height = (len(present) - 1) / 2 - number
-        points = [(row + height * 0.15, means[peer]) for row, (_, means) in enumerate(found) if peer in means]
+        points = [
+            (row + height * 0.15, means[peer]) for row, (_, means) in enumerate(means_of) if peer in means
+        ]
         for row, mean in points:
             axis.plot([1, mean], [row, row], color=COLOURS[peer], lw=1.4)
             side = {"ha": "left", "xytext": (6, 0)} if mean > 1 else {"ha": "right", "xytext": (-6, 0)}
@@ -168,8 +170,8 @@ def peers(axis: Any, reports: Reports) -> None:
     axis.set_xscale("log")
     axis.margins(x=0.25)
     axis.xaxis.set_major_formatter("{x:g}")
-    axis.set_ylim(-0.6, len(found) - 0.3)
-    axis.set_yticks(range(len(found)), [textwrap.fill(name, 16) for name, _ in found])
+    axis.set_ylim(-0.6, len(means_of) - 0.3)
+    axis.set_yticks(range(len(means_of)), [textwrap.fill(name, 16) for name, _ in means_of])
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="x", color=FAINT, lw=0.6)
     axis.set_axisbelow(True)
@@ -231,8 +233,8 @@ def rates(axis: Any, growth: dict[str, Any]) -> None:
             )
     limit = growth["ceilings"]["memory_gigabytes_a_second"]
     axis.axhline(limit, color=INK, lw=0.8, ls=":")
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-    axis.annotate(f"memory: {limit:.0f} GB/s", (1, limit), fontsize=7.5, **place)
+    alignment: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+    axis.annotate(f"memory: {limit:.0f} GB/s", (1, limit), fontsize=7.5, **alignment)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter("{x:g}")

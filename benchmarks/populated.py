@@ -103,11 +103,11 @@ def main(words: list[str]) -> None:
 
         report: dict[str, Any] = {}
         for name in CASES:
-            found = measure_case(find_case(name), ["tt", "numpy"], rounds=25, seconds=0.002, busy=busy)
-            ratio = found.ratio("numpy")
-            assert ratio is not None, found.failures
+            measurement = measure_case(find_case(name), ["tt", "numpy"], rounds=25, seconds=0.002, busy=busy)
+            ratio = measurement.ratio("numpy")
+            assert ratio is not None, measurement.failures
             report[name] = {
-                "microseconds": found.microseconds["tt"],
+                "microseconds": measurement.microseconds["tt"],
                 "to_numpy": ratio.value,
                 "noise": ratio.noise,
             }

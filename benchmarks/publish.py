@@ -147,9 +147,9 @@ def usable_levels() -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    found = done.stdout.split()
+    usable = done.stdout.split()
     return [
-        level for level in TITLES if level in found and (level != "baseline" or found == ["baseline"])
+        level for level in TITLES if level in usable and (level != "baseline" or usable == ["baseline"])
     ] or [""]
 
 
@@ -245,8 +245,8 @@ def level_report(
         def show(count: int, note: str, before: int = done) -> None:
             step(before + count, note)
 
-        found, printed, failed = suites(suite_words(options, level, names, alone), show)
-        report = {**found, **report, "suites": report.get("suites", {}) | found["suites"]}
+        part, printed, failed = suites(suite_words(options, level, names, alone), show)
+        report = {**part, **report, "suites": report.get("suites", {}) | part["suites"]}
         text, status = f"{text}\n\n{printed}", status or failed
         done += sum(len(read_suite(name).cases) for name in names)
     return report, text, status
@@ -276,14 +276,14 @@ def suites(words: list[str], step: Step) -> tuple[dict[str, Any], str, int]:
         ):
             assert run.stderr is not None
             for line in run.stderr:
-                found = STEP.match(line)
-                if found is None:
+                match = STEP.match(line)
+                if match is None:
                     sys.stderr.write(line)
                     continue
-                if int(found[1]) < last:  # the next suite
+                if int(match[1]) < last:  # the next suite
                     before += last
-                last = int(found[1])
-                step(before + last, found[2])
+                last = int(match[1])
+                step(before + last, match[2])
         text = output.read_text(encoding="utf-8")
         print(text, flush=True)
         if not has_report(saved):

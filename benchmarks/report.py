@@ -60,7 +60,7 @@ def group_results(
     groups: Sequence[Group], measurements: Sequence[Measurement], form: str
 ) -> list[GroupResult]:
     """Return the means of the groups that have measurements."""
-    found = []
+    result = []
     for group in groups:
         members = [m for m in measurements if m.group in ("", group.name) and "tt" in m.samples]
         ratios = {peer: [(r, m.case) for m in members if (r := m.ratio(peer)) is not None] for peer in PEERS}
@@ -70,8 +70,8 @@ def group_results(
         first = ratios[next(iter(means))]
         worst = max(((case, r.value) for r, case in first), key=lambda pair: pair[1])
         noise = math.sqrt(sum(r.noise**2 for r, _ in first)) / len(first)
-        found.append(GroupResult(group.name, means, noise, group.aim_of(form), worst, group.worst_of(form)))
-    return found
+        result.append(GroupResult(group.name, means, noise, group.aim_of(form), worst, group.worst_of(form)))
+    return result
 
 
 def suite_text(suite: Suite, measurements: Sequence[Measurement], form: str = "compiled") -> str:
@@ -121,8 +121,8 @@ def built_in_text(measurements: Sequence[Measurement]) -> str:
         times = [number(m.microseconds.get(name + BUILT_IN)) for name in libraries]
         rows.append([m.case, *times, *(number(m.to_built_in(name)) for name in libraries)])
     ratios = {name: [r for m in measurements if (r := m.to_built_in(name)) is not None] for name in libraries}
-    found = [number(geometric_mean(ratios[name]) if ratios[name] else None) for name in libraries]
-    rows.append(["geometric mean", "", "", *found])
+    means = [number(geometric_mean(ratios[name]) if ratios[name] else None) for name in libraries]
+    rows.append(["geometric mean", "", "", *means])
     return aligned(rows)
 
 

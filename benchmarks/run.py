@@ -139,13 +139,13 @@ def main(words: list[str] | None = None) -> int:
         print(f"nothing is measured at {options.isa}: {missing}", file=sys.stderr)
         return 2
     hold_numpy_to(options.isa)
-    found = installed(("tt", *options.peers))
+    present = installed(("tt", *options.peers))
     failed = False
-    with Workers(found) as workers:
-        problems = {library: why for library in found if (why := workers[library].usable())}
+    with Workers(present) as workers:
+        problems = {library: why for library in present if (why := workers[library].usable())}
         if options.busy:
             problems["jax"] = "--busy counts the time of the calling thread, and JAX computes in others"
-        libraries = [library for library in found if library not in problems]
+        libraries = [library for library in present if library not in problems]
         report: dict[str, Any] = {
             "environment": environment(libraries, options.threads, busy=options.busy, level=options.isa),
             "suites": {},
@@ -178,8 +178,8 @@ def missing_level(level: str) -> str:
     """Return why the native kernels of tt do not run at an instruction set; empty if they do."""
     from tt.backends.cpu.native import loading
 
-    found = loading.levels()
-    return "" if level in found.usable else found.missing.get(level, "no native kernels were built")
+    known = loading.levels()
+    return "" if level in known.usable else known.missing.get(level, "no native kernels were built")
 
 
 def measured(
@@ -189,14 +189,14 @@ def measured(
     from benchmarks.measure import check_case, measure_case
     from tt.cli.output import progress
 
-    found = []
+    measurements = []
     with progress(suite.title, len(suite.cases), lines=len(suite.cases) if options.each else 4) as step:
         for done, case in enumerate(suite.cases):
             step(done, case.name)
             if options.short:
-                found.append(check_case(case, libraries, workers)[0])
+                measurements.append(check_case(case, libraries, workers)[0])
             else:
-                found.append(
+                measurements.append(
                     measure_case(
                         case,
                         libraries,
@@ -207,7 +207,7 @@ def measured(
                     )
                 )
         step(len(suite.cases), "")
-    return found
+    return measurements
 
 
 if __name__ == "__main__":

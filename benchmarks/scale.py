@@ -84,8 +84,8 @@ def flat(value: Any) -> list[Any]:
 
 def last_cache() -> int:
     """Return the bytes of the largest cache of a core; 32 MB where the system does not list it."""
-    found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
-    sizes = [re.fullmatch(r"(\d+)([KM]?)", file.read_text().strip()) for file in found]
+    files = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    sizes = [re.fullmatch(r"(\d+)([KM]?)", file.read_text().strip()) for file in files]
     units = {"": 1, "K": 2**10, "M": 2**20}
     return max((int(size[1]) * units[size[2]] for size in sizes if size), default=32 * 2**20)
 
@@ -141,11 +141,11 @@ def scale(cores: int, *, rounds: int = 9, seconds: float = 0.05, short: bool = F
         count = max(1, round(seconds / max(loop(1), 1e-6)))
         times: dict[int, list[float]] = {threads: [] for threads in measured}
         for _ in range(rounds):
-            for threads, found in times.items():
+            for threads, samples in times.items():
                 tt.set_num_threads(threads)
                 loop(1)
-                found.append(loop(count) / count * 1e6)
-        micro = {threads: statistics.median(found) for threads, found in times.items()}
+                samples.append(loop(count) / count * 1e6)
+        micro = {threads: statistics.median(samples) for threads, samples in times.items()}
         model = {
             number: modelled(micro[1], work, number, operator=operator, bandwidth=bandwidth * 1e3)
             for number in MODELLED

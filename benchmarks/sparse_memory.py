@@ -56,8 +56,8 @@ def measure(rows: int, each: int) -> Iterator[Step]:
         return leaf.grad
 
     def reordered() -> Any:
-        places = held["c"].indices()[[1, 0]]
-        return tt.sparse_coo_tensor(places, held.pop("c").values(), (rows, rows), check_invariants=False)
+        indices = held["c"].indices()[[1, 0]]
+        return tt.sparse_coo_tensor(indices, held.pop("c").values(), (rows, rows), check_invariants=False)
 
     steps: list[tuple[str, str, Callable[[], Any]]] = [
         ("making, with all checks", "a", lambda: make(rows, each)),
@@ -77,11 +77,11 @@ def measure(rows: int, each: int) -> Iterator[Step]:
     ]
     for name, keep, step in steps:
         start = time.perf_counter()
-        found = step()
+        value = step()
         seconds = time.perf_counter() - start
         if keep:
-            held[keep] = found
-        del found
+            held[keep] = value
+        del value
         yield Step(name, highest(), seconds)
 
 

@@ -128,8 +128,8 @@ class Worker:
 
     def once(self, case: Case, built_in: bool) -> list[np.ndarray[Any, Any]]:
         """Return the value of a case's statement."""
-        found: list[np.ndarray[Any, Any]] = self._ask("once", case, built_in)
-        return found
+        arrays: list[np.ndarray[Any, Any]] = self._ask("once", case, built_in)
+        return arrays
 
     def prepare(self, case: Case, built_in: bool, busy: bool, seconds: float) -> int:
         """Get a case ready to be timed there."""

@@ -96,7 +96,7 @@ def titles(reports: Reports) -> list[str]:
 def groups(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the results of each group that has a target."""
     every = [group for suite in report["suites"].values() for group in suite["groups"].items()]
-    return {name: found for name, found in every if found["aim"] is not None}
+    return {name: result for name, result in every if result["aim"] is not None}
 
 
 def against(value: float | None, target: float | None) -> str:
@@ -107,10 +107,10 @@ def against(value: float | None, target: float | None) -> str:
 
 def group_table(reports: Reports) -> str:
     """Return the table of the means with each instruction set, and their targets; what misses one is bold."""
-    found = {level: groups(report) for level, report in reports.items()}
+    results = {level: groups(report) for level, report in reports.items()}
     rows = []
-    for name in dict.fromkeys(name for each in found.values() for name in each):
-        here = [each.get(name) for each in found.values()]
+    for name in dict.fromkeys(name for each in results.values() for name in each):
+        here = [each.get(name) for each in results.values()]
         target = next(group["aim"] for group in here if group is not None)
         means = [None if group is None else group["geometric_mean"].get("torch") for group in here]
         worst = [worst_text(group) for group in here]
@@ -131,10 +131,10 @@ def worst_text(group: dict[str, Any] | None) -> str:
 def summary(reports: Reports) -> str:
     """Return the means in a few lines, for a terminal."""
     return "\n".join(
-        f"{title}: {name}: {ratio(found['geometric_mean'].get('torch'))} of torch, target {ratio(found['aim'])}, "
-        f"worst {ratio(found['worst'][1])} ({found['worst'][0]})"
+        f"{title}: {name}: {ratio(group['geometric_mean'].get('torch'))} of torch, target {ratio(group['aim'])}, "
+        f"worst {ratio(group['worst'][1])} ({group['worst'][0]})"
         for title, report in zip(titles(reports), reports.values(), strict=True)
-        for name, found in groups(report).items()
+        for name, group in groups(report).items()
     )
 
 
@@ -150,14 +150,14 @@ def when(reports: Reports) -> str:
 
 def again(reports: Reports) -> list[str]:
     """Return what was measured later than the rest of a report, and when."""
-    found = []
+    lines = []
     for title, report in zip(titles(reports), reports.values(), strict=True):
         later: dict[str, list[str]] = {}
         for name, stamp in report.get("again", {}).items():
             suite = report["suites"].get(name)
             later.setdefault(stamp, []).append(PARTS[name] if suite is None else suite["title"])
-        found += [f"Measured later, {title}: {', '.join(names)} ({stamp})" for stamp, names in later.items()]
-    return found
+        lines += [f"Measured later, {title}: {', '.join(names)} ({stamp})" for stamp, names in later.items()]
+    return lines
 
 
 def part(reports: Reports, name: str) -> Any:
@@ -219,13 +219,13 @@ def page(reports: Reports) -> str:
 
 def suite_table(reports: Reports, suite: str) -> str:
     """Return the microseconds of every case with the best instruction set, and tt's ratios with each."""
-    found = [report["suites"].get(suite, {"cases": {}, "groups": {}}) for report in reports.values()]
-    cases = found[0]["cases"]
+    suites = [report["suites"].get(suite, {"cases": {}, "groups": {}}) for report in reports.values()]
+    cases = suites[0]["cases"]
     libraries = [name for name in LIBRARIES if any(name in c["microseconds"] for c in cases.values())]
     rows = []
     for name, case in cases.items():
         times = case["microseconds"]
-        ratios = [each["cases"].get(name, {"ratio": {}})["ratio"].get("torch") for each in found]
+        ratios = [each["cases"].get(name, {"ratio": {}})["ratio"].get("torch") for each in suites]
         rows.append([f"`{name}`", *(micro(times.get(lib)) for lib in libraries), *map(ratio, ratios)])
     names = titles(reports)
     several = len(names) > 1
@@ -236,9 +236,9 @@ def suite_table(reports: Reports, suite: str) -> str:
         *(NAMES[name] for name in libraries if name != "tt"),
         *ends,
     ]
-    for name, group in found[0]["groups"].items():
+    for name, group in suites[0]["groups"].items():
         means = [
-            each["groups"].get(name, {"geometric_mean": {}})["geometric_mean"].get("torch") for each in found
+            each["groups"].get(name, {"geometric_mean": {}})["geometric_mean"].get("torch") for each in suites
         ]
         rows.append(
             [f"geometric mean, {name}", *("" for _ in libraries), *(against(m, group["aim"]) for m in means)]

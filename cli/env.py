@@ -83,7 +83,7 @@ def native_facts() -> dict[str, str]:
     """Return which kernels of the CPU are used, and for which instruction set."""
     from tt.backends.cpu.native import loading
 
-    found = loading.levels()
+    known = loading.levels()
     try:
         status = loading.status()
         used = f"{'compiled' if status.active else 'NumPy serves'} ({status.reason})"
@@ -92,8 +92,8 @@ def native_facts() -> dict[str, str]:
         used, level = str(error).splitlines()[0], "none"
     asked = os.environ.get(loading.VARIABLE)
     parts = [level, f"by {loading.VARIABLE}={asked}" if asked else f"{loading.VARIABLE} is not set"]
-    if found.processor:
-        parts += [f"the processor has {', '.join(found.processor)}", f"compiled: {', '.join(found.compiled)}"]
+    if known.processor:
+        parts += [f"the processor has {', '.join(known.processor)}", f"compiled: {', '.join(known.compiled)}"]
     return {"native kernels": used, "instruction set": "; ".join(parts)}
 
 
@@ -107,8 +107,8 @@ def system_facts() -> dict[str, str]:
 
 
 def library_versions() -> dict[str, str]:
-    found = {name: version(name) for name in LIBRARIES}
-    return {name: number for name, number in found.items() if number is not None}
+    versions = {name: version(name) for name in LIBRARIES}
+    return {name: number for name, number in versions.items() if number is not None}
 
 
 def blas_facts() -> dict[str, str]:
@@ -117,8 +117,8 @@ def blas_facts() -> dict[str, str]:
 
     described: Any = np.show_config(mode="dicts")
     blas = (described or {}).get("Build Dependencies", {}).get("blas", {})
-    wanted = ("name", "version", "openblas configuration")
-    return {key: str(blas[key]) for key in wanted if blas.get(key)} | product_facts() | lapack_facts()
+    keys = ("name", "version", "openblas configuration")
+    return {key: str(blas[key]) for key in keys if blas.get(key)} | product_facts() | lapack_facts()
 
 
 def product_facts() -> dict[str, str]:
@@ -162,11 +162,11 @@ def plugin_facts() -> dict[str, str]:
     from tt.core.host import host
 
     try:
-        found = host.plugins()
+        known = host.plugins()
     except TTError as error:  # TT_PLUGINS or TT_DISABLE_PLUGINS names none; a bug report is still needed
         return {"error": str(error).splitlines()[0]}
     facts = {}
-    for plugin in found:
+    for plugin in known:
         reason = f" ({plugin.reason.splitlines()[0]})" if plugin.reason else ""
         facts[plugin.name] = f"{plugin.distribution} {plugin.version}: {plugin.state}{reason}"
     return facts

@@ -131,9 +131,9 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
     )(root)
     for name in chosen(words):
         entry = OWN[name]
-        found = object_named(entry.target)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name, short_help=entry.short_help)
+        command = object_named(entry.target)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=entry.short_help)
         else:
             add = app.command(
                 name,
@@ -142,7 +142,7 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
                 epilog=examples(*entry.examples),
                 context_settings=entry.settings,
             )
-            add(found)
+            add(command)
     add_plugin_commands(app)
     return app
 

@@ -25,23 +25,23 @@ def port(
     """
     from tt.port import port as swap
 
-    found = []
+    programs = []
     for path in paths:
         try:
             source = path.read_bytes().decode()  # with the line ends that it has
-            found.append((path, source, swap(source)))
+            programs.append((path, source, swap(source)))
         except OSError as error:
             raise typer.BadParameter(f"cannot read {path}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise typer.BadParameter(f"cannot read {path}: it is not text in UTF-8") from None
         except SyntaxError as error:
             raise typer.BadParameter(f"{path}:{error.lineno}: not a Python program: {error.msg}") from None
-    for path, source, ported in found:
+    for path, source, ported in programs:
         if write and ported.text != source:
             mode = path.stat().st_mode
             files.write(path, ported.text)
             path.chmod(mode)
-    missing = [(str(path), entry) for path, _, ported in found for entry in ported.missing]
+    missing = [(str(path), entry) for path, _, ported in programs for entry in ported.missing]
     if as_json:
         output.as_json(
             {
@@ -51,7 +51,7 @@ def port(
                         "changed": ported.text != source,
                         "written": write and ported.text != source,
                     }
-                    for path, source, ported in found
+                    for path, source, ported in programs
                 ],
                 "missing": [
                     {"file": path, "line": entry.line, "name": entry.name, "instead": entry.instead}
@@ -60,7 +60,7 @@ def port(
             }
         )
     else:
-        for path, source, ported in found:
+        for path, source, ported in programs:
             if ported.text == source:
                 output.text(f"{path}: nothing to change")
             elif write:

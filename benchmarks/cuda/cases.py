@@ -93,7 +93,7 @@ def evaluated(text: str, numbers: dict[str, int]) -> int:
 def arrays_of(case: Case, numbers: dict[str, int]) -> dict[str, tuple[np.ndarray[Any, Any], str]]:
     """Return random numbers for each input, and its dtype; bfloat16 and float16 are rounded by the libraries."""
     random = np.random.default_rng(0)
-    found = {}
+    arrays = {}
     for name, text in case.inputs.items():
         match = _INPUT.fullmatch(text)
         if match is None:
@@ -107,8 +107,8 @@ def arrays_of(case: Case, numbers: dict[str, int]) -> dict[str, tuple[np.ndarray
             array = random.standard_normal(shape, np.float32)
             if dtype.startswith("complex"):
                 array = array + 1j * random.standard_normal(shape, np.float32)
-        found[name] = array, dtype
-    return found
+        arrays[name] = array, dtype
+    return arrays
 
 
 def function_of(case: Case, names: dict[str, Any]) -> Callable[[], Any]:
@@ -122,5 +122,5 @@ def function_of(case: Case, names: dict[str, Any]) -> Callable[[], Any]:
     text = f"def statement({', '.join(f'{name}={name}' for name in seen)}):\n"
     text += textwrap.indent(f"{case.statement.strip()}\nreturn result\n", "    ")
     exec(compile(text, f"<{case.name}>", "exec"), space)
-    found: Callable[[], Any] = space["statement"]
-    return found
+    function: Callable[[], Any] = space["statement"]
+    return function

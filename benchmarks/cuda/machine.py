@@ -30,19 +30,19 @@ def facts(packages: Iterable[str] = LIBRARIES) -> dict[str, str]:
     from benchmarks.environment import commit, form_of_tt, processor
     from tt.backends.cuda.runtime.availability import find_driver
 
-    found: dict[str, str] = {"commit": commit(), "form": form_of_tt()[0], "processor": processor()}
+    described: dict[str, str] = {"commit": commit(), "form": form_of_tt()[0], "processor": processor()}
     if problem() is None:
         properties: Any = tt.cuda.get_device_properties(0)
-        found["gpu"] = properties.name
-        found["memory"] = f"{properties.total_memory / 2**30:.0f} GiB"
-        found["driver"] = f"CUDA {find_driver()}"
+        described["gpu"] = properties.name
+        described["memory"] = f"{properties.total_memory / 2**30:.0f} GiB"
+        described["driver"] = f"CUDA {find_driver()}"
     for package in packages:
         try:
-            found[package] = metadata.version(package)
+            described[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
     if util.find_spec("torch") is not None:
         import torch
 
-        found["torch on CUDA"] = str(torch.cuda.is_available())
-    return found
+        described["torch on CUDA"] = str(torch.cuda.is_available())
+    return described

@@ -79,13 +79,13 @@ class Measurement:
 
     def microseconds(self, runner: str) -> float | None:
         """Return the median time on the device."""
-        found = self.turns.get(runner)
-        return statistics.median(turn.device for turn in found) if found else None
+        turns = self.turns.get(runner)
+        return statistics.median(turn.device for turn in turns) if turns else None
 
     def submit(self, runner: str) -> float | None:
         """Return the median time to submit a call."""
-        found = self.turns.get(runner)
-        return statistics.median(turn.submit for turn in found) if found else None
+        turns = self.turns.get(runner)
+        return statistics.median(turn.submit for turn in turns) if turns else None
 
     def ratio(self, runner: str, peer: str, what: str = "device") -> Ratio | None:
         """Return the time of a runner in units of another's."""
@@ -97,12 +97,12 @@ class Measurement:
 
 def floor_of(case: Case, floors: Floors, *, dry: bool = False) -> float | None:
     """Return the microseconds below which no kernel gets."""
-    numbers, found = case.numbers(dry=dry), []
+    numbers, limits = case.numbers(dry=dry), []
     if case.bytes:
-        found.append(evaluated(case.bytes, numbers) / floors.bandwidth)
+        limits.append(evaluated(case.bytes, numbers) / floors.bandwidth)
     if case.flops and case.ceiling in floors.flops:
-        found.append(evaluated(case.flops, numbers) / floors.flops[case.ceiling])
-    return max(found) * 1e6 if found else None
+        limits.append(evaluated(case.flops, numbers) / floors.flops[case.ceiling])
+    return max(limits) * 1e6 if limits else None
 
 
 def verdict_of(measured: Measurement) -> str:
@@ -142,15 +142,15 @@ def prepared(
     for name in runners_of(case, names):
         try:
             runner = make_runner(name, case, device=devices[NAMES[name]], dry=dry)
-            found = to_array(runner.call())
+            output = to_array(runner.call())
         except Exception as error:  # whatever a library raises, the others are still measured
             first = str(error).strip().splitlines()
             result.failures[name] = f"{type(error).__name__}: {first[0] if first else ''}"
             continue
-        if reference is not None and not agree(case, reference, found):
+        if reference is not None and not agree(case, reference, output):
             result.failures[name] = "the value is not that of tt"
             continue
-        reference = found if reference is None else reference
+        reference = output if reference is None else reference
         runners.append(runner)
         result.agreed.append(name)
     return result, runners

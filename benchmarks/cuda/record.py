@@ -47,14 +47,14 @@ def digests(folder: Path = SOURCES) -> dict[str, str]:
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.cuh"))}
 
     def included(name: str) -> set[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         pending = [name]
         while pending:
             current = pending.pop()
-            if current in texts and current not in found:
-                found.add(current)
+            if current in texts and current not in reached:
+                reached.add(current)
                 pending += _INCLUDE.findall(texts[current])
-        return found
+        return reached
 
     return {
         name: hashlib.sha256(
@@ -77,23 +77,23 @@ def write(gpu: str, version: str, file: Path = FILE, folder: Path = SOURCES) -> 
     The file is replaced as a whole: readers find the old record or the new one.
     """
     today = datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d")
-    found = {name: Verified(digest, gpu, today, version) for name, digest in digests(folder).items()}
-    text = json.dumps({name: asdict(entry) for name, entry in found.items()}, indent=1) + "\n"
+    entries = {name: Verified(digest, gpu, today, version) for name, digest in digests(folder).items()}
+    text = json.dumps({name: asdict(entry) for name, entry in entries.items()}, indent=1) + "\n"
     temporary = file.with_suffix(".new")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, file)
-    return found
+    return entries
 
 
 def standing(file: Path = FILE, folder: Path = SOURCES) -> dict[str, str]:
     """Return for each source whether it was verified as it is, in words."""
-    known, found = read(file), {}
+    known, verdicts = read(file), {}
     for name, digest in digests(folder).items():
         entry = known.get(name)
         if entry is None:
-            found[name] = "never verified on a GPU"
+            verdicts[name] = "never verified on a GPU"
         elif entry.sha256 == digest:
-            found[name] = f"verified on {entry.gpu}, {entry.date}, {entry.version}"
+            verdicts[name] = f"verified on {entry.gpu}, {entry.date}, {entry.version}"
         else:
-            found[name] = f"changed since {entry.date}, when it was verified on {entry.gpu}"
-    return found
+            verdicts[name] = f"changed since {entry.date}, when it was verified on {entry.gpu}"
+    return verdicts

@@ -16,11 +16,11 @@ COLUMNS = (*NAMES, "floor", "floor / tt", "tt / torch", "submit tt", "submit tor
 
 def rows(measurements: Sequence[Measurement]) -> list[list[str]]:
     """Return a row for each case."""
-    found = []
+    cells = []
     for m in measurements:
         own, ratio = m.microseconds("tt"), m.ratio("tt", "torch")
         share = m.floor / own if m.floor is not None and own else None
-        found.append(
+        cells.append(
             [
                 m.case.name,
                 *(number(m.microseconds(name)) for name in NAMES),
@@ -32,7 +32,7 @@ def rows(measurements: Sequence[Measurement]) -> list[list[str]]:
                 f"{m.case.aim}: {verdict_of(m)}",
             ]
         )
-    return found
+    return cells
 
 
 def text(measurements: Sequence[Measurement]) -> str:

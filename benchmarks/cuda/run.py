@@ -113,11 +113,11 @@ def measured(
     from benchmarks.cuda.measure import measure_case
     from tt.cli.output import progress
 
-    found = []
+    measurements = []
     with progress("CUDA", len(options.cases)) as step:
         for done, case in enumerate(options.cases):
             step(done, case.name)
-            found.append(
+            measurements.append(
                 measure_case(
                     case,
                     names,
@@ -130,7 +130,7 @@ def measured(
                 )
             )
         step(len(options.cases), "")
-    return found
+    return measurements
 
 
 def free_memory() -> None:

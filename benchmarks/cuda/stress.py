@@ -124,7 +124,7 @@ def graphs(random: Random, seconds: float) -> int:
         start = step.state()
         tt.manual_seed(seed)
         losses = [float(step()) for _ in range(10)]
-        wanted = step.state()
+        expected = step.state()
         step.start_from(start)
         side = tt.cuda.Stream()
         side.wait_stream(tt.cuda.current_stream())
@@ -136,12 +136,12 @@ def graphs(random: Random, seconds: float) -> int:
             loss = step()
         step.start_from(start)
         tt.manual_seed(seed)
-        found = []
+        replayed = []
         for _ in range(10):
             graph.replay()
-            found.append(loss.item())
-        expect(found, losses, "the losses of ten replayed steps")
-        for i, (one, other) in enumerate(zip(step.state(), wanted, strict=True)):
+            replayed.append(loss.item())
+        expect(replayed, losses, "the losses of ten replayed steps")
+        for i, (one, other) in enumerate(zip(step.state(), expected, strict=True)):
             if not tt.equal(one, other):
                 raise StressError(f"ten replayed steps differ from ten plain ones in tensor {i} of the state")
         count += 1

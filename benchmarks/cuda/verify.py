@@ -249,7 +249,7 @@ def verified(
     from tt.cli.output import progress
 
     known = known_outcomes(folder, facts)
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     with progress("Verification", len(parts)) as step:
         for done, part in enumerate(parts):
             step(done, part.title)
@@ -258,13 +258,13 @@ def verified(
                 outcome = Outcome(part.name, "kept", before.seconds, "passed before", before.log)
             else:
                 outcome = run_part(part, folder)
-            known[part.name] = found[part.name] = outcome
+            known[part.name] = outcomes[part.name] = outcome
             folder.mkdir(parents=True, exist_ok=True)
             state = {"of": identity(facts), "parts": {name: asdict(one) for name, one in known.items()}}
             (folder / "state.json").write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
             print(line_of(outcome), flush=True)
         step(len(parts), "")
-    return found
+    return outcomes
 
 
 def line_of(outcome: Outcome) -> str:
@@ -298,9 +298,9 @@ def conclude(parts: Sequence[Part], folder: Path, facts: dict[str, str]) -> dict
         f"{name} {facts[name]}" for name in ("cupy-cuda12x", "cupy-cuda13x", "driver") if name in facts
     ]
     left_out = f"; without {', '.join(skipped)}" if skipped else ""
-    found = record.write(facts["gpu"], ", ".join(versions) + left_out)
-    print(f"{record.FILE.relative_to(ROOT)} names {len(found)} sources; commit it")
-    return {name: asdict(entry) for name, entry in found.items()}
+    sources = record.write(facts["gpu"], ", ".join(versions) + left_out)
+    print(f"{record.FILE.relative_to(ROOT)} names {len(sources)} sources; commit it")
+    return {name: asdict(entry) for name, entry in sources.items()}
 
 
 if __name__ == "__main__":

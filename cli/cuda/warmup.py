@@ -70,13 +70,13 @@ def warmup(
             done += 1
             step(done, warmed.kernel)
 
-        found = compile_all(kernels, archs, told)
-    counts = Counter(warmed.state for warmed in found)
+        compiled = compile_all(kernels, archs, told)
+    counts = Counter(warmed.state for warmed in compiled)
     if as_json:
         output.as_json({
             "folder": str(cache_folder()), "archs": archs, "kernels": len(kernels),
             **{state: counts[state] for state in ("compiled", "cached", "failed")},
-            "failures": [asdict(warmed) for warmed in found if warmed.state == "failed"],
+            "failures": [asdict(warmed) for warmed in compiled if warmed.state == "failed"],
         })  # fmt: skip
     else:
         output.text(
@@ -92,7 +92,7 @@ def warmup(
         )
     if counts["failed"]:
         if not as_json:
-            for warmed in found:
+            for warmed in compiled:
                 if warmed.state == "failed":
                     output.problem(warmed.error)
         raise typer.Exit(FAILED)

@@ -125,7 +125,7 @@ def check(
     from tt.testing.coverage import parse_place
     from tt.testing.registrations import check_all, check_files
 
-    given = {
+    options = {
         "--backend": backends, "--run": run, "--ops": patterns, "--dtype": dtypes, "--baseline": baseline,
         "--save-baseline": save_baseline,
     }  # fmt: skip
@@ -133,14 +133,14 @@ def check(
         "--checks": checks, "--seed": seed, "--junit": junit, "--samples": samples, "--fail-fast": fail_fast or None,
     }  # fmt: skip
     if files:
-        refuse("FILE is checked on its own: leave out", {**given, **for_run})
+        refuse("FILE is checked on its own: leave out", {**options, **for_run})
         report(check_files(map(str, files)), f"no problems in {', '.join(map(str, files))}", as_json)
         return
     if not run:
         refuse(
             "add --run, or leave out", {name: value for name, value in for_run.items() if value is not None}
         )
-    if not any(given.values()):
+    if not any(options.values()):
         report(check_all(), summary, as_json)
         return
     from tt.testing.conformance.junit import junit as as_junit
@@ -150,10 +150,10 @@ def check(
         if path is not None:
             require_writable(path, mark)
     known = conformance.read(baseline) if baseline is not None else None
-    places = list(dict.fromkeys(map(parse_place, backends or ["cpu"])))
+    backend_places = list(dict.fromkeys(map(parse_place, backends or ["cpu"])))
     if run:
-        found = conformance.run(
-            places,
+        result = conformance.run(
+            backend_places,
             patterns,
             dtypes,
             checks,
@@ -163,14 +163,14 @@ def check(
             tell=not as_json,
         )
         if junit is not None:
-            write(junit, as_junit(found, known))
+            write(junit, as_junit(result, known))
         problems: list[Problem] = []
     else:
-        found = conformance.served(places, patterns, dtypes)
-        problems = problems_of(places, patterns, found)
+        result = conformance.served(backend_places, patterns, dtypes)
+        problems = problems_of(backend_places, patterns, result)
     if save_baseline is not None:
-        write(save_baseline, dumps(found))
-    good = show(found, problems, known, run, as_json)
+        write(save_baseline, dumps(result))
+    good = show(result, problems, known, run, as_json)
     if not good:
         raise typer.Exit(1)
 
@@ -230,9 +230,9 @@ def report(problems: list[Problem], well: Any, as_json: bool) -> None:
 def print_problems(problems: list[Problem]) -> None:
     """Print the problems by check; problems in files as compilers do, with the position first."""
     for check, group in groupby(sorted(problems, key=lambda p: p.check), key=lambda p: p.check):
-        found = list(group)
-        output.text(f"{check}: {len(found)} problem{'s' if len(found) > 1 else ''}")
-        output.text(*(line for problem in found for line in str(problem).splitlines()))
+        members = list(group)
+        output.text(f"{check}: {len(members)} problem{'s' if len(members) > 1 else ''}")
+        output.text(*(line for problem in members for line in str(problem).splitlines()))
 
 
 def summary() -> str:

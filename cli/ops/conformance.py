@@ -38,13 +38,13 @@ def chosen(
     from tt.testing.registrations import is_concern_of
 
     every = (not dtypes and not ran) or (dtypes is not None and "all" in dtypes)
-    wanted = None if every else dtypes or QUICK
-    found = targets(place.device, patterns or ("*",), wanted, sampled=ran)
+    tested = None if every else dtypes or QUICK
+    candidates = targets(place.device, patterns or ("*",), tested, sampled=ran)
     if not patterns:  # what other packages bring is for their authors to check
-        found = [target for target in found if is_concern_of(target.op, [place])]
+        candidates = [target for target in candidates if is_concern_of(target.op, [place])]
     if ran and place.layout != "strided":  # a layout need not serve every operator
-        return [target for target in found if is_served(target.op, place)]
-    return found
+        return [target for target in candidates if is_served(target.op, place)]
+    return candidates
 
 
 def served(places: Sequence[Place], patterns: list[str] | None, dtypes: list[str] | None) -> Found:
@@ -84,24 +84,24 @@ def run(
     from tt.testing.conformance.run import chosen_checks
 
     names = chosen_checks(checks)
-    found: Found = {}
-    for place in places:
-        REGISTRY.backend(place.device, place.layout).require_available()
-        wanted = chosen(place, patterns, dtypes, ran=True)
-        if not wanted:
-            raise NothingToCheckError(str(place), patterns or ())
-        found[str(place)] = done = []
-        with output.progress(f"checking {place}", len(wanted)) as step:
-            for outcome in outcomes.outcomes(place, wanted, seed=seed, checks=names, most=samples):
+    findings: Found = {}
+    for backend in places:
+        REGISTRY.backend(backend.device, backend.layout).require_available()
+        chosen_targets = chosen(backend, patterns, dtypes, ran=True)
+        if not chosen_targets:
+            raise NothingToCheckError(str(backend), patterns or ())
+        findings[str(backend)] = done = []
+        with output.progress(f"checking {backend}", len(chosen_targets)) as step:
+            for outcome in outcomes.outcomes(backend, chosen_targets, seed=seed, checks=names, most=samples):
                 done.append(outcome)
                 step(len(done), outcome.target.op)
                 if tell and not outcome.good:
                     output.finding(f"{outcome.target}: {', '.join(outcome.failed) or 'missing'}")
                 if fail_fast and not outcome.good:
-                    return found
+                    return findings
         if not any(outcome.missing or (outcome.report and outcome.report.samples) for outcome in done):
-            raise NothingToCheckError(str(place), patterns or ())
-    return found
+            raise NothingToCheckError(str(backend), patterns or ())
+    return findings
 
 
 def read(path: Path) -> Baseline:
@@ -231,19 +231,19 @@ def row(outcome: Outcome) -> dict[str, Any]:
     """Return one operator and dtype."""
     from tt.testing.conformance.outcomes import family
 
-    found: dict[str, Any] = {
+    cells: dict[str, Any] = {
         "name": outcome.target.op, "family": family(outcome.target.op), "dtype": outcome.target.dtype,
         "served": outcome.served,
     }  # fmt: skip
     if outcome.report is not None:
-        found |= {
+        cells |= {
             "missing": outcome.missing,
             "seconds": round(outcome.seconds, 6),
             "calls": outcome.report.samples,
             "checks": dict(outcome.report.checks),
             "failures": [asdict(failure) for failure in outcome.report.failures],
         }
-    return found
+    return cells
 
 
 def compared(comparison: Comparison) -> dict[str, Any]:

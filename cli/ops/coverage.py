@@ -78,36 +78,36 @@ def show_coverage(
     for path in (file, as_html):
         if path is not None:
             require_writable(path, GENERATED)
-    found = matrix(chosen, ops=patterns or (), namespace=namespace, dtype=dtype or None, missing=missing)
+    table = matrix(chosen, ops=patterns or (), namespace=namespace, dtype=dtype or None, missing=missing)
     if as_json:
-        output.as_json(found.as_data())
+        output.as_json(table.as_data())
     elif as_html is not None:
         from tt.testing.coverage.html import html
 
-        write(as_html, html(found))
-        output.text(f"{as_html}: {len(found.rows)} operators, {len(found.places)} backends")
+        write(as_html, html(table))
+        output.text(f"{as_html}: {len(table.rows)} operators, {len(table.places)} backends")
     elif as_markdown:
         if file is None:
-            output.text(*markdown(found).splitlines())
+            output.text(*markdown(table).splitlines())
             return
-        write(file, markdown(found))
-        output.text(f"{file}: {len(found.rows)} operators, {len(found.places)} backends")
+        write(file, markdown(table))
+        output.text(f"{file}: {len(table.rows)} operators, {len(table.places)} backends")
     elif every or missing:
-        print_operators(found)
+        print_operators(table)
     else:
-        print_families(found)
+        print_families(table)
 
 
 def require_one_format(file: Path | None, as_markdown: bool, as_html: Path | None, as_json: bool) -> None:
     """Refuse options that contradict each other."""
     formats = [
         option
-        for option, given in (
+        for option, value in (
             ("--markdown", as_markdown),
             ("--html", as_html is not None),
             ("--json", as_json),
         )
-        if given
+        if value
     ]
     if len(formats) > 1:
         raise typer.BadParameter(f"{' and '.join(formats)} exclude each other: choose one")
@@ -129,7 +129,7 @@ def print_families(found: Matrix) -> None:
 def line(found: Matrix, name: str, family: str | None) -> list[str | int]:
     """Return a line of the table of families; a family of None means all."""
     count = sum(family in (None, row.family) for row in found.rows)
-    return [name, count, *(share(found, place, family) for place in found.places)]
+    return [name, count, *(share(found, backend, family) for backend in found.places)]
 
 
 def share(found: Matrix, place: Place, family: str | None) -> str:

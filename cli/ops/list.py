@@ -68,11 +68,11 @@ def list_ops(
         host.activate_all()
     else:
         host.activate_definitions()
-    place = None
+    backend_place = None
     if backend or missing:
         from tt.testing.coverage import parse_place
 
-        place = parse_place(backend or "cpu")
+        backend_place = parse_place(backend or "cpu")
     definitions = list(REGISTRY.definitions())
     if kind:
         definitions = only("kind", kind, definitions, KINDS, lambda d: [d.kind])
@@ -82,7 +82,7 @@ def list_ops(
         definitions = [d for d in definitions if d.core]
     if plugin:
         definitions = of_plugin(plugin, definitions)
-    rows = [row(definition, place) for definition in definitions]
+    rows = [row(definition, backend_place) for definition in definitions]
     if missing:
         rows = [r for r in rows if r["served_by"] == "missing"]
     if as_json:
@@ -92,10 +92,10 @@ def list_ops(
         "operator",
         "kind",
         "core",
-        *(["served by", "computed by", "dtypes"] if place else []),
+        *(["served by", "computed by", "dtypes"] if backend_place else []),
         "description",
     ]
-    output.table(columns, [cells(r, place) for r in rows], empty="no operator passes the filters")
+    output.table(columns, [cells(r, backend_place) for r in rows], empty="no operator passes the filters")
 
 
 def only(
@@ -132,7 +132,7 @@ def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition
 
 def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
     """Return the row of an operator."""
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "name": definition.name,
         "signature": str(definition.signature),
         "kind": definition.kind,
@@ -144,7 +144,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
         from tt.testing.coverage import coverage, passed_over
 
         served = coverage(definition, place)
-        found |= {
+        record |= {
             "backend": str(place),
             "served_by": served.how,
             "computed_by": list(served.computed_by),
@@ -152,7 +152,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
             "sources": list(served.sources),
             "passed_over": list(passed_over(definition, place)),
         }
-    return found
+    return record
 
 
 def cells(found: dict[str, Any], place: Place | None) -> list[str]:

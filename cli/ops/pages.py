@@ -29,13 +29,13 @@ def write_pages(
     from tt.core.errors import UnknownNameError
     from tt.core.host import host
 
-    wanted = pages(namespace)
-    if not wanted:
+    texts = pages(namespace)
+    if not texts:
         host.activate_all()
         known = sorted({definition.signature.namespace for definition in REGISTRY.definitions()})
         raise UnknownNameError("namespace", namespace, known)
-    changed = write(folder, wanted)
+    changed = write(folder, texts)
     if as_json:
-        output.as_json({"pages": len(wanted), "written": changed})
+        output.as_json({"pages": len(texts), "written": changed})
     else:
-        output.text(f"{len(wanted)} pages, {len(changed)} written")
+        output.text(f"{len(texts)} pages, {len(changed)} written")

@@ -19,14 +19,14 @@ def show(name: OpName, as_json: Json = False) -> None:
     from tt.testing.coverage import definitions_of
 
     host.activate_all()
-    found = [describe(definition) for definition in definitions_of(name)]
+    descriptions = [describe(definition) for definition in definitions_of(name)]
     if as_json:
-        output.as_json(found)
+        output.as_json(descriptions)
         return
-    for number, description in enumerate(found):
+    for number, description in enumerate(descriptions):
         if number:
             output.text("", "")
-        if description is not found[-1]:
+        if description is not descriptions[-1]:
             del description["examples"][1:]  # those of the operator stand once, after its last overload
         print_description(description)
 
@@ -80,16 +80,16 @@ def examples(definition: OpDefinition) -> list[str]:
 
 def forms(definition: OpDefinition) -> dict[str, str]:
     """Return the forms besides the function, with their signatures."""
-    found = {}
+    calls = {}
     if "method" in definition.variants:
-        found["method"] = f"Tensor.{definition.signature.name}"
+        calls["method"] = f"Tensor.{definition.signature.name}"
     if definition.has_property:
-        found["attribute"] = f"Tensor.{definition.signature.name}"
+        calls["attribute"] = f"Tensor.{definition.signature.name}"
     if definition.has_inplace:
-        found["in-place"] = str(definition.signature.inplace())
+        calls["in-place"] = str(definition.signature.inplace())
     if definition.has_out:
-        found["out"] = str(definition.signature.out())
-    return found
+        calls["out"] = str(definition.signature.out())
+    return calls
 
 
 def served(definition: OpDefinition) -> list[dict[str, Any]]:

@@ -115,12 +115,12 @@ def _called(title: str, definition: OpDefinition) -> str:
 
 def parameter_list(title: str, group: list[OpDefinition]) -> str:
     """Return the parameters with types, defaults and meanings; of one that overloads declare differently, all."""
-    found: dict[str, dict[tuple[str, str, str], None]] = {}
+    result: dict[str, dict[tuple[str, str, str], None]] = {}
     for definition in group:
         for name, *words in islice(parameters(definition), 1 if is_method(title) else 0, None):
-            found.setdefault(name, {})[words[0], words[1], words[2]] = None
+            result.setdefault(name, {})[words[0], words[1], words[2]] = None
     lines = []
-    for name, kinds in found.items():
+    for name, kinds in result.items():
         for type_, default, meaning in kinds:
             about = f"`{type_}`" + (f", default `{default}`" if default else "")
             lines.append(
@@ -138,11 +138,11 @@ def per_overload(group: list[OpDefinition], lines: dict[str, list[str]]) -> str:
 
 def errors_list(group: list[OpDefinition]) -> str:
     """Return the errors of `tt.errors` that the overloads raise, and when."""
-    found: dict[str, dict[str, None]] = {}
+    result: dict[str, dict[str, None]] = {}
     for definition in group:
         for name, when in errors(definition).items():
-            found.setdefault(name, {})[when] = None
-    return bullets(f"`{name}`: {markdown_text(' '.join(whens))}" for name, whens in found.items())
+            result.setdefault(name, {})[when] = None
+    return bullets(f"`{name}`: {markdown_text(' '.join(whens))}" for name, whens in result.items())
 
 
 def see_also(title: str, group: list[OpDefinition]) -> str:
@@ -155,13 +155,13 @@ def see_also(title: str, group: list[OpDefinition]) -> str:
 
 def relatives(title: str, group: list[OpDefinition]) -> dict[str, bool]:
     """Return the names of related things, and whether each is an operator, which has a page."""
-    found: dict[str, bool] = {}
+    result: dict[str, bool] = {}
     for name in dict.fromkeys(name for definition in group for name in operator_text(definition).see):
         overloads = REGISTRY.overloads(name)
         other = title_of(REGISTRY.operator(overloads[0]).definition) if overloads else name
         if other != title:
-            found[other] = bool(overloads)
-    return found
+            result[other] = bool(overloads)
+    return result
 
 
 _SELF = re.compile(r"\bself\b")
@@ -170,30 +170,30 @@ _MODULE = re.compile(r"tt\.([\w.]+):(\d+)")
 
 def sources(group: list[OpDefinition], shown: list[Place]) -> list[str]:
     """Return where the code of tt for an operator lies: entry, shape rule, composite, kernels."""
-    found: dict[str, dict[str, None]] = {}
+    result: dict[str, dict[str, None]] = {}
 
     def add(kind: str, location: str) -> None:
         module = _MODULE.fullmatch(location)
         if module:  # code of others, and builtins, have no place here
-            found.setdefault(kind, {})[f"`{module[1].replace('.', '/')}.py:{module[2]}`"] = None
+            result.setdefault(kind, {})[f"`{module[1].replace('.', '/')}.py:{module[2]}`"] = None
 
     for definition in group:
         line = definition.location[1]
         if definition.signature.namespace == "tt" and line:
-            found.setdefault("schema", {})[f"`ops.yaml:{line}`"] = None
+            result.setdefault("schema", {})[f"`ops.yaml:{line}`"] = None
         if definition.meta:
             add("shape rule", code_location(find_rule(definition.meta).function))
         composite = REGISTRY.composite(definition.name)
         if composite is not None:
             add("composite", code_location(composite.function))
-        for place in shown:
-            for registration in REGISTRY.kernels_of(definition.name, place.device, (place.layout,)):
+        for index in shown:
+            for registration in REGISTRY.kernels_of(definition.name, index.device, (index.layout,)):
                 if not registration.kernel.native:  # which are not there on every machine
-                    add(f"kernels, {place}", code_location(registration.kernel.function))
+                    add(f"kernels, {index}", code_location(registration.kernel.function))
     # Backends that share their kernels are one line.
     together: dict[tuple[str, ...], list[str]] = {}
-    for kind, places in found.items():
-        together.setdefault(tuple(places), []).append(kind)
+    for kind, positions in result.items():
+        together.setdefault(tuple(positions), []).append(kind)
     lines = []
     for code, kinds in together.items():
         rest = [kind.removeprefix("kernels, ") for kind in kinds[1:]]
@@ -228,11 +228,11 @@ def markdown_text(text: str) -> str:
 
 def forms(group: list[OpDefinition]) -> list[str]:
     """Return the ways to call an operator."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
 
     def add(kind: str, name: str) -> None:
-        if f"`{name}`" not in found.setdefault(kind, []):
-            found[kind].append(f"`{name}`")
+        if f"`{name}`" not in result.setdefault(kind, []):
+            result[kind].append(f"`{name}`")
 
     for definition in group:
         name = definition.signature.name
@@ -246,9 +246,9 @@ def forms(group: list[OpDefinition]) -> list[str]:
             add("in place", f"Tensor.{definition.inplace_name}")
         if definition.has_out:
             add("into a given tensor", "out=")
-    if not found:
+    if not result:
         return ["called by other operators only: `tt.ops." + group[0].signature.name + "`"]
-    return [f"{kind}: {', '.join(names)}" for kind, names in found.items()]
+    return [f"{kind}: {', '.join(names)}" for kind, names in result.items()]
 
 
 def rules(group: list[OpDefinition]) -> str:
@@ -301,14 +301,14 @@ def served(group: list[OpDefinition], shown: list[Place]) -> str:
     """Return the table of the backends that serve an operator, without those that lack it."""
     rows = []
     for definition in group:
-        for place in shown:
-            found = coverage(definition, place, compiled=False)  # the same page on every machine
-            if found.how in ("missing", "other layout") or (
-                place.layout != "strided" and found.how == "composite"
+        for index in shown:
+            result = coverage(definition, index, compiled=False)  # the same page on every machine
+            if result.how in ("missing", "other layout") or (
+                index.layout != "strided" and result.how == "composite"
             ):
                 continue
-            dtypes = dtypes_in_words(found.dtypes) if found.dtypes else "those of its parts"
-            rows.append((f"`{definition.name}`", str(place), found.how, dtypes))
+            dtypes = dtypes_in_words(result.dtypes) if result.dtypes else "those of its parts"
+            rows.append((f"`{definition.name}`", str(index), result.how, dtypes))
     return table(["overload", "backend", "how", "dtypes"], rows)
 
 

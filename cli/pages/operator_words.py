@@ -140,10 +140,10 @@ def results(definition: OpDefinition) -> list[str]:
     returns = definition.signature.returns
     if returns and not any(r.type.base == "Tensor" for r in returns):
         return [" and ".join(f"a Python {type_words(r.type)}" for r in returns)]
-    found = []
+    result = []
     names = [r.name for r in returns]
     if len(names) > 1:
-        found.append(
+        result.append(
             f"a named tuple: {', '.join(f'`{name}`' for name in names)}" if all(names) else "a tuple"
         )
     words = (
@@ -154,17 +154,17 @@ def results(definition: OpDefinition) -> list[str]:
     promoted = dict(zip(names or [None], words, strict=False))
     said = {name: _dtype_words(word, definition) for name, word in promoted.items() if word != "none"}
     if len(set(said.values())) == 1:
-        found.append(f"dtype: {next(iter(said.values()))}")
+        result.append(f"dtype: {next(iter(said.values()))}")
     else:
-        found += [f"dtype of `{name}`: {text}" for name, text in said.items()]
+        result += [f"dtype of `{name}`: {text}" for name, text in said.items()]
     shape = result_shape(definition)
     if "keepdim" in shape and definition.signature.argument("keepdim") is None:
         shape = "no dimensions"
     if shape:
-        found.append(f"shape: {shape}")
+        result.append(f"shape: {shape}")
     if definition.kind == "view":
-        found.append("memory: a view, which shares that of the input")
-    return found
+        result.append("memory: a view, which shares that of the input")
+    return result
 
 
 def _dtype_words(word: str, definition: OpDefinition) -> str:
@@ -190,27 +190,27 @@ def _dtype_by_default(definition: OpDefinition) -> str:
 def errors(definition: OpDefinition) -> dict[str, str]:
     """Return the errors that follow from an overload's entry, and those that the texts add."""
     arguments, tags = definition.signature.arguments, definition.tags
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     if any(a.name in _DIMS and a.type.base == "int" for a in arguments):
-        found["DimensionError"] = "The tensor has no such dimension."
+        result["DimensionError"] = "The tensor has no such dimension."
     if definition.meta == "broadcast" and len(definition.signature.tensor_arguments) > 1:
-        found["BroadcastError"] = "The shapes do not broadcast."
+        result["BroadcastError"] = "The shapes do not broadcast."
     if "same_dtype" in tags:
         names = [_name(a) for a in arguments if a.name in definition.promote]
-        found["DtypeError"] = f"{' and '.join(f'`{name}`' for name in names)} differ in dtype."
+        result["DtypeError"] = f"{' and '.join(f'`{name}`' for name in names)} differ in dtype."
     dtypes = (definition.dtypes,) if isinstance(definition.dtypes, str) else definition.dtypes
     if definition.signature.tensor_arguments and not {"all", "any"} & set(dtypes):
-        found["DtypeNotServedError"] = (
+        result["DtypeNotServedError"] = (
             f"The dtype is not supported; supported: {dtypes_in_words(dtype_names(dtypes))}."
         )
     if definition.signature.argument("memory_format") is not None:
-        found["ShapeError"] = "`memory_format` is for another number of dimensions."
+        result["ShapeError"] = "`memory_format` is for another number of dimensions."
     if "data_dependent" in tags or "data_dependent_shape" in tags:
-        found["DataDependentError"] = "A tensor is on the device `meta`: the result depends on values."
+        result["DataDependentError"] = "A tensor is on the device `meta`: the result depends on values."
     if sum(not a.type.list for a in definition.signature.tensor_arguments) > 1:
-        found["DeviceMismatchError"] = "The tensors lie on different devices."
+        result["DeviceMismatchError"] = "The tensors lie on different devices."
     if definition.has_out and not {"exact_out", "exact_target"} & set(tags):
-        found["CastError"] = "`out` has a dtype that cannot hold the result."
+        result["CastError"] = "`out` has a dtype that cannot hold the result."
     elif definition.has_out:
-        found["TargetDtypeError"] = "`out` has another dtype than the result."
-    return found | dict(operator_text(definition).errors)
+        result["TargetDtypeError"] = "`out` has another dtype than the result."
+    return result | dict(operator_text(definition).errors)

@@ -45,21 +45,25 @@ def pages(namespace: str = "tt") -> dict[str, str]:
             groups.setdefault(title_of(definition), []).append(definition)
     if not groups:
         return {}
-    shown = own_places() if namespace == "tt" else [place for place in places() if place.device != "meta"]
-    found = {file_of(title): page(title, group, shown) for title, group in groups.items()}
+    shown = (
+        own_places()
+        if namespace == "tt"
+        else [position for position in places() if position.device != "meta"]
+    )
+    result = {file_of(title): page(title, group, shown) for title, group in groups.items()}
     internal = {title: group for title, group in groups.items() if _is_internal(group)}
     public = {title: group for title, group in groups.items() if title not in internal}
-    found[INDEX] = index(namespace, public or internal, len(internal) if public else 0)
+    result[INDEX] = index(namespace, public or internal, len(internal) if public else 0)
     if public and internal:
-        found[INTERNAL] = internal_index(internal)
-    return found
+        result[INTERNAL] = internal_index(internal)
+    return result
 
 
 def own_places() -> list[Place]:
     """Return the backends that tt itself brings: what else happens to be installed does not change its pages."""
     sources = REGISTRY.backend_sources
     own = [p for p in places() if sources[p.device, p.layout].distribution == "tt-tensor"]
-    return [place for place in own if place.device != "meta"]
+    return [position for position in own if position.device != "meta"]
 
 
 # --- the index -------------------------------------------------------------------------------------------------

@@ -49,16 +49,16 @@ def registered(name: str) -> dict[str, int]:
     """Return how much a plugin has registered: operators, kernels by place, composites; what takes no part apart."""
     from tt.core.dispatch.registry.registry import REGISTRY
 
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for op in REGISTRY.names():
-        found["operators"] += REGISTRY.definition_source(op).plugin == name
+        counts["operators"] += REGISTRY.definition_source(op).plugin == name
     for kernels in REGISTRY.kernels.values():
         for kernel in kernels:
             if kernel.source.plugin == name:
                 idle = ", taking no part" if kernel.eligibility().refusal else ""
-                found[f"kernels for {kernel.where}{idle}"] += 1
+                counts[f"kernels for {kernel.where}{idle}"] += 1
     for composites in REGISTRY.composites.values():
         for composite in composites:
             if composite.source.plugin == name:
-                found["composites" + (", taking no part" if composite.eligibility().refusal else "")] += 1
-    return {what: count for what, count in found.items() if count}
+                counts["composites" + (", taking no part" if composite.eligibility().refusal else "")] += 1
+    return {what: count for what, count in counts.items() if count}

@@ -24,9 +24,9 @@ def list_plugins(
     States: found; loaded (its manifest was read, its code is not imported yet); active (in use); failed; blocked (by
     TT_PLUGINS or TT_DISABLE_PLUGINS); unavailable (a requirement is missing, for instance a driver).
     """
-    found = states(activate=activate)
+    plugins = states(activate=activate)
     if as_json:
-        output.as_json(found)
+        output.as_json(plugins)
         return
     rows = [
         [
@@ -39,7 +39,7 @@ def list_plugins(
             brings(p),
             p["reason"].split("\n")[0],
         ]
-        for p in found
+        for p in plugins
     ]
     output.table(
         ["plugin", "distribution", "version", "interface", "state", "load ms", "brings", "reason"],
@@ -51,8 +51,8 @@ def list_plugins(
         ("names that several plugins declare", "contested"),
         ("what plugins changed of the process while they were loaded; it was put back", "undone"),
     ):
-        print_notes(title, key, found)
-    for plugin in found:
+        print_notes(title, key, plugins)
+    for plugin in plugins:
         if plugin["traceback"]:
             output.heading(f"plugin {plugin['name']!r} failed")
             output.text(*plugin["traceback"].rstrip().splitlines())

@@ -24,10 +24,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a plugin: its declarations and registrations, preferences for it, and names that others declare, too."""
-    found = states(activate=activate)
-    chosen = [plugin | {"registered": registered(name)} for plugin in found if plugin["name"] == name]
+    plugins = states(activate=activate)
+    chosen = [plugin | {"registered": registered(name)} for plugin in plugins if plugin["name"] == name]
     if not chosen:
-        raise UnknownNameError("plugin", name, [plugin["name"] for plugin in found])
+        raise UnknownNameError("plugin", name, [plugin["name"] for plugin in plugins])
     if as_json:
         output.as_json(chosen[0] if len(chosen) == 1 else chosen)
         return

@@ -93,8 +93,8 @@ class JaggedBackend(Backend):
             return None
 
         def kernel(args: Sequence[Any], results: Sequence[Any]) -> Any:
-            found = function(*map(self._tensor_of, args))
-            return tuple(map(handle_of, found)) if isinstance(found, tuple | list) else handle_of(found)
+            result = function(*map(self._tensor_of, args))
+            return tuple(map(handle_of, result)) if isinstance(result, tuple | list) else handle_of(result)
 
         return kernel
 
@@ -201,8 +201,8 @@ class JaggedBackend(Backend):
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element."""
-        found: bool | int | float | complex = self.to_numpy(handle).item()
-        return found
+        result: bool | int | float | complex = self.to_numpy(handle).item()
+        return result
 
     def copy_into(self, target: Any, source: Any) -> None:
         """Write the elements of another handle with rows of the same lengths."""
@@ -257,11 +257,11 @@ class JaggedBackend(Backend):
         ragged, strided = (target, root) if target.layout.name == "jagged" else (root, target)
         own, other = handle_of(ragged), handle_of(strided)
         arrays = self.arrays
-        places = [
+        dims = [
             (tuple(array.shape), arrays.strides(array), arrays.data_ptr(array))
             for array in (own.values, other)
         ]
-        if not isinstance(own, JaggedHandle) or strided.layout.name != "strided" or places[0] != places[1]:
+        if not isinstance(own, JaggedHandle) or strided.layout.name != "strided" or dims[0] != dims[1]:
             return None
         if target is strided:
             return ("nested::values",)

@@ -115,14 +115,14 @@ def nested_tensor(
     ]
     if rows:
         kind = rows[0].dtype if dtype is None else to_dtype(dtype)
-        place = rows[0].device if device is None else device
-        rows = [row.to(device=place, dtype=kind) for row in rows]
-    found = _joined(what, rows)
+        target = rows[0].device if device is None else device
+        rows = [row.to(device=target, dtype=kind) for row in rows]
+    result = _joined(what, rows)
     if len(rows) == 1:
-        found = found.clone()
+        result = result.clone()
     if pin_memory:
-        found = ops.nested.with_values(found, ops.nested.values(found).pin_memory())
-    return found.requires_grad_() if requires_grad else found
+        result = ops.nested.with_values(result, ops.nested.values(result).pin_memory())
+    return result.requires_grad_() if requires_grad else result
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
@@ -155,9 +155,9 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     what = "as_nested_tensor"
     _check_layout(what, layout)
     if isinstance(ts, Tensor):
-        found = ts if is_nested(ts) else _of_dense(what, ts)
+        result = ts if is_nested(ts) else _of_dense(what, ts)
         changed = (dtype is not None and to_dtype(dtype) is not ts.dtype) or device is not None
-        return found.to(device=device, dtype=dtype) if changed else found
+        return result.to(device=device, dtype=dtype) if changed else result
     if not isinstance(ts, list | tuple):
         raise errors.ArgumentError(what, f"expected a tensor or a list of tensors, got {type(ts).__name__}")
     rows = [row if isinstance(row, Tensor) else as_tensor(row) for row in ts]
@@ -229,12 +229,12 @@ def nested_tensor_from_jagged(
     starts = [0, *accumulate(counts or [])] if offsets is None else _numbers(what, "offsets", offsets)
     rows = Raggedness(starts, None if offsets is None else counts)
     rows.check(what, int(values.shape[dim - 1]))
-    for name, given, own in (
+    for name, value, own in (
         ("min_seqlen", min_seqlen, rows.shortest),
         ("max_seqlen", max_seqlen, rows.longest),
     ):
-        if given is not None and given != own:
-            raise errors.ValueRangeError(f"{what}(): {name} is {given}, but the rows have {own}")
+        if value is not None and value != own:
+            raise errors.ValueRangeError(f"{what}(): {name} is {value}, but the rows have {own}")
     return made(values, rows, dim, view=True)
 
 
@@ -244,8 +244,8 @@ def _numbers(what: str, name: str, given: Any) -> list[int]:
         raise errors.DtypeError(f"{what}(): {name} must be int64 or int32, got {tensor.dtype}")
     if tensor.ndim != 1:
         raise errors.ShapeError(f"{what}(): {name} must have one dimension, got shape {list(tensor.shape)}")
-    found: list[int] = tensor.tolist()
-    return found
+    numbers: list[int] = tensor.tolist()
+    return numbers
 
 
 def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = None) -> Tensor:

@@ -34,8 +34,8 @@ def to_copy(self: Tensor, *options: Any) -> Tensor:
 def _elsewhere(self: Tensor, values: Tensor) -> Tensor:
     rows = rows_of(self)
     lengths = None if rows.lengths is None else rows.lengths.tolist()
-    found: Tensor = ops.nested.jagged(values, rows.offsets.tolist(), lengths, ragged_dim(self))
-    return found
+    result: Tensor = ops.nested.jagged(values, rows.offsets.tolist(), lengths, ragged_dim(self))
+    return result
 
 
 def clone(self: Tensor, *options: Any) -> Tensor:
@@ -96,8 +96,8 @@ def _factory(op: str) -> Callable[..., Any]:
     """Return a factory of jagged tensors like another."""
 
     def function(self: Tensor, *options: Any) -> Tensor:
-        given = [None if str(option) == "tt.jagged" else option for option in options]
-        values = run(op, (values_of(self), *given))
+        kept = [None if str(option) == "tt.jagged" else option for option in options]
+        values = run(op, (values_of(self), *kept))
         return like(self, values) if values.device.type == self.device.type else _elsewhere(self, values)
 
     return function
@@ -107,8 +107,8 @@ def _new(op: str) -> Callable[..., Any]:
     """Return a factory of dense tensors with the dtype and device of a jagged one."""
 
     def function(self: Tensor, size: Sequence[int], *options: Any) -> Tensor:
-        found: Tensor = run(op, (values_of(self), size, *options))
-        return found
+        result: Tensor = run(op, (values_of(self), size, *options))
+        return result
 
     return function
 
@@ -155,9 +155,9 @@ def padded(self: Tensor, padding: float, output_size: Sequence[int] | None = Non
         )
     length = smallest[dim] = size[dim]
     count = batch_of(self) * length
-    places = rows.on(rows.rows * length + rows.positions, self.device)
+    positions = rows.on(rows.rows * length + rows.positions, self.device)
     whole = ops.new_full(front, (count, *front.shape[1:]), padding)
-    flat = ops.index_copy(whole, 0, places, front)
+    flat = ops.index_copy(whole, 0, positions, front)
     dense = ops.movedim(ops.reshape(flat, (batch_of(self), length, *front.shape[1:])), 1, dim)
     if size == smallest:
         return dense
@@ -178,9 +178,9 @@ def loss(op: str) -> Callable[..., Any]:
 
     def function(*args: Any) -> Any:
         template, converted = aligned(op, args)
-        found = run(op, converted)
+        result = run(op, converted)
         values = next(new for new, old in zip(converted, args, strict=True) if old is first_nested(args))
-        return like(template, found) if tuple(found.shape) == tuple(values.shape) else found
+        return like(template, result) if tuple(result.shape) == tuple(values.shape) else result
 
     return function
 

@@ -27,15 +27,15 @@ def first_nested(values: Sequence[Any]) -> Tensor:
             if any(is_nested(item) for item in value):
                 return first_nested(value)
         elif is_nested(value):
-            found: Tensor = value
-            return found
+            figures: Tensor = value
+            return figures
     raise LookupError("no jagged tensor")
 
 
 def handle(tensor: Tensor) -> JaggedHandle:
     """Return the handle of a jagged tensor."""
-    found: JaggedHandle = handle_of(tensor)
-    return found
+    figures: JaggedHandle = handle_of(tensor)
+    return figures
 
 
 def rows_of(tensor: Tensor) -> Raggedness:
@@ -55,14 +55,14 @@ def ragged_dim(tensor: Tensor) -> int:
 
 def values_of(tensor: Tensor) -> Tensor:
     """Return the values of a jagged tensor, with what lies between its rows; they share the memory."""
-    found: Tensor = ops.nested.values(tensor)
-    return found
+    figures: Tensor = ops.nested.values(tensor)
+    return figures
 
 
 def like(tensor: Tensor, values: Tensor, dim: int | None = None) -> Tensor:
     """Return a jagged tensor with the rows of another and other values."""
-    found: Tensor = ops.nested.with_values(tensor, values, dim)
-    return found
+    figures: Tensor = ops.nested.with_values(tensor, values, dim)
+    return figures
 
 
 def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) -> Tensor:
@@ -76,8 +76,8 @@ def made(values: Tensor, rows: Raggedness, dim: int = 1, *, view: bool = False) 
     REGISTRY.backend(values.device.type, "jagged")
     lengths = None if rows.lengths is None else rows.lengths.tolist()
     op = ops.nested.jagged_view if view else ops.nested.jagged
-    found: Tensor = op(values, rows.offsets.tolist(), lengths, dim)
-    return found
+    figures: Tensor = op(values, rows.offsets.tolist(), lengths, dim)
+    return figures
 
 
 def packed_values(tensor: Tensor) -> Tensor:
@@ -85,8 +85,8 @@ def packed_values(tensor: Tensor) -> Tensor:
     rows, values = rows_of(tensor), values_of(tensor)
     if rows.contiguous:
         return values
-    found: Tensor = ops.index_select(values, ragged_dim(tensor) - 1, rows.on(rows.places, tensor.device))
-    return found
+    figures: Tensor = ops.index_select(values, ragged_dim(tensor) - 1, rows.on(rows.places, tensor.device))
+    return figures
 
 
 def packed_like(tensor: Tensor, values: Tensor) -> Tensor:

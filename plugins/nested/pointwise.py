@@ -137,18 +137,18 @@ def _spread(op: str, template: Tensor, dense: Tensor) -> Tensor:
     front = ops.movedim(dense, dim, 1)
     size = tuple(front.shape)
     flat = ops.reshape(front, (size[0] * size[1], *size[2:]))
-    places = rows.rows * length + (rows.positions if length > 1 else 0)
-    return ops.movedim(ops.index_select(flat, 0, rows.on(places, template.device)), 0, inner)
+    positions = rows.rows * length + (rows.positions if length > 1 else 0)
+    return ops.movedim(ops.index_select(flat, 0, rows.on(positions, template.device)), 0, inner)
 
 
 def pointwise_functions() -> dict[str, Callable[..., Any]]:
     """Return the functions of tt's operators that treat each element alone."""
-    found = {}
+    functions = {}
     for name in REGISTRY.names():
         definition = REGISTRY.definition(name)
         if definition is not None and definition.kind == "pointwise" and "::" not in name:
-            found[name] = elementwise(name)
-    return found | {name: elementwise(name) for name in MORE if REGISTRY.definition(name) is not None}
+            functions[name] = elementwise(name)
+    return functions | {name: elementwise(name) for name in MORE if REGISTRY.definition(name) is not None}
 
 
 def function_of_others(op: str) -> Callable[..., Any] | None:

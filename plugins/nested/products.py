@@ -82,8 +82,8 @@ def _times_dense(self: Tensor, other: Tensor) -> Tensor:
         raise refuse("matmul", "a row must have two dimensions", "x.unsqueeze(-1)")
     if other.ndim == 2:
         return like(self, ops.matmul(values_of(self), other))
-    found = [ops.matmul(row, part) for row, part in _with_rows("matmul", self, other)]
-    return join_rows(self, found)
+    products = [ops.matmul(row, part) for row, part in _with_rows("matmul", self, other)]
+    return join_rows(self, products)
 
 
 def _dense_times(self: Tensor, other: Tensor) -> Tensor:
@@ -93,8 +93,8 @@ def _dense_times(self: Tensor, other: Tensor) -> Tensor:
             return like(other, ops.matmul(self, values_of(other)))
         raise refuse("matmul", "the ragged dimension would be summed over with a dense one")
     if self.ndim <= 2:
-        found = ops.matmul(self, values_of(other))
-        return like(other, found, found.ndim)
+        result = ops.matmul(self, values_of(other))
+        return like(other, result, result.ndim)
     products = [ops.matmul(part, row) for row, part in _with_rows("matmul", other, self)]
     return join_rows(other, products)
 
@@ -184,18 +184,18 @@ def scaled_dot_product_attention(
         raise errors.ShapeError(f"{op}(): the rows of key and value differ in length")
 
     def attend(one: Tensor, two: Tensor, three: Tensor) -> Tensor:
-        found: Tensor = run(op, (one, two, three, None, dropout_p, is_causal, scale, enable_gqa))
-        return found
+        result: Tensor = run(op, (one, two, three, None, dropout_p, is_causal, scale, enable_gqa))
+        return result
 
     sizes = [rows_of(tensor) for tensor in (query, key, value)]
     if all(rows.shortest == rows.longest for rows in sizes):
         dense = attend(*(_as_batch(tensor) for tensor in (query, key, value)))
         return _of_batch(query, dense)
-    found = [
+    result = [
         ops.squeeze(attend(*(ops.unsqueeze(part, 0) for part in parts)), [0])
         for parts in zip(*(rows_as_list(tensor) for tensor in (query, key, value)), strict=True)
     ]
-    return packed_like(query, ops.cat(found, query.ndim - 3))
+    return packed_like(query, ops.cat(result, query.ndim - 3))
 
 
 def _as_batch(self: Tensor) -> Tensor:

@@ -115,8 +115,8 @@ class Raggedness:
 
     def on(self, indices: np.ndarray[Any, Any], device: Device) -> Tensor:
         """Return indices as a tensor of a device; its memory is its own."""
-        made: Tensor = as_tensor(indices.copy(), device=device)
-        return made
+        tensor: Tensor = as_tensor(indices.copy(), device=device)
+        return tensor
 
     def check(self, what: str, size: int) -> None:
         """Refuse offsets that do not fit values of a size.

@@ -50,17 +50,17 @@ def _by_dim(op: str) -> Callable[..., Any]:
     def function(*args: Any) -> Any:
         self, dim = args[0], args[at]
         keepdim = bool(args[keep_at]) if keep_at is not None else False
-        given = () if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+        requested = () if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
 
         def call(values: Tensor, chosen: list[int]) -> Any:
             full = list(args)
             full[0], full[at] = values, chosen[0] if single else chosen
             return run(op, full)
 
-        if dim is not None and not given and name in ("all", "any"):
+        if dim is not None and not requested and name in ("all", "any"):
             return like(self, call(values_of(self), []))
-        dims = sorted({dim_of(name, self, d) for d in given}) or list(range(self.ndim))
-        if len(dims) < len(given):
+        dims = sorted({dim_of(name, self, d) for d in requested}) or list(range(self.ndim))
+        if len(dims) < len(requested):
             raise errors.ValueRangeError(f"{name}(): a dimension appears multiple times in the list of dims")
         ragged = ragged_dim(self)
 
@@ -70,21 +70,21 @@ def _by_dim(op: str) -> Callable[..., Any]:
                     name,
                     f"the dimension of the batch is reduced only together with the ragged one, {ragged}",
                 )
-            if single and (op in POSITIONS or given):
+            if single and (op in POSITIONS or requested):
                 raise refuse(name, "positions among all elements would depend on padding")
             values = packed_values(self)
             chosen = [d - 1 for d in dims if d]
             if len(chosen) == values.ndim and not keepdim:
                 full = list(args)
                 full[0] = values
-                return run(op, full) if dim is None or not given else call(values, chosen)
-            found = call(values, chosen)
-            return _each(found, lambda r: ops.unsqueeze(r, 0)) if keepdim else found
+                return run(op, full) if dim is None or not requested else call(values, chosen)
+            result = call(values, chosen)
+            return _each(result, lambda r: ops.unsqueeze(r, 0)) if keepdim else result
         inner = [d - 1 for d in dims]
         if ragged not in dims:
-            found = call(values_of(self), inner)
+            result = call(values_of(self), inner)
             moved = ragged if keepdim else ragged - sum(d < ragged for d in dims)
-            return _each(found, lambda r: like(self, r, moved))
+            return _each(result, lambda r: like(self, r, moved))
         fast = FAST.get(op)
         if fast is not None and inner == [ragged - 1] and rows_of(self).shortest:
             return fast(self, keepdim, *args[keep_at + 1 :] if keep_at is not None else ())
@@ -118,8 +118,8 @@ def _row_sums(self: Tensor, keepdim: bool, dtype: Any) -> Tensor:
         values = values.to(to_dtype("int64"))
     size = list(values.shape)
     size[at] = rows.batch
-    found = ops.index_add(ops.new_zeros(values, size), at, rows.on(rows.rows, self.device), values)
-    front = ops.movedim(found, at, 0) if at else found
+    sums = ops.index_add(ops.new_zeros(values, size), at, rows.on(rows.rows, self.device), values)
+    front = ops.movedim(sums, at, 0) if at else sums
     return ops.unsqueeze(front, at + 1) if keepdim else front
 
 
@@ -143,8 +143,10 @@ def _row_extremes(reduce: str) -> Callable[..., Tensor]:
         size = list(values.shape)
         size[at] = rows.batch
         index = as_wide(rows.on(rows.rows, self.device), values, at)
-        found = ops.scatter_reduce(ops.new_zeros(values, size), at, index, values, reduce, include_self=False)
-        front = ops.movedim(found, at, 0) if at else found
+        extremes = ops.scatter_reduce(
+            ops.new_zeros(values, size), at, index, values, reduce, include_self=False
+        )
+        front = ops.movedim(extremes, at, 0) if at else extremes
         return ops.unsqueeze(front, at + 1) if keepdim else front
 
     return function

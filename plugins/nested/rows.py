@@ -44,12 +44,12 @@ def along(op: str) -> Callable[..., Any]:
     at, name = names.index("dim"), op.partition(".")[0]
 
     def function(*args: Any) -> Any:
-        self, given = args[0], args[at]
-        if isinstance(given, tuple) and len(given) == 1:
-            given = given[0]
-        if not isinstance(given, int):
+        self, chosen = args[0], args[at]
+        if isinstance(chosen, tuple) and len(chosen) == 1:
+            chosen = chosen[0]
+        if not isinstance(chosen, int):
             raise refuse(name, "rows take one dimension at a time", "a loop over x.unbind()")
-        dim = dim_of(name, self, given)
+        dim = dim_of(name, self, chosen)
         if dim == 0:
             raise refuse(name, "rows do not have the dimension of the batch", "a loop over x.unbind()")
         inner = (*args[1:at], dim - 1, *args[at + 1 :])
@@ -111,8 +111,8 @@ def softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
     if at != ragged_dim(self):
         return like(self, ops.softmax(values_of(self), at - 1, dtype=dtype))
     shifted, of_row, sums, kind = _shifted(self, dtype)
-    found = ops.div(ops.exp(shifted), ops.index_select(sums, at - 1, of_row))
-    return packed_like(self, found.to(kind))
+    result = ops.div(ops.exp(shifted), ops.index_select(sums, at - 1, of_row))
+    return packed_like(self, result.to(kind))
 
 
 def log_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
@@ -123,8 +123,8 @@ def log_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
     if at != ragged_dim(self):
         return like(self, ops.log_softmax(values_of(self), at - 1, dtype=dtype))
     shifted, of_row, sums, kind = _shifted(self, dtype)
-    found = ops.sub(shifted, ops.index_select(ops.log(sums), at - 1, of_row))
-    return packed_like(self, found.to(kind))
+    result = ops.sub(shifted, ops.index_select(ops.log(sums), at - 1, of_row))
+    return packed_like(self, result.to(kind))
 
 
 def glu(self: Tensor, dim: int) -> Tensor:

@@ -58,8 +58,8 @@ def _some_rows(self: Tensor, numbers: Sequence[int]) -> Tensor:
     """Return rows by their numbers."""
     rows, dim = rows_of(self), ragged_dim(self)
     sizes = [rows.sizes[n] for n in numbers]
-    places = [np.arange(rows.offsets[n], rows.offsets[n] + rows.sizes[n]) for n in numbers]
-    index = rows.on(np.concatenate([*places, np.zeros(0, np.int64)]).astype(np.int64), self.device)
+    ranges = [np.arange(rows.offsets[n], rows.offsets[n] + rows.sizes[n]) for n in numbers]
+    index = rows.on(np.concatenate([*ranges, np.zeros(0, np.int64)]).astype(np.int64), self.device)
     chosen = Raggedness([0, *accumulate(sizes)])
     return made(ops.index_select(values_of(self), dim - 1, index), chosen, dim)
 
@@ -77,8 +77,8 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
         start = int(rows.offsets[index % count])
         return ops.slice(values_of(self), inner, start, start + rows.sizes[index % count])
     _dense("select", self, at)
-    found = ops.select(values_of(self), at - 1, index)
-    return like(self, found, ragged_dim(self) - (at < ragged_dim(self)))
+    result = ops.select(values_of(self), at - 1, index)
+    return like(self, result, ragged_dim(self) - (at < ragged_dim(self)))
 
 
 def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
@@ -229,15 +229,15 @@ def _is_row_size(rows: Raggedness, size: int) -> bool:
 
 def _filled(size: Sequence[int], count: int) -> list[int] | None:
     """Return sizes with -1 replaced so that they have a number of elements; None if they cannot."""
-    found = [int(n) for n in size]
-    if found.count(-1) > 1:
+    sizes = [int(n) for n in size]
+    if sizes.count(-1) > 1:
         return None
-    if -1 in found:
-        known = prod(n for n in found if n != -1)
+    if -1 in sizes:
+        known = prod(n for n in sizes if n != -1)
         if not known or count % known:
             return None
-        found[found.index(-1)] = count // known
-    return found if prod(found) == count else None
+        sizes[sizes.index(-1)] = count // known
+    return sizes if prod(sizes) == count else None
 
 
 def _viewed(op: str, self: Tensor, size: Sequence[int]) -> tuple[tuple[int, ...], int]:
@@ -265,22 +265,22 @@ def view(self: Tensor, size: Sequence[int]) -> Tensor:
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """Return the elements with other dense dimensions."""
-    found, dim = _viewed("reshape", self, shape)
-    return like(self, ops.reshape(values_of(self), found), dim)
+    sizes, dim = _viewed("reshape", self, shape)
+    return like(self, ops.reshape(values_of(self), sizes), dim)
 
 
 def expand(self: Tensor, size: Sequence[int]) -> Tensor:
     """Repeat dense dimensions of size 1."""
     rows, dim = rows_of(self), ragged_dim(self)
-    wanted = list(size)
-    fits = len(wanted) == self.ndim and int(wanted[0]) in (-1, rows.batch) and _is_row_size(rows, wanted[dim])
+    sizes = list(size)
+    fits = len(sizes) == self.ndim and int(sizes[0]) in (-1, rows.batch) and _is_row_size(rows, sizes[dim])
     if not fits:
         raise errors.ShapeError(
-            f"expand(): the size [{', '.join(str(n) for n in wanted)}] does not fit a jagged tensor of size "
+            f"expand(): the size [{', '.join(str(n) for n in sizes)}] does not fit a jagged tensor of size "
             f"({', '.join(str(n) for n in self.shape)}): only dense dimensions of size 1 are expanded"
         )
-    wanted[dim] = -1
-    return like(self, ops.expand(values_of(self), [int(n) for n in wanted[1:]]))
+    sizes[dim] = -1
+    return like(self, ops.expand(values_of(self), [int(n) for n in sizes[1:]]))
 
 
 def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
@@ -339,10 +339,10 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Return the dimensions in another order, the batch first."""
-    found = [dim_of("permute", self, d) for d in dims]
-    if sorted(found) != list(range(self.ndim)):
+    order = [dim_of("permute", self, d) for d in dims]
+    if sorted(order) != list(range(self.ndim)):
         raise errors.ShapeError(f"permute(): {list(dims)} are not the {self.ndim} dimensions of the tensor")
-    return _permuted("permute", self, found)
+    return _permuted("permute", self, order)
 
 
 def _permuted(op: str, self: Tensor, dims: Sequence[int]) -> Tensor:

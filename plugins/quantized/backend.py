@@ -140,13 +140,13 @@ class QuantizedBackend(Backend):
 
     def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
         """Return the handle with these integers and quantizer."""
-        found = parts["int_repr"]
-        native = self.arrays.dtype_of(found)
+        array = parts["int_repr"]
+        native = self.arrays.dtype_of(array)
         kind = native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
         own = to_dtype(facts["dtype"])
         if own.kind != "quantized" or kind is not from_numpy_dtype(own.numpy):
             raise errors.DtypeError(f"integers of {kind} do not make a quantized tensor of {own}")
-        ints = wrap(found, self.arrays.spec(kind, self.arrays.device_of(found)))
+        ints = wrap(array, self.arrays.spec(kind, self.arrays.device_of(array)))
         quantizer: Quantizer
         if "scale" in facts:
             quantizer = PerTensor(float(facts["scale"]), int(facts["zero_point"]))

@@ -40,8 +40,8 @@ def _rounded_again(op: str) -> Function:
 
     def kernel(self: Tensor, *args: Any) -> Tensor:
         quantizer = per_tensor(op, self)
-        found = REGISTRY.overload(op).execute((real_of(self), *args))
-        return like(self, rounded(found, quantizer, self.dtype))
+        result = REGISTRY.overload(op).execute((real_of(self), *args))
+        return like(self, rounded(result, quantizer, self.dtype))
 
     return kernel
 
@@ -56,8 +56,8 @@ def relu(self: Tensor) -> Tensor:
 
 def relu6(self: Tensor, inplace: bool = False) -> Tensor:
     """Return the numbers held between 0 and 6."""
-    found = clamp(self, 0, 6)
-    return ops.copy_(self, found) if inplace else found
+    result = clamp(self, 0, 6)
+    return ops.copy_(self, result) if inplace else result
 
 
 def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
@@ -76,14 +76,14 @@ def _onto(op: str, signed: bool) -> Function:
 
     def kernel(self: Tensor, *args: Any) -> Tensor:
         per_tensor(op, self)
-        found = REGISTRY.overload(op).execute((real_of(self), *args))
+        result = REGISTRY.overload(op).execute((real_of(self), *args))
         low, high = LIMITS[self.dtype.name]
         scale = (2.0 if signed else 1.0) / (high - low + 1)
         point = (high + low + 1) // 2 if signed else low
         if self.dtype.name == "qint32":
             point = 0
         quantizer = PerTensor(scale, point)
-        return made(rounded(found, quantizer, self.dtype), self.dtype, quantizer)
+        return made(rounded(result, quantizer, self.dtype), self.dtype, quantizer)
 
     return kernel
 
@@ -96,10 +96,10 @@ def _ordered(op: str) -> Function:
 
     def kernel(self: Tensor, *args: Any) -> Any:
         per_tensor(op, self)
-        found = REGISTRY.overload(op).execute((ints_of(self), *args))
-        if isinstance(found, Tensor):
-            return like(self, found)
-        values, indices = found
+        result = REGISTRY.overload(op).execute((ints_of(self), *args))
+        if isinstance(result, Tensor):
+            return like(self, result)
+        values, indices = result
         return like(self, values), indices
 
     return kernel
@@ -108,8 +108,8 @@ def _ordered(op: str) -> Function:
 def argsort(self: Tensor, *args: Any) -> Tensor:
     """Return the places of the elements in order."""
     per_tensor("argsort", self)
-    found: Tensor = REGISTRY.overload("argsort").execute((ints_of(self), *args))
-    return found
+    result: Tensor = REGISTRY.overload("argsort").execute((ints_of(self), *args))
+    return result
 
 
 # --- joining --------------------------------------------------------------------------------------------------------
@@ -166,12 +166,12 @@ def mean_dim(self: Tensor, dim: Any, keepdim: bool = False, dtype: Any = None) -
         raise errors.DtypeError(
             f"mean(): the mean of a quantized tensor of {self.dtype} is not one of {dtype}"
         )
-    given = range(self.ndim) if dim is None or (not isinstance(dim, int) and not len(dim)) else dim
-    dims = {d % max(self.ndim, 1) for d in ([given] if isinstance(given, int) else given)}
+    requested = range(self.ndim) if dim is None or (not isinstance(dim, int) and not len(dim)) else dim
+    dims = {d % max(self.ndim, 1) for d in ([requested] if isinstance(requested, int) else requested)}
     last = dims == set(range(self.ndim - len(dims), self.ndim))
     # As in PyTorch, where halves of a mean are rounded in one of two ways.
-    found: Tensor = (by_level if last else _rounded_again)("mean.dim")(self, dim, keepdim, None)
-    return found
+    result: Tensor = (by_level if last else _rounded_again)("mean.dim")(self, dim, keepdim, None)
+    return result
 
 
 SELECTING: Final = (

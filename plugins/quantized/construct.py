@@ -33,8 +33,8 @@ def _checked(name: str, input: Any, dtype: Any) -> tuple[Tensor, dtype]:
     if own.kind != "quantized":
         names = ", ".join(f"tt.{name}" for name in LIMITS)
         raise errors.DtypeError(f"{name}(): dtype must be one of {names}, got {own}")
-    found: Tensor = ops.contiguous(ops.detach(input), memory_format=order_of(input))
-    return found, own
+    result: Tensor = ops.contiguous(ops.detach(input), memory_format=order_of(input))
+    return result, own
 
 
 def _check_zero_point(name: str, point: int, dtype: dtype) -> None:
@@ -62,18 +62,18 @@ def _number(name: str, argument: str, value: Any) -> Any:
 
 
 def _scale(name: str, value: Any) -> float:
-    found = _number(name, "scale", value)
+    number = _number(name, "scale", value)
     try:
-        return float(found)
+        return float(number)
     except OverflowError:
         raise errors.ValueRangeError(f"{name}(): the scale is beyond the range of float64") from None
 
 
 def _whole(name: str, value: Any) -> int:
-    found = _number(name, "zero_point", value)
-    if found % 1 != 0:  # of numbers that are not finite, too
-        raise errors.ArgumentError(name, f"argument 'zero_point' must be a whole number, not {found}")
-    return int(found)
+    number = _number(name, "zero_point", value)
+    if number % 1 != 0:  # of numbers that are not finite, too
+        raise errors.ArgumentError(name, f"argument 'zero_point' must be a whole number, not {number}")
+    return int(number)
 
 
 def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
@@ -216,8 +216,8 @@ def _own_dtype(name: str, input: Any) -> dtype:
         for own in QUANTIZED:
             if from_numpy_dtype(own.numpy) is input.dtype:
                 return own
-    found = input.dtype if isinstance(input, Tensor) else type(input).__name__
-    raise errors.DtypeError(f"{name}(): expected a strided tensor of int8, uint8 or int32, got {found}")
+    kind = input.dtype if isinstance(input, Tensor) else type(input).__name__
+    raise errors.DtypeError(f"{name}(): expected a strided tensor of int8, uint8 or int32, got {kind}")
 
 
 def over_integers(ints: Tensor, scale: Any, zero_point: Any, axis: int | None = None) -> Tensor:
@@ -305,7 +305,7 @@ def empty_quantized(
             f"{name}(): dimension {quantizer.axis} has the {len(quantizer.scales)} channels of qtensor, got the size "
             f"{shape}"
         )
-    place = qtensor.device if device is None else device
+    target = qtensor.device if device is None else device
     kind = from_numpy_dtype(qtensor.dtype.numpy)
-    ints = ops.empty(shape, dtype=kind, device=place, pin_memory=pin_memory, memory_format=memory_format)
+    ints = ops.empty(shape, dtype=kind, device=target, pin_memory=pin_memory, memory_format=memory_format)
     return made(ints, qtensor.dtype, quantizer)

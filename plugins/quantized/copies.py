@@ -30,15 +30,15 @@ def real_of(value: Any) -> Any:
 
 def number(op: str, self: Tensor, value: Any) -> int:
     """Return the integer that stands for a number in a tensor with one scale."""
-    found = ops.full((), float(value), dtype="float32", device=self.device)
-    level: Any = ops.item(rounded(found, per_tensor(op, self), self.dtype, alone=True))
+    scalar = ops.full((), float(value), dtype="float32", device=self.device)
+    level: Any = ops.item(rounded(scalar, per_tensor(op, self), self.dtype, alone=True))
     return int(level)
 
 
 def dequantize(self: Tensor) -> Tensor:
     """Return the numbers that the integers stand for."""
-    found: Tensor = real_of(self)
-    return found
+    result: Tensor = real_of(self)
+    return result
 
 
 # --- copies ---------------------------------------------------------------------------------------------------------
@@ -53,8 +53,8 @@ def clone(self: Tensor, memory_format: Any = None) -> Tensor:
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """Return the tensor in an order in memory, itself if it has that order."""
     ints = ints_of(self)
-    found = ops.contiguous(ints, memory_format=memory_format)
-    return self if found is ints else like(self, found)
+    result = ops.contiguous(ints, memory_format=memory_format)
+    return self if result is ints else like(self, result)
 
 
 def to_copy(
@@ -170,16 +170,16 @@ def _comparison(op: str) -> Callable[..., Tensor]:
     """Return a comparison of the numbers that integers stand for."""
 
     def kernel(self: Tensor, other: Any) -> Tensor:
-        found: Tensor = REGISTRY.overload(op).execute((real_of(self), real_of(other)))
-        return found
+        result: Tensor = REGISTRY.overload(op).execute((real_of(self), real_of(other)))
+        return result
 
     return kernel
 
 
 def item(self: Tensor) -> float:
     """Return the only element as a number."""
-    found: Any = ops.item(real_of(self))
-    return float(found)
+    result: Any = ops.item(real_of(self))
+    return float(result)
 
 
 COMPARISONS: Final = {op: _comparison(op) for op in ("eq", "ge", "gt", "le", "lt", "ne")}

@@ -87,10 +87,10 @@ def per_tensor(op: str, tensor: Tensor) -> PerTensor:
     LayoutError
         When it has one for each channel.
     """
-    found = quantizer_of(tensor)
-    if not isinstance(found, PerTensor):
-        raise refuse(op, f"expected a tensor with one scale (tt.per_tensor_affine), got {found.scheme}")
-    return found
+    quantizer = quantizer_of(tensor)
+    if not isinstance(quantizer, PerTensor):
+        raise refuse(op, f"expected a tensor with one scale (tt.per_tensor_affine), got {quantizer.scheme}")
+    return quantizer
 
 
 def refuse(op: str, why: str, instead: str = "x.dequantize()") -> errors.LayoutError:

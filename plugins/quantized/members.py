@@ -27,13 +27,13 @@ def _expect(name: str, input: Any) -> None:
 
 def _channels(name: str, input: Any) -> PerChannel:
     _expect(name, input)
-    found = quantizer_of(input)
-    if not isinstance(found, PerChannel):
+    quantizer = quantizer_of(input)
+    if not isinstance(quantizer, PerChannel):
         raise errors.LayoutError(
-            f"{name}(): expected a tensor with a scale for each channel, got {found.scheme}\n"
+            f"{name}(): expected a tensor with a scale for each channel, got {quantizer.scheme}\n"
             "  try: x.q_scale() and x.q_zero_point()"
         )
-    return found
+    return quantizer
 
 
 @overridable
@@ -52,8 +52,8 @@ def int_repr(input: Tensor) -> Tensor:
     tensor([0, 3], dtype=tt.uint8)
     """
     _expect("int_repr", input)
-    found: Tensor = ops.clone(ints_of(input))
-    return found
+    result: Tensor = ops.clone(ints_of(input))
+    return result
 
 
 def qscheme(input: Tensor) -> Scheme:

@@ -26,10 +26,10 @@ def _max_pool(op: str) -> Callable[..., Any]:
         per_tensor(op, input)
         # Single precision holds the integers of eight bits, and double those of 32.
         wide = ops.to.dtype(ints_of(input), "float32" if input.dtype.itemsize == 1 else "float64")
-        found = REGISTRY.overload(op).execute((wide, *args))
-        if isinstance(found, Tensor):
-            return like(input, ops.to.dtype(found, ints_of(input).dtype))
-        values, indices = found
+        result = REGISTRY.overload(op).execute((wide, *args))
+        if isinstance(result, Tensor):
+            return like(input, ops.to.dtype(result, ints_of(input).dtype))
+        values, indices = result
         return like(input, ops.to.dtype(values, ints_of(input).dtype)), indices
 
     return kernel
@@ -42,8 +42,8 @@ def interpolate(input: Tensor, size: Any, scale_factor: Any, mode: str, *options
             f"interpolate(): quantized tensors are resampled by nearest, nearest-exact or bilinear, not {mode!r}\n"
             "  try: input.dequantize()"
         )
-    found: Tensor = by_level("interpolate")(input, size, scale_factor, mode, *options)
-    return found
+    result: Tensor = by_level("interpolate")(input, size, scale_factor, mode, *options)
+    return result
 
 
 AVERAGES: Final = (
@@ -73,15 +73,15 @@ def _pooled(
     _expect(name, input)
     operator = f"max_pool{dims}d"
     step = stride if isinstance(stride, int) or len(stride) else None
-    found: Tensor = getattr(ops, operator)(input, kernel_size, step, padding, dilation, ceil_mode)
-    return found
+    result: Tensor = getattr(ops, operator)(input, kernel_size, step, padding, dilation, ceil_mode)
+    return result
 
 
 def _expect(name: str, input: Any) -> None:
     if not is_quantized(input):
-        found = f"{input.dtype}" if isinstance(input, Tensor) else type(input).__name__
+        kind = f"{input.dtype}" if isinstance(input, Tensor) else type(input).__name__
         raise errors.LayoutError(
-            f"{name}(): expected a quantized tensor, got {found}\n"
+            f"{name}(): expected a quantized tensor, got {kind}\n"
             "  try: tt.quantize_per_tensor(x, scale, zero_point, tt.quint8)"
         )
 
@@ -203,7 +203,9 @@ def quantized_batch_norm(
     per_tensor(name, input)
     if input.ndim not in (4, 5):
         raise errors.ShapeError(f"{name}(): expected four or five dimensions, got {list(input.shape)}")
-    given = [None if p is None else ops.detach(p) for p in (weight, bias, mean, var)]
-    found = ops.batch_norm(real_of(input), given[2], given[3], given[0], given[1], False, 0.0, eps)
+    parameters = [None if p is None else ops.detach(p) for p in (weight, bias, mean, var)]
+    result = ops.batch_norm(
+        real_of(input), parameters[2], parameters[3], parameters[0], parameters[1], False, 0.0, eps
+    )
     quantizer = PerTensor(float(output_scale), int(output_zero_point))
-    return made(rounded(found, quantizer, input.dtype), input.dtype, quantizer)
+    return made(rounded(result, quantizer, input.dtype), input.dtype, quantizer)

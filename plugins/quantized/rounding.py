@@ -59,26 +59,26 @@ def held(levels: Tensor, dtype: dtype) -> Tensor:
     if dtype.name == "qint32":
         levels = ops.to.dtype(levels, "float64")
     levels = ops.nan_to_num(levels, low if dtype.name == "qint32" else high, high, low)
-    found: Tensor = ops.to.dtype(ops.clamp(levels, low, high), from_numpy_dtype(dtype.numpy))
-    return found
+    result: Tensor = ops.to.dtype(ops.clamp(levels, low, high), from_numpy_dtype(dtype.numpy))
+    return result
 
 
 def centred(ints: Tensor, point: int) -> Tensor:
     """Return integers less their zero point, in float32."""
     wide = "int64" if ints.dtype.itemsize == 4 else "float32"
-    found: Tensor = ops.to.dtype(ops.sub(ops.to.dtype(ints, wide), point), "float32")
-    return found
+    result: Tensor = ops.to.dtype(ops.sub(ops.to.dtype(ints, wide), point), "float32")
+    return result
 
 
 def real(ints: Tensor, quantizer: Quantizer) -> Tensor:
     """Return the numbers that integers stand for, in float32."""
-    found: Tensor
+    result: Tensor
     if isinstance(quantizer, PerTensor):
         with np.errstate(over="ignore"):
-            found = ops.mul(centred(ints, quantizer.zero_point), float(np.float32(quantizer.scale)))
-        return found
+            result = ops.mul(centred(ints, quantizer.zero_point), float(np.float32(quantizer.scale)))
+        return result
     wide = "float32" if quantizer.fractional else "float64"
     points = _along(quantizer.zero_points.astype(wide), quantizer.axis, ints)
     scales = _along(quantizer.scales, quantizer.axis, ints)
-    found = ops.to.dtype(ops.mul(ops.sub(ops.to.dtype(ints, wide), points), scales), "float32")
-    return found
+    result = ops.to.dtype(ops.mul(ops.sub(ops.to.dtype(ints, wide), points), scales), "float32")
+    return result

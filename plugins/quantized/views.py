@@ -122,13 +122,13 @@ def split_sizes(self: Handle, split_size: Sequence[int], dim: int) -> list[Handl
 
 
 def _parts(self: Handle, parts: Sequence[Any], dim: int) -> list[Handle]:
-    channels, start, found = _channels(self), 0, []
+    channels, start, pieces = _channels(self), 0, []
     for ints in parts:
         stop = start + int(ints.shape[dim])
         own = channels.part(slice(start, stop)) if channels is not None and channels.axis == dim else None
-        found.append(self.with_ints(ints, own))
+        pieces.append(self.with_ints(ints, own))
         start = stop
-    return found
+    return pieces
 
 
 def unbind(self: Handle, dim: int) -> list[Handle]:
@@ -177,8 +177,8 @@ def squeeze(self: Handle) -> Handle:
 
 def squeeze_dim(self: Handle, dim: Sequence[int]) -> Handle:
     """Return the tensor without some dimensions of size 1."""
-    given = [dim] if isinstance(dim, int) else dim
-    return _squeezed(self, _run("squeeze.dim", self, dim), [_dim("squeeze", self, d) for d in given])
+    dims = [dim] if isinstance(dim, int) else dim
+    return _squeezed(self, _run("squeeze.dim", self, dim), [_dim("squeeze", self, d) for d in dims])
 
 
 def _squeezed(self: Handle, ints: Any, dims: Sequence[int]) -> Handle:

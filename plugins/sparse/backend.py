@@ -28,8 +28,8 @@ __all__ = ["SparseBackend", "dtype_of_array"]
 
 def dtype_of_array(array: Any) -> dtype:
     """Return the dtype of a native array: arrays of all devices have a NumPy dtype, or one of tt."""
-    found = array.dtype
-    return found if isinstance(found, dtype) else from_numpy_dtype(found)
+    kind = array.dtype
+    return kind if isinstance(kind, dtype) else from_numpy_dtype(kind)
 
 
 @fork_safe_properties
@@ -145,8 +145,8 @@ class SparseBackend(Backend):
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element."""
-        found: bool | int | float | complex = self.to_numpy(handle).item()
-        return found
+        result: bool | int | float | complex = self.to_numpy(handle).item()
+        return result
 
     def clone(self, handle: Any) -> Any:
         """Return a copy of all components."""
@@ -170,13 +170,13 @@ class SparseBackend(Backend):
 
     def parts(self, handle: Any) -> Mapping[str, Any]:
         """Return the components by name."""
-        found: Mapping[str, Any] = handle.components
-        return found
+        components: Mapping[str, Any] = handle.components
+        return components
 
     def facts(self, handle: Any) -> Mapping[str, Any]:
         """Return whether the coordinates are unique and sorted, and whether the number of elements is known."""
-        found = {} if handle.known else {"known": False}
-        return {**found, "coalesced": handle.coalesced} if isinstance(handle, CooHandle) else found
+        unknown = {} if handle.known else {"known": False}
+        return {**unknown, "coalesced": handle.coalesced} if isinstance(handle, CooHandle) else unknown
 
     def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
         """Return the handle with these components."""

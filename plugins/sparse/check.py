@@ -86,8 +86,8 @@ class check_sparse_tensor_invariants(Block):  # noqa: N801 - PyTorch's name
 
 def is_checked(asked: bool | None, tensor: Tensor) -> bool:
     """Return whether the indices of a tensor are looked at."""
-    wanted = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
-    return wanted and has_data(tensor)
+    required = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
+    return required and has_data(tensor)
 
 
 def index_changed() -> errors.IndexValueError:
@@ -257,8 +257,8 @@ def _check_shapes(
             f"{dense}) but got {len(size)}"
         )
     shapes = {first: compressed.shape[:-1], second: plain.shape[:-1], "values": values.shape[:batch]}
-    for name, found in shapes.items():
-        if tuple(found) != size[:batch]:
+    for name, shape in shapes.items():
+        if tuple(shape) != size[:batch]:
             raise errors.ShapeError(
                 f"{what}: all batch dimensions of {first} ({list(compressed.shape[:-1])}), {second} "
                 f"({list(plain.shape[:-1])}), values ({list(values.shape[:batch])}), and tensor "

@@ -76,21 +76,21 @@ def sparse_coo_tensor(
     if values is None:
         return _of_size(indices, dtype, device, requires_grad)
     elements = as_tensor(values, dtype=dtype, device=device)
-    places = _as_coordinates(what, as_tensor(indices, device=elements.device))
+    coordinates = _as_coordinates(what, as_tensor(indices, device=elements.device))
     if elements.ndim == 0:
-        elements = ops.expand(elements, (places.shape[1],))
-    shape = _smallest(places, elements) if size is None else tuple(int(n) for n in size)
-    check_coo(what, places, elements, shape, bool(is_coalesced), check_invariants)
-    made: Tensor = ops.sparse.coo(places, elements, shape, bool(is_coalesced))
-    return made.requires_grad_(True) if requires_grad else made
+        elements = ops.expand(elements, (coordinates.shape[1],))
+    shape = _smallest(coordinates, elements) if size is None else tuple(int(n) for n in size)
+    check_coo(what, coordinates, elements, shape, bool(is_coalesced), check_invariants)
+    result: Tensor = ops.sparse.coo(coordinates, elements, shape, bool(is_coalesced))
+    return result.requires_grad_(True) if requires_grad else result
 
 
 def _of_size(size: Any, dtype: dtype | None, device: Any, requires_grad: bool) -> Tensor:
     sizes = [*size] if isinstance(size, Sequence) else None
     if sizes is None or not all(isinstance(n, int) for n in sizes):
         raise errors.ArgumentError("sparse_coo_tensor", "needs indices and values, or a size alone")
-    made: Tensor = ops.zeros(sizes, dtype=dtype, device=device, layout="sparse_coo")
-    return made.requires_grad_(True) if requires_grad else made
+    result: Tensor = ops.zeros(sizes, dtype=dtype, device=device, layout="sparse_coo")
+    return result.requires_grad_(True) if requires_grad else result
 
 
 def _smallest(places: Tensor, elements: Tensor) -> tuple[int, ...]:
@@ -103,10 +103,10 @@ def _smallest(places: Tensor, elements: Tensor) -> tuple[int, ...]:
                 raise errors.IndexValueError(
                     f"sparse_coo_tensor(): found negative index {least} for dim {dim} at indices[{dim}, {at}]"
                 )
-        found = [n + 1 for n in ops.amax(places, 1).tolist()]
+        sizes = [n + 1 for n in ops.amax(places, 1).tolist()]
     else:
-        found = [0] * places.shape[0]
-    return (*found, *elements.shape[1:])
+        sizes = [0] * places.shape[0]
+    return (*sizes, *elements.shape[1:])
 
 
 def _as_coordinates(what: str, places: Tensor) -> Tensor:
@@ -202,11 +202,11 @@ def _compressed(
 ) -> Tensor:
     elements = as_tensor(values, dtype=dtype, device=device)
     starts = _as_indices(as_tensor(compressed, device=elements.device))
-    places = _as_indices(as_tensor(plain, device=elements.device))
-    shape = _held(name, starts, places, elements) if size is None else tuple(int(n) for n in size)
-    check_compressed(what, name, starts, places, elements, shape, check_invariants)
-    made: Tensor = ops.sparse.compressed(starts, places, elements, shape, name)
-    return made.requires_grad_(True) if requires_grad else made
+    columns = _as_indices(as_tensor(plain, device=elements.device))
+    shape = _held(name, starts, columns, elements) if size is None else tuple(int(n) for n in size)
+    check_compressed(what, name, starts, columns, elements, shape, check_invariants)
+    result: Tensor = ops.sparse.compressed(starts, columns, elements, shape, name)
+    return result.requires_grad_(True) if requires_grad else result
 
 
 def _as_indices(places: Tensor) -> Tensor:

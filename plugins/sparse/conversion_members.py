@@ -33,8 +33,8 @@ def to_dense(self: Tensor, dtype: dtype | None = None, *, masked_grad: bool | No
     >>> tt.sparse_coo_tensor([[0, 2]], [1.0, 2.0], (3,)).to_dense()
     tensor([1., 0., 2.])
     """
-    found = self if self.layout.name == "strided" else ops.sparse.to_dense(self, masked_grad)
-    return found if dtype is None else found.to(dtype)
+    result = self if self.layout.name == "strided" else ops.sparse.to_dense(self, masked_grad)
+    return result if dtype is None else result.to(dtype)
 
 
 def to_sparse(

@@ -68,14 +68,14 @@ def _to_coo(self: Any, source: str, sparse_dim: int | None, dense_dim: int | Non
     if dense_dim is not None and sparse_dim is None:
         sparse_dim = self.ndim - dense_dim
     if source == "strided":
-        found = self.ndim if sparse_dim is None else sparse_dim
-        if found == 0 and self.ndim:
+        dims = self.ndim if sparse_dim is None else sparse_dim
+        if dims == 0 and self.ndim:
             raise errors.ShapeError("to_sparse(): sparse_dim argument must be in >0 when self.dim()>0")
-        if not 0 <= found <= self.ndim:
+        if not 0 <= dims <= self.ndim:
             raise errors.ShapeError(
-                f"to_sparse(): sparse_dim argument must be in [0,{self.ndim}] range, but {found} is given"
+                f"to_sparse(): sparse_dim argument must be in [0,{self.ndim}] range, but {dims} is given"
             )
-        return Conversion("sparse_coo", found, None, self.ndim - found)
+        return Conversion("sparse_coo", dims, None, self.ndim - dims)
     handle = handle_of(self)
     own = handle.sparse_dim + getattr(handle, "batch_ndim", 0)
     allowed = (own, 2) if source != "sparse_coo" and own == 2 else (own,)
@@ -95,12 +95,12 @@ def _dense_dim_of_compressed(self: Any, what: str, source: str, dense_dim: int |
                 "than two "
                 "dimensions\n  try: x.to_sparse()"
             )
-        found = dense_dim or 0
-        if not 0 <= found <= self.ndim - 2:
+        dims = dense_dim or 0
+        if not 0 <= dims <= self.ndim - 2:
             raise errors.ShapeError(
-                f"{what}: dense_dim argument must be in [0,{self.ndim - 2}] range, but {found} is given"
+                f"{what}: dense_dim argument must be in [0,{self.ndim - 2}] range, but {dims} is given"
             )
-        return found
+        return dims
     handle = handle_of(self)
     if source == "sparse_coo" and handle.sparse_dim != 2:
         raise errors.LayoutError(
@@ -130,19 +130,19 @@ def _blocksize(
                 f"  try: x.to_{layout}((2, 2))"
             )
         return (int(own[0]), int(own[1]))
-    found = tuple(int(n) for n in blocksize)
-    if len(found) != 2:
-        raise errors.ShapeError(f"{what}: blocksize needs two sizes, but got {list(found)}")
-    if min(found) <= 0:
-        raise errors.ShapeError(f"{what}: blocksize needs to be positive, but got {list(found)}")
+    sizes = tuple(int(n) for n in blocksize)
+    if len(sizes) != 2:
+        raise errors.ShapeError(f"{what}: blocksize needs two sizes, but got {list(sizes)}")
+    if min(sizes) <= 0:
+        raise errors.ShapeError(f"{what}: blocksize needs to be positive, but got {list(sizes)}")
     end = self.ndim - dense_dim
     rows, columns = self.shape[end - 2 : end]
-    if rows % found[0] or columns % found[1]:
+    if rows % sizes[0] or columns % sizes[1]:
         raise errors.ShapeError(
             f"{what}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize "
-            f"({found[0]},{found[1]})"
+            f"({sizes[0]},{sizes[1]})"
         )
-    return (found[0], found[1])
+    return (sizes[0], sizes[1])
 
 
 def conversion_kernel(convert: Callable[[Any, Conversion], Any]) -> Callable[..., Tensor]:

@@ -55,10 +55,10 @@ def from_scipy(array: Any, *, requires_grad: bool = False, check_invariants: boo
             "  try: tt.as_tensor(x).to_sparse()"
         )
     if array.format in ("csr", "csc", "bsr") and array.ndim == 2:
-        made = _compressed(array, check_invariants)
+        tensor = _compressed(array, check_invariants)
     else:
-        made = _coordinates(array if array.format == "coo" else array.tocoo(), check_invariants)
-    return made.requires_grad_(True) if requires_grad else made
+        tensor = _coordinates(array if array.format == "coo" else array.tocoo(), check_invariants)
+    return tensor.requires_grad_(True) if requires_grad else tensor
 
 
 def _compressed(array: Any, check: bool | None) -> Tensor:
@@ -83,8 +83,8 @@ def _is_row_major(array: Any) -> bool:
     """Return whether coordinates that are sorted are sorted by rows: SciPy sorts them by columns."""
     if array.nnz < 2:
         return True
-    places = np.ravel_multi_index(array.coords, array.shape)
-    return bool((places[1:] > places[:-1]).all())
+    numbers = np.ravel_multi_index(array.coords, array.shape)
+    return bool((numbers[1:] > numbers[:-1]).all())
 
 
 def _joined(coords: tuple[Any, ...]) -> Any:
@@ -159,11 +159,11 @@ def to_scipy(tensor: Tensor) -> Any:
     # The constructors would copy indices that fit into int32.
     kind = getattr(scipy.sparse, f"{FORMATS[layout]}_array")
     if layout == "sparse_coo":
-        made = kind(tuple(tensor.shape), dtype=handle.values.dtype)
-        made.coords, made.data = tuple(handle.indices), handle.values
-        made.has_canonical_format = False
-        return made
+        array = kind(tuple(tensor.shape), dtype=handle.values.dtype)
+        array.coords, array.data = tuple(handle.indices), handle.values
+        array.has_canonical_format = False
+        return array
     blocks = {"blocksize": handle.blocksize} if HANDLES[layout].blocked else {}
-    made = kind(tuple(tensor.shape), dtype=handle.values.dtype, **blocks)
-    made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
-    return made
+    array = kind(tuple(tensor.shape), dtype=handle.values.dtype, **blocks)
+    array.data, array.indices, array.indptr = handle.values, handle.plain, handle.compressed
+    return array

@@ -51,10 +51,10 @@ class PartsOfSparse:
 
 @cache
 def _alone() -> dict[str, Callable[..., Any]]:
-    found = {**kernels_of_one(), **kernels_of_reductions()}
+    kernels = {**kernels_of_one(), **kernels_of_reductions()}
     # The gradient of a linear operator is its formula, in any layout.
     structure = {**PIECES, **{op: by_numbers(op) for op in STRUCTURE}}
-    return structure | {op: function for op, (function, _) in found.items() if op not in LINEAR}
+    return structure | {op: function for op, (function, _) in kernels.items() if op not in LINEAR}
 
 
 @cache
@@ -133,8 +133,8 @@ d.of("sparse::values_at", self=lambda g, self, mask: _at(g, self, mask))
 
 def _at(g: Any, self: Any, mask: Any) -> Any:
     """G where the mask stores elements, in the layout of self."""
-    found = ops.sparse.with_values(mask, g)
-    return dense(found) if is_strided(self) else masked(found, self)
+    result = ops.sparse.with_values(mask, g)
+    return dense(result) if is_strided(self) else masked(result, self)
 
 
 # --- reductions --------------------------------------------------------------------------------------------------
@@ -142,10 +142,10 @@ def _at(g: Any, self: Any, mask: Any) -> Any:
 
 def spread_self(g: Any, self: Any, like: Any, dim: Any, keepdim: bool) -> Any:
     """The sums of g along the dimensions."""
-    found = ops.sparse.with_values(like, ops.sparse.values_at(g, like))
-    if found.layout.name != "sparse_coo":
-        found = ops.sparse.to_layout(found, "sparse_coo")
-    return masked(sum_dims(found, dim, keepdim), self)
+    result = ops.sparse.with_values(like, ops.sparse.values_at(g, like))
+    if result.layout.name != "sparse_coo":
+        result = ops.sparse.to_layout(result, "sparse_coo")
+    return masked(sum_dims(result, dim, keepdim), self)
 
 
 def softmax_self(g: Any, result: Any, dim: int, logarithm: bool) -> Any:

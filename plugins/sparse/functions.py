@@ -132,15 +132,15 @@ def sampled_addmm(
             "got tt.strided\n  try: input.to_sparse_csr()"
         )
     pattern = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
-    found = ops.sparse.sampled_mm(pattern, mat1, mat2)
-    handle: Any = handle_of(found)
+    result = ops.sparse.sampled_mm(pattern, mat1, mat2)
+    handle: Any = handle_of(result)
     if handle.known and (alpha != 1 or beta != 0):  # for a meta tensor only size and layout are known
-        values = ops.sparse.values(found) if alpha == 1 else ops.sparse.values(found) * alpha
+        values = ops.sparse.values(result) if alpha == 1 else ops.sparse.values(result) * alpha
         if beta != 0:
             own = ops.sparse.values(pattern)
             values = values + (own if beta == 1 else own * beta)
-        found = ops.sparse.with_values(found, values)
-    return found if out is None else out.copy_(found)
+        result = ops.sparse.with_values(result, values)
+    return result if out is None else out.copy_(result)
 
 
 @overridable
@@ -171,8 +171,8 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
     if input.layout.name != "sparse_coo":
         raise errors.LayoutError(f"sspaddmm(): input must have the layout tt.sparse_coo, not {input.layout}")
     product = ops.sparse.to_layout(_sparse_dense("sspaddmm", mat1, mat2), "sparse_coo")
-    found: Tensor = input * beta + product * alpha
-    return found
+    result: Tensor = input * beta + product * alpha
+    return result
 
 
 @overridable

@@ -36,11 +36,11 @@ _COLUMNS = tuple(name for name in COMPRESSED if not HANDLES[name].rows)
 def _expect(self: Tensor, member: str, layouts: Sequence[str]) -> None:
     """Refuse a tensor of another layout."""
     if self.layout.name not in layouts:
-        wanted = " or ".join(f"tt.{name}" for name in layouts)
+        expected = " or ".join(f"tt.{name}" for name in layouts)
         to = "to_sparse" if layouts[0] == "sparse_coo" else f"to_{layouts[0]}"
         article = "the layout" if len(layouts) == 1 else "a layout"
         raise errors.LayoutError(
-            f"{member}() expected a tensor of {article} {wanted}, but got {self.layout}\n  try: x.{to}().{member}()"
+            f"{member}() expected a tensor of {article} {expected}, but got {self.layout}\n  try: x.{to}().{member}()"
         )
 
 
@@ -138,15 +138,15 @@ def nnz(self: Tensor) -> int:
 def _indices(self: Tensor) -> Tensor:
     """Return the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
     _expect(self, "_indices", ("sparse_coo",))
-    found: Tensor = ops.sparse.indices(self)
-    return found
+    result: Tensor = ops.sparse.indices(self)
+    return result
 
 
 def _values(self: Tensor) -> Tensor:
     """Return the values as they are stored."""
     _expect(self, "_values", LAYOUTS)
-    found: Tensor = ops.sparse.values(self)
-    return found
+    result: Tensor = ops.sparse.values(self)
+    return result
 
 
 def indices(self: Tensor) -> Tensor:

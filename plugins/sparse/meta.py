@@ -39,20 +39,20 @@ def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Any) -> SparseHan
     int64, kind = to_dtype("int64"), HANDLES[wanted.layout]
     dense = shape[len(shape) - wanted.dense_dim :]
     if kind is CooHandle:
-        made: SparseHandle = CooHandle(
+        handle: SparseHandle = CooHandle(
             _empty((wanted.sparse_dim, 0), int64), _empty((0, *dense), dtype), shape, known=False
         )
-        return made
+        return handle
     end = len(shape) - wanted.dense_dim
     batch, matrix = shape[: end - 2], shape[end - 2 : end]
     block = wanted.blocksize or (1, 1)
     axis = 0 if kind.rows else 1
     starts = (*batch, matrix[axis] // block[axis] + 1)
     values = (*batch, 0, *(block if kind.blocked else ()), *dense)
-    found: SparseHandle = kind(
+    compressed: SparseHandle = kind(
         _empty(starts, int64), _empty((*batch, 0), int64), _empty(values, dtype), shape, known=False
     )
-    return found
+    return compressed
 
 
 def convert(handle: Any, wanted: Conversion) -> Any:
@@ -60,10 +60,10 @@ def convert(handle: Any, wanted: Conversion) -> Any:
     if isinstance(handle, SparseHandle) and handle.layout == wanted.layout and wanted.blocksize is None:
         return handle
     dtype = handle.dtype if isinstance(handle, MetaHandle) else handle.values.dtype
-    made = unknown(wanted, tuple(handle.shape), dtype)
-    if isinstance(made, CooHandle):
-        made.coalesced = True
-    return made
+    result = unknown(wanted, tuple(handle.shape), dtype)
+    if isinstance(result, CooHandle):
+        result.coalesced = True
+    return result
 
 
 # --- kernels -------------------------------------------------------------------------------------------------------
@@ -83,23 +83,23 @@ def mirrored(tables: Iterable[KernelTable]) -> list[KernelTable]:
 
     Kernels that get tensors are left out: the operators that they call handle the device.
     """
-    found = []
+    result = []
     for table in tables:
-        made = KernelTable("meta", table.layout, table.result)
+        mirror = KernelTable("meta", table.layout, table.result)
         layout = table.result or next(name for name in table.layouts if name != "strided")
         for op in dict.fromkeys(kernel.op for kernel in table.kernels if not kernel.tensors):
             definition = REGISTRY.definition(op)
             if op in OVER_TENSORS:
-                made.kernel(op, OVER_TENSORS[op], tensors=True)
+                mirror.kernel(op, OVER_TENSORS[op], tensors=True)
                 continue
             if definition is None or not definition.meta or _depends_on_data(definition):
                 continue
             names = [argument.name for argument in definition.signature.arguments]
             dtypes = {word for kernel in table.kernels if kernel.op == op for word in _words(kernel.dtypes)}
             function = _without_data(definition, layout)
-            made.kernel(op, function, dtypes=tuple(sorted(dtypes)), takes=names, half="native")
-        found.append(made)
-    return found
+            mirror.kernel(op, function, dtypes=tuple(sorted(dtypes)), takes=names, half="native")
+        result.append(mirror)
+    return result
 
 
 def _words(dtypes: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -142,5 +142,5 @@ def _laid_out(result: MetaHandle, layout: str, sparse: list[SparseHandle], keeps
     dense = first.dense_dim if first is not None else 0
     sparse_dim = max(len(result.shape) - dense, 0)
     blocksize = first.blocksize if getattr(first, "blocked", False) else (1, 1)
-    wanted = Conversion(layout, sparse_dim, blocksize, len(result.shape) - sparse_dim)
-    return unknown(wanted, tuple(result.shape), result.dtype)
+    conversion = Conversion(layout, sparse_dim, blocksize, len(result.shape) - sparse_dim)
+    return unknown(conversion, tuple(result.shape), result.dtype)

@@ -50,8 +50,8 @@ def has_data(tensor: Tensor) -> bool:
 
 def component(array: Any, device: Device, dtype: dtype | None = None) -> Tensor:
     """Return a native array of a device as a strided tensor, of a dtype if it is known; both share the memory."""
-    found = dtype_of_array(array) if dtype is None else dtype
-    return wrap(array, REGISTRY.backend(device.type).spec(found, device))
+    figures = dtype_of_array(array) if dtype is None else dtype
+    return wrap(array, REGISTRY.backend(device.type).spec(figures, device))
 
 
 def components(tensor: Tensor) -> list[Tensor]:

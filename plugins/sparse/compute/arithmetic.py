@@ -34,16 +34,16 @@ def add(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
         values = xp.concatenate([first.values, scaled(second.values, alpha)])
         joined = CooHandle(xp.concatenate([first.indices, second.indices], axis=1), values, first.shape)
         return lib.coalesce(joined) if first.coalesced and second.coalesced else joined
-    found = xp.concatenate([keys(lib, first), keys(lib, second)])
+    merged = xp.concatenate([keys(lib, first), keys(lib, second)])
     values = xp.concatenate([elements(first), scaled(elements(second), alpha)])
-    order = xp.argsort(found, kind="stable")
-    found, values = found[order], values[order]
-    starts = xp.ones(len(found), bool)
-    starts[1:] = found[1:] != found[:-1]
+    order = xp.argsort(merged, kind="stable")
+    merged, values = merged[order], values[order]
+    starts = xp.ones(len(merged), bool)
+    starts[1:] = merged[1:] != merged[:-1]
     starts = xp.flatnonzero(starts)
-    if len(starts) < len(found):
-        found, values = found[starts], lib.reduce_runs("add", values, starts)
-    return rebuilt(lib, first, found, values)
+    if len(starts) < len(merged):
+        merged, values = merged[starts], lib.reduce_runs("add", values, starts)
+    return rebuilt(lib, first, merged, values)
 
 
 def sub(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:

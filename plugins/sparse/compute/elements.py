@@ -50,25 +50,25 @@ def _majors(lib: ArrayLibrary, handle: CompressedHandle) -> Any:
 def keys(lib: ArrayLibrary, handle: Any) -> Any:
     """Return the keys of the stored elements; see Note [Keys]."""
     if isinstance(handle, CooHandle):
-        found = lib.xp.zeros(handle.nnz, lib.xp.int64)
+        numbers = lib.xp.zeros(handle.nnz, lib.xp.int64)
         for size, row in zip(handle.shape, handle.indices, strict=False):
-            found *= size
-            found += row
-        return found
+            numbers *= size
+            numbers += row
+        return numbers
     return _majors(lib, handle) * _lines(handle)[2] + handle.plain.reshape(-1)
 
 
-def rebuilt(lib: ArrayLibrary, like: Any, found: Any, values: Any) -> Any:
+def rebuilt(lib: ArrayLibrary, like: Any, numbers: Any, values: Any) -> Any:
     """Return a tensor of the layout and shape of another from increasing keys and its elements."""
     xp = lib.xp
     if isinstance(like, CooHandle):
-        indices = xp.empty((like.sparse_dim, len(found)), xp.int64)
+        indices = xp.empty((like.sparse_dim, len(numbers)), xp.int64)
         for dim in range(like.sparse_dim - 1, -1, -1):
-            indices[dim] = found % max(like.shape[dim], 1)
-            found = found // max(like.shape[dim], 1)
+            indices[dim] = numbers % max(like.shape[dim], 1)
+            numbers = numbers // max(like.shape[dim], 1)
         return CooHandle(indices, values, like.shape, coalesced=True)
     count, major, minor = _lines(like)
-    line, plain = found // max(minor, 1), found % max(minor, 1)
+    line, plain = numbers // max(minor, 1), numbers % max(minor, 1)
     lengths = xp.bincount(line, minlength=count * major).reshape(count, major)
     stored = lengths.sum(axis=1)
     if count > 1 and bool((stored != stored[0]).any()):
@@ -78,7 +78,7 @@ def rebuilt(lib: ArrayLibrary, like: Any, found: Any, values: Any) -> Any:
         )
     compressed = xp.zeros((count, major + 1), like.compressed.dtype)
     compressed[:, 1:] = xp.cumsum(lengths, axis=1)
-    batch, nnz = like.batch_shape, len(found) // max(count, 1)
+    batch, nnz = like.batch_shape, len(numbers) // max(count, 1)
     return type(like)(
         compressed.reshape(*batch, major + 1),
         plain.astype(like.plain.dtype).reshape(*batch, nnz),
@@ -138,9 +138,9 @@ def lookup(lib: ArrayLibrary, source: Any, wanted: Any) -> Any:
     own = keys(lib, source)
     at = xp.searchsorted(own, wanted)
     at = xp.minimum(at, len(own) - 1)
-    found = values[at]
-    found[own[at] != wanted] = 0
-    return found
+    values_there = values[at]
+    values_there[own[at] != wanted] = 0
+    return values_there
 
 
 def gather(lib: ArrayLibrary, source: Any, mask: Any) -> Any:

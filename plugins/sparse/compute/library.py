@@ -89,19 +89,21 @@ class ArrayLibrary:
 
     def multiply(self, first: CsrHandle, second: CsrHandle) -> CsrHandle:
         """Multiply two single CSR matrices; the columns of each row of the result increase."""
-        found = self.matrix(first) @ self.matrix(second)
-        found.sort_indices()
-        starts, columns = (index.astype(self.xp.int64, copy=False) for index in (found.indptr, found.indices))
-        return CsrHandle(starts, columns, found.data, found.shape)
+        product = self.matrix(first) @ self.matrix(second)
+        product.sort_indices()
+        starts, columns = (
+            index.astype(self.xp.int64, copy=False) for index in (product.indptr, product.indices)
+        )
+        return CsrHandle(starts, columns, product.data, product.shape)
 
     def sampled(self, rows: Any, columns: Any, left: Any, right: Any) -> Any:
         """Return the products of rows of two matrices, pair by pair."""
-        found = self.xp.empty(len(rows), left.dtype)
+        products = self.xp.empty(len(rows), left.dtype)
         step = max(CHUNK // max(left.shape[1], 1), 1)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            found[part] = self.xp.einsum("ij,ij->i", left[rows[part]], right[columns[part]])
-        return found
+            products[part] = self.xp.einsum("ij,ij->i", left[rows[part]], right[columns[part]])
+        return products
 
     def solve(self, matrix: Any, right: Any) -> Any:
         """Solve a system of equations with a sparse matrix of the library."""

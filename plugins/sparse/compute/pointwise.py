@@ -82,10 +82,10 @@ def _of_values(op: str, *, linear: bool = False) -> Callable[..., Tensor]:
 def kernels_of_one() -> dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]]:
     """Return the kernels of one sparse tensor, and numbers: op -> (function over tensors, the arguments it takes)."""
     known = set(REGISTRY.names())
-    found = {op: (_of_values(op, linear=op in LINEAR), _names(op)) for op in ZERO_PRESERVING if op in known}
-    found |= {op: (_compared(op), _names(op)) for op in COMPARISONS}
-    found["pow"] = (_power, _names("pow"))
-    return found
+    kernels = {op: (_of_values(op, linear=op in LINEAR), _names(op)) for op in ZERO_PRESERVING if op in known}
+    kernels |= {op: (_compared(op), _names(op)) for op in COMPARISONS}
+    kernels["pow"] = (_power, _names("pow"))
+    return kernels
 
 
 def _compared(op: str) -> Callable[..., Tensor]:
@@ -167,7 +167,7 @@ def _divided(op: str) -> Callable[..., Tensor]:
 
 def kernels_of_two() -> dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]]:
     """Return the kernels of a sparse tensor and a number or a dense tensor."""
-    found = {"mul": (_times, _names("mul"))}
+    kernels = {"mul": (_times, _names("mul"))}
     for op in ("div", "div.mode"):
-        found[op] = (_divided(op), _names(op))
-    return found
+        kernels[op] = (_divided(op), _names(op))
+    return kernels

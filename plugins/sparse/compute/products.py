@@ -48,8 +48,8 @@ def _check(self: Any, other: Any) -> None:
                 f"matmul(): a sparse operand is a matrix or a batch of matrices without dense dimensions, but has the "
                 f"size {list(handle.shape)} and {handle.dense_dim} dense dimensions\n  try: x.to_dense()"
             )
-    inner, found = self.shape[-1], other.shape[-2] if other.ndim > 1 else other.shape[0]
-    if inner != found:
+    inner, rows = self.shape[-1], other.shape[-2] if other.ndim > 1 else other.shape[0]
+    if inner != rows:
         raise errors.ShapeError(
             f"matmul(): mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, self.shape))} and "
             f"{'x'.join(map(str, other.shape))})"
@@ -111,8 +111,8 @@ def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
         *batch, _, wide = other.shape
         count = prod(batch)
         flat = lib.xp.moveaxis(other.reshape(count, columns, wide), 0, 1).reshape(columns, count * wide)
-        found = (lib.times(single(lib, self), flat)).reshape(rows, count, wide)
-        return lib.xp.ascontiguousarray(lib.xp.moveaxis(found, 1, 0)).reshape(*batch, rows, wide)
+        product = (lib.times(single(lib, self), flat)).reshape(rows, count, wide)
+        return lib.xp.ascontiguousarray(lib.xp.moveaxis(product, 1, 0)).reshape(*batch, rows, wide)
     batch = tuple(self.shape[:-2])
     if other.ndim == 1:
         stacked = lib.xp.broadcast_to(other, (*batch, columns)).reshape(-1)
@@ -140,8 +140,8 @@ def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     _same_batch(tuple(self.shape[:-2]) or batch, batch)
     high = self.shape[-2]
     stacked = xp.broadcast_to(self, (*batch, high, rows)).swapaxes(-1, -2).reshape(prod(batch) * rows, high)
-    found = (lib.times(single(lib, other), stacked, True)).reshape(*batch, columns, high)
-    return xp.ascontiguousarray(found.swapaxes(-1, -2))
+    product = (lib.times(single(lib, other), stacked, True)).reshape(*batch, columns, high)
+    return xp.ascontiguousarray(product.swapaxes(-1, -2))
 
 
 def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
@@ -151,10 +151,10 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     shape = (*batch, self.shape[-2], other.shape[-1])
     fits = layout == "sparse_bsr" and not batch and self.blocksize[1] == other.blocksize[0]
     if fits and lib.has_blocks:
-        found = lib.matrix(self) @ lib.matrix(other)
-        found.sort_indices()
-        compressed, plain = _int64(lib, found.indptr, found.indices)
-        return BsrHandle(compressed, plain, found.data, shape)
+        blocks = lib.matrix(self) @ lib.matrix(other)
+        blocks.sort_indices()
+        compressed, plain = _int64(lib, blocks.indptr, blocks.indices)
+        return BsrHandle(compressed, plain, blocks.data, shape)
     product = lib.multiply(_rows(lib, self), _rows(lib, other))
     if not batch and layout == "sparse_bsr":
         return lib.convert(product, layout, (self.blocksize[0], other.blocksize[1]))
@@ -165,8 +165,8 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
 
 def _rows(lib: ArrayLibrary, handle: Any) -> CsrHandle:
     """Return a tensor as one CSR matrix."""
-    found = single(lib, handle)
-    return found if isinstance(found, CsrHandle) else lib.convert(found, "sparse_csr")
+    matrix = single(lib, handle)
+    return matrix if isinstance(matrix, CsrHandle) else lib.convert(matrix, "sparse_csr")
 
 
 def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: str) -> Any:
@@ -174,17 +174,17 @@ def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: 
     xp = lib.xp
     *batch, rows, columns = shape
     count = max(prod(batch), 1)
-    found = keys(lib, product)
-    row, column = found // max(count * columns, 1), product.plain
-    indices = xp.empty((len(shape), len(found)), xp.int64)
+    numbers = keys(lib, product)
+    row, column = numbers // max(count * columns, 1), product.plain
+    indices = xp.empty((len(shape), len(numbers)), xp.int64)
     if batch:
         number = row // max(rows, 1)
         indices[: len(batch)] = xp.stack(xp.unravel_index(number, tuple(batch)))
         row, column = row - number * rows, column - number * columns
     indices[-2], indices[-1] = row, column
-    made = CooHandle(indices, product.values, shape, coalesced=True)
+    whole = CooHandle(indices, product.values, shape, coalesced=True)
     if layout == "sparse_coo":
-        return made
+        return whole
     if 0 in batch:
         return CsrHandle(
             xp.zeros((*batch, rows + 1), xp.int64),

@@ -23,15 +23,15 @@ def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     ShapeError
         When one is named twice.
     """
-    given = [dim] if isinstance(dim, int) else list(dim or range(ndim))
-    found = []
-    for one in given:
+    requested = [dim] if isinstance(dim, int) else list(dim or range(ndim))
+    dims = []
+    for one in requested:
         if not -ndim <= one < max(ndim, 1):
             raise errors.DimensionError("sum", one, ndim)
-        found.append(one % max(ndim, 1))
-    if len(set(found)) < len(found):
-        raise errors.ShapeError(f"sum(): a dim appears multiple times in the list of dims {given}")
-    return tuple(sorted(found)) if ndim else ()
+        dims.append(one % max(ndim, 1))
+    if len(set(dims)) < len(dims):
+        raise errors.ShapeError(f"sum(): a dim appears multiple times in the list of dims {requested}")
+    return tuple(sorted(dims)) if ndim else ()
 
 
 # --- sums --------------------------------------------------------------------------------------------------------
@@ -49,8 +49,8 @@ def sum_dims(lib: ArrayLibrary, self: CooHandle, dim: Sequence[int] | None, keep
     dense = tuple(d - self.sparse_dim + 1 for d in dims if d >= self.sparse_dim)
     values = self.values.sum(axis=dense, keepdims=keepdim, dtype=self.values.dtype) if dense else self.values
     if len(sparse) == self.sparse_dim:
-        found = values.sum(axis=0, dtype=values.dtype)
-        return found.reshape((1,) * self.sparse_dim + found.shape) if keepdim else found
+        result = values.sum(axis=0, dtype=values.dtype)
+        return result.reshape((1,) * self.sparse_dim + result.shape) if keepdim else result
     shape = tuple(1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims)
     if not sparse:
         return CooHandle(self.indices, values, shape, self.coalesced)
@@ -98,8 +98,8 @@ def softmax(lib: ArrayLibrary, self: Any, dim: int, logarithm: bool) -> Any:
         axis = dim - (handle.ndim - handle.dense_dim) + 1
         shifted = values - values.max(axis=axis, keepdims=True) if values.size else values
         total = xp.exp(shifted).sum(axis=axis, keepdims=True)
-        found = shifted - xp.log(total) if logarithm else xp.exp(shifted) / total
-        return handle.with_values(found.reshape(handle.values.shape))
+        result = shifted - xp.log(total) if logarithm else xp.exp(shifted) / total
+        return handle.with_values(result.reshape(handle.values.shape))
     if not len(values):
         return handle.with_values(values.reshape(handle.values.shape))
     order, starts = _fibers(lib, handle, dim)
@@ -110,9 +110,9 @@ def softmax(lib: ArrayLibrary, self: Any, dim: int, logarithm: bool) -> Any:
     shifted = sorted_ - lib.repeat_rows(largest, lengths)
     powers = xp.exp(shifted)
     total = lib.repeat_rows(lib.reduce_runs("add", powers, starts), lengths)
-    found = xp.empty_like(values)
-    found[order] = shifted - xp.log(total) if logarithm else powers / total
-    return handle.with_values(found.reshape(handle.values.shape))
+    result = xp.empty_like(values)
+    result[order] = shifted - xp.log(total) if logarithm else powers / total
+    return handle.with_values(result.reshape(handle.values.shape))
 
 
 def fiber_sum(lib: ArrayLibrary, self: Any, dim: int) -> Any:
@@ -147,14 +147,14 @@ def spread(lib: ArrayLibrary, self: Any, like: Any, dim: Sequence[int] | None, k
         if not isinstance(source, CooHandle):
             source = lib.convert(source, "sparse_coo")
         asked = CooHandle(xp.stack(where), source.values[:0], source.shape, known=False)
-        found = lookup(lib, source, keys(lib, asked))
+        spread_out = lookup(lib, source, keys(lib, asked))
     else:
-        found = self[tuple(where)] if where else xp.broadcast_to(self, (like.nnz, *self.shape))
+        spread_out = self[tuple(where)] if where else xp.broadcast_to(self, (like.nnz, *self.shape))
     if not keepdim:
         for d in dims:
             if d >= ends:
-                found = xp.expand_dims(found, d - ends + 1)
-    return like.with_values(xp.ascontiguousarray(xp.broadcast_to(found, like.values.shape)))
+                spread_out = xp.expand_dims(spread_out, d - ends + 1)
+    return like.with_values(xp.ascontiguousarray(xp.broadcast_to(spread_out, like.values.shape)))
 
 
 def _one_dim(dim: int, ndim: int) -> int:
@@ -175,13 +175,13 @@ def sum_matrix(lib: ArrayLibrary, self: Any, dim: Sequence[int] | None, keepdim:
     row, column = coordinates(lib, self)
     values = elements(self)
     shape = (1 if 0 in dims else rows, 1 if 1 in dims else columns)
-    found = (xp.zeros_like(row) if 0 in dims else row) * shape[1] + (0 if 1 in dims else column)
-    order = xp.argsort(found, kind="stable")
-    found, values = found[order], values[order]
-    first = xp.ones(len(found), bool)
-    first[1:] = found[1:] != found[:-1]
+    numbers = (xp.zeros_like(row) if 0 in dims else row) * shape[1] + (0 if 1 in dims else column)
+    order = xp.argsort(numbers, kind="stable")
+    numbers, values = numbers[order], values[order]
+    first = xp.ones(len(numbers), bool)
+    first[1:] = numbers[1:] != numbers[:-1]
     starts = xp.flatnonzero(first)
     if len(starts):
-        found, values = found[starts], lib.reduce_runs("add", values, starts)
+        numbers, values = numbers[starts], lib.reduce_runs("add", values, starts)
     like = type(self)(xp.zeros(shape[0] + 1, self.compressed.dtype), self.plain[:0], self.values[:0], shape)
-    return rebuilt(lib, like, found, values)
+    return rebuilt(lib, like, numbers, values)

@@ -40,8 +40,8 @@ def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
         row, column = flat * rows + row, flat * columns + column
     left = xp.ascontiguousarray(mat1).reshape(prod(batch) * rows, inner)
     right = xp.ascontiguousarray(mat2.swapaxes(-1, -2)).reshape(prod(batch) * columns, inner)
-    found = lib.sampled(row, column, left, right)
-    return self.with_values(found.reshape(self.values.shape))
+    products = lib.sampled(row, column, left, right)
+    return self.with_values(products.reshape(self.values.shape))
 
 
 # --- other sums --------------------------------------------------------------------------------------------------
@@ -58,12 +58,12 @@ def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any
     rows, wide = self.shape[0], mat2.shape[1]
     lengths = xp.diff(self.compressed)
     if reduce in ("sum", "mean"):
-        found = lib.times(single(lib, self), mat2)
+        result = lib.times(single(lib, self), mat2)
         if reduce == "mean":
-            found = found / xp.maximum(lengths, 1).astype(found.dtype)[:, None]
-        return found.astype(mat2.dtype, copy=False), xp.full((0,), -1, xp.int64)
+            result = result / xp.maximum(lengths, 1).astype(result.dtype)[:, None]
+        return result.astype(mat2.dtype, copy=False), xp.full((0,), -1, xp.int64)
     how = "maximum" if reduce == "amax" else "minimum"
-    found = xp.zeros((rows, wide), mat2.dtype)
+    result = xp.zeros((rows, wide), mat2.dtype)
     chosen = xp.full((rows, wide), -1, xp.int64)
     filled = xp.flatnonzero(lengths)
     per_row = max(int(lengths.max()) if rows else 1, 1) * max(wide, 1)
@@ -74,11 +74,11 @@ def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any
         products = self.values[first:last, None] * mat2[self.plain[first:last]]
         starts = self.compressed[part] - first
         best = lib.reduce_runs(how, products, starts)
-        found[part] = best
+        result[part] = best
         hit = (products == lib.repeat_rows(best, lengths[part])) | (products != products)
         numbers = xp.where(hit, xp.arange(first, last)[:, None], self.nnz)
         chosen[part] = lib.reduce_runs("minimum", numbers, starts)
-    return found, chosen
+    return result, chosen
 
 
 def mm_reduce_backward(lib: ArrayLibrary, self: Any, g: Any, mat2: Any, chosen: Any) -> tuple[Any, Any]:

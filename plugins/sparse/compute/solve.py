@@ -21,7 +21,7 @@ def spsolve(lib: ArrayLibrary, A: Any, B: Any, left: bool) -> Any:  # noqa: N803
     csc = lib.matrix(A if A.layout == "sparse_csc" else lib.convert(A, "sparse_csc"))
     csc = csc if left else csc.T.tocsc()
     try:
-        found = lib.solve(csc, B if left or B.ndim == 1 else B.T)
+        solution = lib.solve(csc, B if left or B.ndim == 1 else B.T)
     except RuntimeError as error:
         raise errors.LinAlgError(f"spsolve(): the matrix A is singular: {error}") from error
-    return found if left or B.ndim == 1 else lib.xp.ascontiguousarray(found.T)
+    return solution if left or B.ndim == 1 else lib.xp.ascontiguousarray(solution.T)

@@ -45,14 +45,14 @@ class _Tables:
 
 def arithmetic_tables(lib: ArrayLibrary) -> list[KernelTable]:
     """Return the tables of a library."""
-    made = _Tables(lib)
+    tables = _Tables(lib)
     for layout in LAYOUTS:
-        _of_one(made, layout)
-        _beside_dense(made, layout)
-        _of_two(made, (layout,), layout)
+        _of_one(tables, layout)
+        _beside_dense(tables, layout)
+        _of_two(tables, (layout,), layout)
     for first, second in combinations(LAYOUTS, 2):
-        _of_two(made, (first, second), "sparse_csr")
-    return [*made.tables.values(), *over_tensors(lib.device)]
+        _of_two(tables, (first, second), "sparse_csr")
+    return [*tables.tables.values(), *over_tensors(lib.device)]
 
 
 def _of_one(made: _Tables, layout: str) -> None:
@@ -98,10 +98,10 @@ def _of_two(made: _Tables, layouts: tuple[str, ...], result: str) -> None:
         )
     else:
         made.add("mul", arithmetic.mul_or_scale, ("self", "other"), layouts, result)
-    found = products.result_layout(layouts[0], layouts[-1])
+    layout = products.result_layout(layouts[0], layouts[-1])
     for op in MATRICES:
         if op != "mv":
-            made.add(op, products.matmul, ("self", SECOND[op]), layouts, found)
+            made.add(op, products.matmul, ("self", SECOND[op]), layouts, layout)
 
 
 # --- kernels over tensors, the same for every library --------------------------------------------------------------
@@ -109,7 +109,7 @@ def _of_two(made: _Tables, layouts: tuple[str, ...], result: str) -> None:
 
 def over_tensors(device: str) -> list[KernelTable]:
     """Return the tables of kernels that are written in other operators."""
-    found = []
+    tables = []
     for layout in LAYOUTS:
         alone, mixed = KernelTable(device, layout), KernelTable(device, (layout, "strided"))
         for op, (function, takes) in {**kernels_of_one(), **kernels_of_reductions()}.items():
@@ -120,8 +120,8 @@ def over_tensors(device: str) -> list[KernelTable]:
                 alone.kernel(op, function, takes=takes, tensors=True)
         mixed.kernel("mul", _multiply_, takes=("self", "other"), form="inplace", tensors=True)
         mixed.kernel("sparse::with_values", _with_values, takes=("self", "values"), tensors=True)
-        found += [alone, mixed]
-    return found
+        tables += [alone, mixed]
+    return tables
 
 
 def _multiply_(self: Tensor, other: Tensor) -> None:

@@ -62,10 +62,10 @@ def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
         )
     values = ops.reshape(ops.sparse.values(_once(x)), (-1,))
     if not values.numel() or (ord < 0 and values.numel() < x.numel()):
-        found = ops.linalg_vector_norm(ops.new_zeros(values, (1,)), ord if ord >= 0 else 1, dtype=dtype)
+        norm = ops.linalg_vector_norm(ops.new_zeros(values, (1,)), ord if ord >= 0 else 1, dtype=dtype)
     else:
-        found = ops.linalg_vector_norm(values, ord, dtype=dtype)
-    return ops.reshape(found, (1,) * x.ndim) if keepdim else found
+        norm = ops.linalg_vector_norm(values, ord, dtype=dtype)
+    return ops.reshape(norm, (1,) * x.ndim) if keepdim else norm
 
 
 def any_(self: Tensor) -> Tensor:
@@ -99,8 +99,8 @@ def nonzero(self: Tensor) -> Tensor:
     handle: Any = handle_of(whole)
     if handle.dense_dim:
         return ops.nonzero(ops.sparse.to_dense(whole))
-    found = ops.ne(ops.sparse.values(whole), 0)
-    return ops.index(ops.transpose(ops.sparse.indices(whole), 0, 1), [found])
+    mask = ops.ne(ops.sparse.values(whole), 0)
+    return ops.index(ops.transpose(ops.sparse.indices(whole), 0, 1), [mask])
 
 
 def kernels_of_reductions() -> dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]]:

@@ -83,8 +83,8 @@ def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     check_indices(handle)
     if kind.rows:
         if not handle.coalesced and NATIVE is None and counts_soon(handle):
-            found = rows_of_coordinates(handle)
-            return kind(found.compressed, found.plain, found.values, handle.shape)
+            converted = rows_of_coordinates(handle)
+            return kind(converted.compressed, converted.plain, converted.values, handle.shape)
         handle = coalesce(handle)
         rows = handle.indices[0]
         return kind(compress(rows, handle.shape[0]), handle.indices[1], handle.values, handle.shape)
@@ -93,8 +93,8 @@ def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     turned = CooHandle(
         handle.indices[::-1], handle.values, (handle.shape[1], handle.shape[0], *handle.shape[2:])
     )
-    found = coo_to_compressed(turned, CsrHandle)
-    return kind(found.compressed, found.plain, found.values, handle.shape)
+    converted = coo_to_compressed(turned, CsrHandle)
+    return kind(converted.compressed, converted.plain, converted.values, handle.shape)
 
 
 def compressed_to_coo(handle: Any) -> CooHandle:
@@ -119,8 +119,8 @@ def compressed_to_coo(handle: Any) -> CooHandle:
         indices[: len(batch)] = np.unravel_index(number, batch)
     indices[-2], indices[-1] = rows, columns
     sorted_already = handle.rows and (not handle.blocked or high == 1 or handle.nnz < 2)
-    found = CooHandle(indices, values, handle.shape, coalesced=sorted_already)
-    return found if sorted_already else coalesce(found)
+    result = CooHandle(indices, values, handle.shape, coalesced=sorted_already)
+    return result if sorted_already else coalesce(result)
 
 
 # --- blocks --------------------------------------------------------------------------------------------------------
@@ -149,14 +149,14 @@ def coo_to_blocks(handle: CooHandle, kind: type[CompressedHandle], blocksize: Se
 def regrouped(handle: CsrHandle, kind: type[CompressedHandle], blocksize: Sequence[int]) -> Any:
     """Return a single CSR matrix by blocks."""
     if handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES:
-        made = in_scipy(handle).tobsr(tuple(blocksize))
-        made.has_sorted_indices = False
-        made.sort_indices()
+        converted = in_scipy(handle).tobsr(tuple(blocksize))
+        converted.has_sorted_indices = False
+        converted.sort_indices()
         index = handle.compressed.dtype
         blocks = BsrHandle(
-            made.indptr.astype(index, copy=False),
-            made.indices.astype(index, copy=False),
-            made.data,
+            converted.indptr.astype(index, copy=False),
+            converted.indices.astype(index, copy=False),
+            converted.data,
             handle.shape,
         )
         return blocks if kind is BsrHandle else other_order(blocks, kind)

@@ -49,15 +49,15 @@ def coo_to_dense(handle: CooHandle, into: Array | None = None) -> Array:
     if handle.sparse_dim == 0:
         dense += sums(handle.values, np.zeros(1, np.int64))[0]
         return dense
-    places = positions(handle)
+    indices = positions(handle)
     if into is None and handle.coalesced:
-        _rows_of(dense, handle.sparse_dim)[places] = handle.values
+        _rows_of(dense, handle.sparse_dim)[indices] = handle.values
     elif dense.dtype.itemsize == 2 and dense.dtype.kind not in "iu":
         whole = dense.astype(np.float32)
-        np.add.at(_rows_of(whole, handle.sparse_dim), places, handle.values.astype(np.float32))
+        np.add.at(_rows_of(whole, handle.sparse_dim), indices, handle.values.astype(np.float32))
         dense[...] = whole.astype(dense.dtype)
     else:
-        np.add.at(_rows_of(dense, handle.sparse_dim), places, handle.values)
+        np.add.at(_rows_of(dense, handle.sparse_dim), indices, handle.values)
     return dense
 
 
@@ -108,9 +108,9 @@ def _compressed(
     nnz = same_count(counts.sum(axis=1))
     compressed = np.zeros((count, major + 1), np.int64)
     np.cumsum(counts, axis=1, out=compressed[:, 1:])
-    places = np.flatnonzero(mask)
-    values = flat_values[places]
-    plain = np.remainder(places, max(minor, 1), out=places).reshape(*batch, nnz)
+    indices = np.flatnonzero(mask)
+    values = flat_values[indices]
+    plain = np.remainder(indices, max(minor, 1), out=indices).reshape(*batch, nnz)
     return kind(
         compressed.reshape(*batch, major + 1), plain, values.reshape(*batch, nnz, *values.shape[1:]), shape
     )
@@ -140,8 +140,8 @@ def compressed_to_dense(handle: Any) -> Array:
     rows, columns = handle.grid
     if handle.rows and not handle.blocked and not handle.batch_shape and moves(handle):
         check_ends(handle)
-        made: Array = NATIVE.to_dense(*handle.components.values(), columns)
-        return made
+        whole: Array = NATIVE.to_dense(*handle.components.values(), columns)
+        return whole
     check_indices(handle)
     row, column = major_of(flat), flat.plain
     if not handle.rows:
@@ -158,8 +158,8 @@ def compressed_to_dense(handle: Any) -> Array:
         and count == 1
         and not handle.batch_shape
     ):
-        found: Array = in_scipy(handle).toarray()
-        return found
+        array: Array = in_scipy(handle).toarray()
+        return array
     else:
         out = np.zeros((count * rows, columns, *dense), handle.dtype)
         out[row, column] = flat.values

@@ -82,7 +82,7 @@ def rows_of(starts: Any) -> Any:
 def sort_keys(keys: Any, bound: int) -> tuple[Any, Any]:
     """Return int64 keys below a bound in order, and where each of them was; equal keys keep their order."""
     if NATIVE is not None:
-        found: tuple[Any, Any] = NATIVE.sort_keys(keys, bound)
-        return found
+        result: tuple[Any, Any] = NATIVE.sort_keys(keys, bound)
+        return result
     order = np.argsort(keys, kind="stable")
     return keys[order], order

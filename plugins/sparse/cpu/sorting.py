@@ -52,11 +52,11 @@ def positions(handle: CooHandle) -> Array:
         raise errors.ValueRangeError(
             f"the {handle.sparse_dim} sparse dimensions {list(sizes)} have more places than an int64 can count"
         )
-    found = np.zeros(handle.nnz, np.int64)
+    numbers = np.zeros(handle.nnz, np.int64)
     for size, row in zip(sizes, handle.indices, strict=True):
-        found *= size
-        found += row
-    return found
+        numbers *= size
+        numbers += row
+    return numbers
 
 
 def sums(values: Array, starts: Array) -> Array:
@@ -122,9 +122,9 @@ def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
     index = np.int32 if max(rows, columns, nnz) < 2**31 - 1 else np.int64
     plain = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     if plain and handle.dtype != np.bool_ and nnz < LONG * rows:
-        found = _counted_rows(handle, index)
+        counted = _counted_rows(handle, index)
         return CsrHandle(
-            found.indptr.astype(np.int64), found.indices.astype(np.int64), found.data, handle.shape
+            counted.indptr.astype(np.int64), counted.indices.astype(np.int64), counted.data, handle.shape
         )
     data = handle.values if plain else np.arange(nnz, dtype=np.int64)
     # A matrix with one element in each row: by columns, its rows are the order of the elements.
@@ -153,10 +153,10 @@ def _counted_rows(handle: CooHandle, index: Any) -> Any:
     """Return coordinates as rows of SciPy, which sorts each row and sums equal ones."""
     import scipy.sparse
 
-    made = scipy.sparse.coo_array(handle.shape, dtype=handle.dtype)
-    made.coords, made.data = tuple(handle.indices.astype(index)), handle.values
-    made.has_canonical_format = False
-    return made.tocsr()
+    array = scipy.sparse.coo_array(handle.shape, dtype=handle.dtype)
+    array.coords, array.data = tuple(handle.indices.astype(index)), handle.values
+    array.has_canonical_format = False
+    return array.tocsr()
 
 
 def in_scipy(handle: Any) -> Any:
@@ -168,18 +168,18 @@ def in_scipy(handle: Any) -> Any:
 
     check_indices(handle)
     if type(handle) is BsrHandle:
-        made = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
-        made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
-        return made
+        array = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
+        array.data, array.indices, array.indptr = handle.values, handle.plain, handle.compressed
+        return array
     kind = scipy.sparse.csr_array if handle.rows else scipy.sparse.csc_array
     return bare_array(kind, handle.shape, handle.values, handle.plain, handle.compressed)
 
 
 def bare_array(kind: Any, shape: tuple[int, ...], data: Array, indices: Array, indptr: Array) -> Any:
     """Return a SciPy array over these arrays: its constructor would copy and check them."""
-    made = kind(shape, dtype=data.dtype)
-    made.data, made.indices, made.indptr = data, indices, indptr
-    return made
+    array = kind(shape, dtype=data.dtype)
+    array.data, array.indices, array.indptr = data, indices, indptr
+    return array
 
 
 def _sum_equal(matrix: Any, values: Array) -> Array:

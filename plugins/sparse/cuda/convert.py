@@ -26,10 +26,10 @@ def conversion(lib: ArrayLibrary, handle: Any, wanted: Conversion) -> Any:
         mask = mask.any(axis=tuple(range(sparse, handle.ndim)))
     where = xp.stack(mask.nonzero()) if sparse else xp.zeros((0, int(mask)), xp.int64)
     values = handle[tuple(where)] if sparse else handle.reshape(1, *handle.shape)[: int(mask)]
-    found = CooHandle(where, values, handle.shape, coalesced=True)
+    result = CooHandle(where, values, handle.shape, coalesced=True)
     if wanted.layout == "sparse_coo":
-        return found
-    return converted(lib, found, wanted.layout, wanted.blocksize, None)
+        return result
+    return converted(lib, result, wanted.layout, wanted.blocksize, None)
 
 
 def converted(
@@ -93,10 +93,10 @@ def _empty_like(
 
 
 def _key(xp: Any, where: Sequence[Any], sizes: Sequence[int], count: int) -> Any:
-    found = xp.zeros(count, xp.int64)
+    numbers = xp.zeros(count, xp.int64)
     for size, index in zip(sizes, where, strict=True):
-        found = found * size + index
-    return found
+        numbers = numbers * size + index
+    return numbers
 
 
 def _starts(xp: Any, key: Any) -> Any:

@@ -16,23 +16,23 @@ __all__ = ["convert", "tables"]
 
 def tables(library: CudaLibrary) -> list[KernelTable]:
     """Return the tables of CUDA; nothing of CuPy is imported."""
-    found = arithmetic_tables(library)
+    kernels = arithmetic_tables(library)
     for layout in LAYOUTS:
         dense = KernelTable(library.device, layout, result="strided")
         dense.kernel("sparse::to_dense", library.bind(to_dense), takes=("self", "masked_grad"), half="native")
-        found.append(dense)
+        kernels.append(dense)
     coalescing = KernelTable(library.device, "sparse_coo")
     coalescing.kernel(
         "sparse::coalesce", library.bind(lambda lib, self: lib.coalesce(self)), takes=("self",), half="native"
     )
-    return [*found, coalescing]
+    return [*kernels, coalescing]
 
 
 def convert(library: CudaLibrary) -> Any:
     """Return the conversion of handles of the device, for `structure_tables`."""
 
     def convert_handle(handle: Any, wanted: Conversion) -> Any:
-        found = conversion(library, library.enter(handle), wanted)
-        return library.leave(found)
+        result = conversion(library, library.enter(handle), wanted)
+        return library.leave(result)
 
     return convert_handle

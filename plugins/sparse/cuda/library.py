@@ -86,9 +86,9 @@ class CudaLibrary(ArrayLibrary):
             position = xp.arange(len(values)) - starts[run]
             left = xp.flatnonzero(position % 2 == 0)
             pairs = xp.flatnonzero(position[left] + 1 < lengths[run[left]])
-            found = values[left]
-            found[pairs] = combine(found[pairs], values[left[pairs] + 1])
-            values, lengths = found, (lengths + 1) // 2
+            combined = values[left]
+            combined[pairs] = combine(combined[pairs], values[left[pairs] + 1])
+            values, lengths = combined, (lengths + 1) // 2
             starts = xp.cumsum(lengths) - lengths
         return values
 
@@ -98,8 +98,8 @@ class CudaLibrary(ArrayLibrary):
         """Return the same tensor with unique coordinates in row-major order."""
         if handle.coalesced:
             return handle
-        found: CooHandle = converted(self, handle, "sparse_coo", None, None)
-        return found
+        result: CooHandle = converted(self, handle, "sparse_coo", None, None)
+        return result
 
     def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
         """Return a sparse tensor in another sparse layout."""
@@ -110,8 +110,8 @@ class CudaLibrary(ArrayLibrary):
         if handle.blocked:
             handle = self.convert(handle, "sparse_csr")
         kind = self.sp.csr_matrix if handle.rows else self.sp.csc_matrix
-        starts, places = (part.astype(self.xp.int32) for part in (handle.compressed, handle.plain))
-        return kind((handle.values, places, starts), shape=handle.shape)
+        starts, columns = (part.astype(self.xp.int32) for part in (handle.compressed, handle.plain))
+        return kind((handle.values, columns, starts), shape=handle.shape)
 
     # --- products ------------------------------------------------------------------------------------------------
 
@@ -125,17 +125,17 @@ class CudaLibrary(ArrayLibrary):
         row = keys(self, handle) // max(handle.shape[1], 1)
         one, other = (handle.plain, row) if transposed else (row, handle.plain)
         factors = handle.values.reshape(-1, *(1,) * (dense.ndim - 1))
-        found = self.xp.zeros((handle.shape[1 if transposed else 0], *dense.shape[1:]), dense.dtype)
-        self.add_at(found, one, factors * dense[other])
-        return found
+        result = self.xp.zeros((handle.shape[1 if transposed else 0], *dense.shape[1:]), dense.dtype)
+        self.add_at(result, one, factors * dense[other])
+        return result
 
     def multiply(self, first: CsrHandle, second: CsrHandle) -> CsrHandle:
         """Multiply two single CSR matrices; the dtypes that cupyx lacks are computed in float64."""
         if first.dtype.char in MATRIX_DTYPES[1:]:
             return super().multiply(first, second)
         double = self.xp.float64
-        found = super().multiply(*(h.with_values(h.values.astype(double)) for h in (first, second)))
-        return found.with_values(found.values.astype(first.dtype))
+        product = super().multiply(*(h.with_values(h.values.astype(double)) for h in (first, second)))
+        return product.with_values(product.values.astype(first.dtype))
 
     def solve(self, matrix: Any, right: Any) -> Any:
         """Solve a system of equations."""
@@ -159,9 +159,9 @@ class CudaLibrary(ArrayLibrary):
     def enter(self, value: Any) -> Any:
         """Return a handle with CuPy's arrays in it, whose indices are in range."""
         if isinstance(value, SparseHandle):
-            found = _with_parts(value, [part.array for part in value.components.values()])
-            check_indices(found)
-            return found
+            handle = _with_parts(value, [part.array for part in value.components.values()])
+            check_indices(handle)
+            return handle
         return getattr(value, "array", value)
 
     def leave(self, value: Any) -> Any:

@@ -44,16 +44,16 @@ def wrap_dim(what: str, dim: int, ndim: int) -> int:
 
 def wrap_dims(what: str, dims: Sequence[int], ndim: int) -> list[int]:
     """Return distinct dimensions counted from the front, in order."""
-    found = [wrap_dim(what, dim, ndim) for dim in dims]
-    if len({*found}) < len(found):
-        twice = next(dim for dim in found if found.count(dim) > 1)
+    wrapped = [wrap_dim(what, dim, ndim) for dim in dims]
+    if len({*wrapped}) < len(wrapped):
+        twice = next(dim for dim in wrapped if wrapped.count(dim) > 1)
         raise errors.ShapeError(f"{what}(): dimension {twice} is named twice")
-    return sorted(found)
+    return sorted(wrapped)
 
 
 def _unknown(self: Tensor, shape: Sequence[int], sparse_dim: int) -> Tensor:
-    wanted = Conversion("sparse_coo", sparse_dim, None, len(shape) - sparse_dim)
-    return as_tensor_of(unknown(wanted, tuple(shape), self.dtype), self.device)
+    conversion = Conversion("sparse_coo", sparse_dim, None, len(shape) - sparse_dim)
+    return as_tensor_of(unknown(conversion, tuple(shape), self.dtype), self.device)
 
 
 def _sparse_dim(self: Tensor) -> int:
@@ -159,26 +159,26 @@ def squeeze(self: Tensor) -> Tensor:
 
 def flat_places(indices: Tensor, sizes: Sequence[int]) -> Tensor:
     """Return the row-major position of each coordinate."""
-    found = ops.zeros((indices.shape[1],), dtype=indices.dtype, device=indices.device)
+    numbers = ops.zeros((indices.shape[1],), dtype=indices.dtype, device=indices.device)
     for dim, size in enumerate(sizes):
-        found = found * size + indices[dim]
-    return found
+        numbers = numbers * size + indices[dim]
+    return numbers
 
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     """Give the sparse dimensions other sizes; the dense ones stay."""
     sparse = _sparse_dim(self)
     whole, dense = tuple(self.shape)[:sparse], tuple(self.shape)[sparse:]
-    wanted = [int(n) for n in shape]
-    if wanted.count(-1) == 1:
-        rest = prod(n for n in wanted if n != -1)
-        wanted[wanted.index(-1)] = self.numel() // rest if rest else 0
-    front = wanted[: len(wanted) - len(dense)]
-    if prod(wanted) != self.numel() or any(n < 0 for n in wanted):
+    sizes = [int(n) for n in shape]
+    if sizes.count(-1) == 1:
+        rest = prod(n for n in sizes if n != -1)
+        sizes[sizes.index(-1)] = self.numel() // rest if rest else 0
+    front = sizes[: len(sizes) - len(dense)]
+    if prod(sizes) != self.numel() or any(n < 0 for n in sizes):
         raise errors.ShapeError(
             f"reshape(): shape {list(shape)} is invalid for a tensor of size {list(self.shape)}"
         )
-    if tuple(wanted[len(front) :]) != dense or prod(front) != prod(whole):
+    if tuple(sizes[len(front) :]) != dense or prod(front) != prod(whole):
         raise errors.LayoutError(
             f"reshape(): a sparse tensor of size {list(self.shape)} keeps its dense dimensions {list(dense)}, and "
             f"{list(shape)} does not\n  try: x.to_dense().reshape(...)"
@@ -191,22 +191,22 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
         flat = ops.floor_divide(flat, max(size, 1))
     if front:
         rows.insert(0, flat)
-    found = ops.stack(rows) if rows else indices[:0]
-    return coo_tensor(found, values, wanted, handle_of(self).coalesced, handle_of(self).known)
+    result = ops.stack(rows) if rows else indices[:0]
+    return coo_tensor(result, values, sizes, handle_of(self).coalesced, handle_of(self).known)
 
 
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
     sparse = _sparse_dim(self)
-    wanted = wrap_dims("flip", dims, self.ndim)
+    flipped = wrap_dims("flip", dims, self.ndim)
     indices, values = components(self)
-    rows = [self.shape[d] - 1 - indices[d] if d in wanted else indices[d] for d in range(sparse)]
-    dense = [d - sparse + 1 for d in wanted if d >= sparse]
+    rows = [self.shape[d] - 1 - indices[d] if d in flipped else indices[d] for d in range(sparse)]
+    dense = [d - sparse + 1 for d in flipped if d >= sparse]
     if dense:
         values = ops.flip(values, dense)
-    moved = any(d < sparse for d in wanted)
-    found = ops.stack(rows) if moved else indices
+    moved = any(d < sparse for d in flipped)
+    result = ops.stack(rows) if moved else indices
     return coo_tensor(
-        found, values, self.shape, handle_of(self).coalesced and not moved, handle_of(self).known
+        result, values, self.shape, handle_of(self).coalesced and not moved, handle_of(self).known
     )
 
 
@@ -293,23 +293,23 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
         raise errors.DtypeError(
             f"index_select(): Expected dtype int32 or int64 for index, but got {index.dtype}"
         )
-    size, wanted = self.shape[at], ops.reshape(index, (-1,)).to(to_dtype("int64"))
+    size, numbers = self.shape[at], ops.reshape(index, (-1,)).to(to_dtype("int64"))
     indices, values = components(self)
-    shape = (*self.shape[:at], wanted.shape[0], *self.shape[at + 1 :])
+    shape = (*self.shape[:at], numbers.shape[0], *self.shape[at + 1 :])
     if at >= sparse:
-        values = ops.index_select(values, at - sparse + 1, wanted)
+        values = ops.index_select(values, at - sparse + 1, numbers)
         return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
     if not has_data(self):
         return _unknown(self, shape, sparse)
-    _refuse_outside(wanted, size)
-    wanted = ops.where(ops.lt(wanted, 0), ops.add(wanted, size), wanted)
+    _refuse_outside(numbers, size)
+    numbers = ops.where(ops.lt(numbers, 0), ops.add(numbers, size), numbers)
     # The elements of each position in order, and where each position begins.
     row = indices[at]
     order = None if at == 0 and handle_of(self).coalesced else ops.argsort(row, stable=True)
     ordered = row if order is None else ops.index_select(row, 0, order)
-    begins = ops.searchsorted(ordered, wanted)
-    counts = ops.searchsorted(ordered, wanted, right=True) - begins
-    number = ops.repeat_interleave(ops.arange(wanted.shape[0], device=row.device), counts)
+    begins = ops.searchsorted(ordered, numbers)
+    counts = ops.searchsorted(ordered, numbers, right=True) - begins
+    number = ops.repeat_interleave(ops.arange(numbers.shape[0], device=row.device), counts)
     shifts = begins - (ops.cumsum(counts, 0) - counts)
     keep = ops.arange(number.shape[0], device=row.device) + ops.index_select(shifts, 0, number)
     if order is not None:
@@ -330,14 +330,14 @@ def _refuse_outside(index: Tensor, size: int) -> None:
 
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """Take the places of one vector of integers or booleans; anything else would have to be dense."""
-    given = [(dim, item) for dim, item in enumerate(indices) if item is not None]
-    if len(given) != 1 or given[0][1].ndim != 1:
+    used = [(dim, item) for dim, item in enumerate(indices) if item is not None]
+    if len(used) != 1 or used[0][1].ndim != 1:
         raise errors.LayoutError(
             f"index(): a tensor of the layout {self.layout} is indexed by one vector of integers or booleans, not by "
-            f"{len(given)} tensors of {[item.ndim for _, item in given]} dimensions\n"
+            f"{len(used)} tensors of {[item.ndim for _, item in used]} dimensions\n"
             "  try: x.to_dense()[...], or x.sparse_mask(mask)"
         )
-    dim, item = given[0]
+    dim, item = used[0]
     size = self.shape[dim]
     if item.dtype.name == "bool":
         if item.shape[0] != size:
@@ -346,8 +346,8 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
                 f"{list(self.shape)} at index {dim}"
             )
         return ops.index_select(self, dim, _true(item))
-    found = item.to(to_dtype("int64"))
-    return ops.index_select(self, dim, ops.where(found < 0, found + size, found))
+    result = item.to(to_dtype("int64"))
+    return ops.index_select(self, dim, ops.where(result < 0, result + size, result))
 
 
 # --- joining -------------------------------------------------------------------------------------------------------
@@ -394,13 +394,13 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 def _padded(values: Sequence[Tensor], dim: int, size: int) -> list[Any]:
     """Return values that are one after the other along a dense dimension, each with zeros around it."""
-    found, before = [], 0
+    padded, before = [], 0
     for part in values:
         after = size - before - part.shape[dim]
         around = [
             ops.zeros((*part.shape[:dim], n, *part.shape[dim + 1 :]), dtype=part.dtype, device=part.device)
             for n in (before, after)
         ]
-        found.append(ops.cat([around[0], part, around[1]], dim))
+        padded.append(ops.cat([around[0], part, around[1]], dim))
         before += part.shape[dim]
-    return found
+    return padded

@@ -108,13 +108,13 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
     """Return the factories of a layout: a tensor whose elements are not stored can only be one of zeros."""
 
     def zeros(size: Sequence[int], dtype: Any, device: Any) -> Tensor:
-        place = get_default_device() if device is None else device
-        backend = REGISTRY.backend(place.type, layout)
-        found = get_default_dtype() if dtype is None else dtype
-        spec = backend.spec(found, place)
-        handle = backend.empty(tuple(size), backend.native_dtype(found))
-        made = as_tensor_of(handle, spec.device)
-        return made
+        target = get_default_device() if device is None else device
+        backend = REGISTRY.backend(target.type, layout)
+        kind = get_default_dtype() if dtype is None else dtype
+        spec = backend.spec(kind, target)
+        handle = backend.empty(tuple(size), backend.native_dtype(kind))
+        result = as_tensor_of(handle, spec.device)
+        return result
 
     def empty(size: Sequence[int], dtype: Any, device: Any, memory_format: Any) -> Tensor:
         return zeros(size, dtype, device)
@@ -128,13 +128,13 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         )
 
     def zeros_like(self: Tensor, dtype: Any, device: Any) -> Tensor:
-        place = self.device if device is None else device
-        found = self.dtype if dtype is None else dtype
+        target = self.device if device is None else device
+        kind = self.dtype if dtype is None else dtype
         if self.layout.name != layout:
-            return zeros(self.shape, found, place)
-        if place != self.device:
-            self = self.to(place)
-        return as_tensor_of(_without_elements(handle_of(self), self._spec.backend, found), self.device)
+            return zeros(self.shape, kind, target)
+        if target != self.device:
+            self = self.to(target)
+        return as_tensor_of(_without_elements(handle_of(self), self._spec.backend, kind), self.device)
 
     def empty_like(self: Tensor, dtype: Any, device: Any, memory_format: Any) -> Tensor:
         """Keep the pattern of a compressed tensor, as PyTorch does."""
@@ -142,8 +142,8 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
             return zeros_like(self, dtype, device)
         values = ops.empty_like(component(handle_of(self).values, self.device), dtype=dtype)
         backend = self._spec.backend
-        made = as_tensor_of(backend.clone(handle_of(self)).with_values(handle_of(values)), self.device)
-        return made if device is None else made.to(device)
+        result = as_tensor_of(backend.clone(handle_of(self)).with_values(handle_of(values)), self.device)
+        return result if device is None else result.to(device)
 
     def full_like(self: Tensor, fill_value: Any, dtype: Any, device: Any) -> Tensor:
         if self.layout.name != layout or (not is_compressed(self) and fill_value != 0):

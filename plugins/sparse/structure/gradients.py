@@ -82,8 +82,14 @@ def by_numbers(op: str) -> Callable[..., Any]:
         numbers = (
             moved if moved.layout.name == "strided" else component(handle_of(moved).values, moved.device)
         )
-        found = ops.reshape(ops.index_select(elements, 0, ops.reshape(numbers, (-1,))), tuple(numbers.shape))
-        return found if moved.layout.name == "strided" else ops.sparse.with_values(moved, found)
+        elements_there = ops.reshape(
+            ops.index_select(elements, 0, ops.reshape(numbers, (-1,))), tuple(numbers.shape)
+        )
+        return (
+            elements_there
+            if moved.layout.name == "strided"
+            else ops.sparse.with_values(moved, elements_there)
+        )
 
     return function
 

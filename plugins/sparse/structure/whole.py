@@ -39,20 +39,20 @@ def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: b
 def _aligned(self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     """Return the values of two tensors at the places that either of them stores."""
     left, right = _coordinates(self), _coordinates(other)
-    (places, values), (other_places, other_values) = components(left), components(right)
-    if places.shape[0] != other_places.shape[0]:
+    (indices, values), (other_places, other_values) = components(left), components(right)
+    if indices.shape[0] != other_places.shape[0]:
         raise errors.ShapeError(
-            f"the tensors have {places.shape[0]} and {other_places.shape[0]} sparse dimensions, which cannot be "
+            f"the tensors have {indices.shape[0]} and {other_places.shape[0]} sparse dimensions, which cannot be "
             "compared"
         )
-    if tuple(places.shape) == tuple(other_places.shape) and bool(ops.equal(places, other_places)):
+    if tuple(indices.shape) == tuple(other_places.shape) and bool(ops.equal(indices, other_places)):
         return values, other_values
-    both = ops.cat([places, other_places], 1)
-    found = []
+    both = ops.cat([indices, other_places], 1)
+    result = []
     for first, second in ((values, ops.zeros_like(other_values)), (ops.zeros_like(values), other_values)):
         whole = coo_tensor(both, ops.cat([first, second.to(first.dtype)]), self.shape)
-        found.append(component(handle_of(ops.sparse.coalesce(whole)).values, self.device))
-    return found[0], found[1]
+        result.append(component(handle_of(ops.sparse.coalesce(whole)).values, self.device))
+    return result[0], result[1]
 
 
 # --- diagonals -----------------------------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
         values.append(row[first : max(first, last)])
     if not indices:
         indices, values = [ops.zeros((2, 0), dtype=to_dtype("int64"), device=rows.device)], [rows.reshape(-1)]
-    made = ops.sparse.coo(ops.cat(indices, 1), ops.cat(values), (height, width), False)
-    return made if layout is None else made.to_sparse(layout=layout)
+    result = ops.sparse.coo(ops.cat(indices, 1), ops.cat(values), (height, width), False)
+    return result if layout is None else result.to_sparse(layout=layout)
 
 
 # --- other sizes ---------------------------------------------------------------------------------------------------
@@ -141,13 +141,13 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
     handle = handle_of(self)
     if handle.nnz == 0:
         return resize_and_clear_(self, sizes, sparse_dim, dense_dim)
-    for kind, own, wanted in (
+    for kind, own, requested in (
         ("sparse", handle.sparse_dim, sparse_dim),
         ("dense", handle.dense_dim, dense_dim),
     ):
-        if own != wanted:
+        if own != requested:
             raise errors.ShapeError(
-                f"{what}: changing the number of {kind} dimensions (from {own} to {wanted}) on a non-empty sparse "
+                f"{what}: changing the number of {kind} dimensions (from {own} to {requested}) on a non-empty sparse "
                 "tensor "
                 "is not supported\n  try: sparse_resize_and_clear_(), or a new tensor of its indices and values"
             )
