@@ -49,6 +49,7 @@ EXCEPTIONS: Final = {
 """Names of files that are not in the repository -> why."""
 MODULE_EXCEPTIONS: Final = {
     "tt.plugins.v*": "names of groups of entry points",
+    "tt.backends.cpu.native._*": "extensions, which are not there without a compiler",
     "tt.core.*.typed_ops": "a stub, which type checkers alone read",
     "tt.core.tensor.tensor_methods": "a stub, which type checkers alone read",
 }
