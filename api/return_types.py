@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tt.core.dispatch.call.return_types import return_type
+from tt.core.dispatch.call.results import return_type
 from tt.core.dispatch.registry.registry import REGISTRY
 
 

@@ -29,7 +29,10 @@ SWITCH = "TT_COMPILED"
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(__file__))
 
 SHARED = os.path.join(os.path.dirname(__file__), "tensor", "blank.pxd")
-"""C functions that several hot modules include.  The constants in `codes.pxd` are those of a folder."""
+"""C functions that several hot modules include."""
+
+BESIDE = ("codes.pxd", "guard.pxd")
+"""Constants and functions that the hot modules of a folder include."""
 
 
 class Status(NamedTuple):
@@ -58,8 +61,8 @@ def digest(source: str) -> str:
     """Return a digest of a hot module's source, its .pxd and its includes."""
     with open(source, "rb") as file:
         content = file.read()
-    codes = os.path.join(os.path.dirname(source), "codes.pxd")
-    for types in (f"{source.removesuffix('.py')}.pxd", codes, SHARED):
+    beside = [os.path.join(os.path.dirname(source), name) for name in BESIDE]
+    for types in (f"{source.removesuffix('.py')}.pxd", *beside, SHARED):
         try:
             with open(types, "rb") as file:
                 content += b"\0" + file.read()

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from tt.core.custom_op import registrations as parts
-from tt.core.custom_op.additions import Additions, together
-from tt.core.dispatch.call.introspection import DescribedOverload
+from tt.core.dispatch.call.op_overload import DescribedOverload
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import Form
-from tt.core.errors import ArgumentError
+from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.schema.model import OpDefinition
 
 __all__ = ["CustomOp", "make_op", "replace_op"]
@@ -27,7 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Rule = TypeVar("Rule", bound="str | Callable[..., Any]")
 
 
-class CustomOp(DescribedOverload, Additions):
+class CustomOp(DescribedOverload):
     """An operator made by `custom_op`: call it, and add kernels, a shape rule and a gradient to it.
 
     Every method that adds something also is a decorator and returns the function; `handle(function)` undoes it.
@@ -44,6 +43,7 @@ class CustomOp(DescribedOverload, Additions):
 
     operator: Operator
     name: str
+    _added: list[tuple[Any, RegistrationHandle]]
     _setup_context: Callable[..., None] | None
     _backward: tuple[Callable[..., Any], RegistrationHandle] | None
 
@@ -54,6 +54,61 @@ class CustomOp(DescribedOverload, Additions):
 
     def __repr__(self) -> str:
         return f"<custom operator {self.definition.signature}>"
+
+    @property
+    def handles(self) -> tuple[RegistrationHandle, ...]:
+        """The handles of all active registrations, in order; the first belongs to the operator."""
+        return tuple(dict.fromkeys(handle for _, handle in self._added if handle.active))
+
+    def handle(self, function: Callable[..., Any]) -> RegistrationHandle:
+        """Return the handle that undoes the registration of a function.
+
+        Raises
+        ------
+        ArgumentError
+            When the function was not registered with this operator.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::thrice")
+        ... def thrice(x: tt.Tensor) -> tt.Tensor:
+        ...     return x * 3
+        >>> @thrice.kernel("cpu")
+        ... def wrong(x):
+        ...     return x + x
+        >>> thrice(tt.ones(1))
+        tensor([2.])
+        >>> thrice.handle(wrong).remove()
+        >>> thrice(tt.ones(1))
+        tensor([3.])
+        >>> thrice.remove()
+        """
+        found = [handle for added, handle in self._added if added is function and handle.active]
+        if not found:
+            name = getattr(function, "__name__", repr(function))
+            raise ArgumentError(self.name, f"{name} is not registered with this operator")
+        return found[0] if len(found) == 1 else parts.together(found)
+
+    def remove(self) -> None:
+        """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
+        while self._added:
+            self._added.pop()[1].remove()
+
+    def _keep(self, function: Function, handle: RegistrationHandle) -> Function:
+        self._added.append((function, handle))
+        return function
+
+    def _adder(self, add: Callable[[Any], RegistrationHandle], function: Any) -> Any:
+        """Register a function, or return a decorator that does."""
+        if self.operator.removed:
+            raise UnknownOpError(self.name, REGISTRY.names())
+
+        def register(function: Function) -> Function:
+            return self._keep(function, add(function))
+
+        return register if function is None else register(function)
 
     # --- registrations -----------------------------------------------------------------------------------------
 
@@ -129,7 +184,7 @@ class CustomOp(DescribedOverload, Additions):
                 )
                 for device in wanted
             ]
-            return made[0] if len(made) == 1 else together(made)
+            return made[0] if len(made) == 1 else parts.together(made)
 
         return self._adder(add, function)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from tt.core.custom_op.results import checked_composite, checked_kernel
 from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.operator import Operator
-from tt.core.dispatch.call.overloads import PacketOp
+from tt.core.dispatch.call.packet import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.dispatch.resolve.kernels import wrong_parameters
@@ -85,6 +85,16 @@ def named(handle: RegistrationHandle, what: str) -> RegistrationHandle:
     """Return a handle with a description of the registration that it undoes."""
     handle.what = what
     return handle
+
+
+def together(handles: Sequence[RegistrationHandle]) -> RegistrationHandle:
+    """Return one handle for several, which it removes in turn."""
+
+    def remove() -> None:
+        for handle in reversed(handles):
+            handle.remove()
+
+    return RegistrationHandle(remove, "; ".join(handle.what for handle in handles))
 
 
 def positional(function: Function, names: Sequence[str] | None = None) -> Function:

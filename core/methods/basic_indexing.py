@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
+from tt.core.dispatch.call.codes import FALL_THROUGH
 from tt.core.dispatch.registry.registry import ops
 from tt.core.methods import indexing
 from tt.core.tensor import blank

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dispatch.call.overloads import lookup
+from tt.core.dispatch.call.packet import lookup
 from tt.core.dispatch.intercept.further_forms import number_as_tensor
 from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops

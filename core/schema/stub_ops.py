@@ -18,7 +18,7 @@ __all__ = ["ops_stub"]
 
 _IMPORTS: Final = """\
 from tt.core.dispatch.call.op_overload import OpOverload
-from tt.core.dispatch.call.overloads import PacketOp
+from tt.core.dispatch.call.packet import PacketOp
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor as _Tensor

@@ -6,7 +6,7 @@ Note [Instances of a base]
 --------------------------
 In Python, `TensorBase.__new__(Tensor)` costs 350 instructions, a tenth of an addition.  C needs one call through a
 pointer, which Python cannot express.  Compiled modules therefore take `instance` from `blank.pxd`, which shadows the
-function below; no other function exists twice.
+function below.  Few functions exist twice: these, and `serves` in `guard`, which is put in place where it is called.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _kind(name: str, value: Any) -> str:
 def _operator_name(value: Any) -> str:
     """Return the name of an operator below another name, as those of `tt.functional` are."""
     from tt.core.dispatch.call.op_overload import OpOverload
-    from tt.core.dispatch.call.packets import OpOverloadPacket
+    from tt.core.dispatch.call.packet import OpOverloadPacket
 
     return str(value.__name__) if isinstance(value, OpOverload | OpOverloadPacket) else ""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.core.custom_op.custom_op import CustomOp
 from tt.core.dispatch.call.op_overload import OpOverload
-from tt.core.dispatch.call.overloads import PacketOp
+from tt.core.dispatch.call.packet import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import ArgumentError
 from tt.core.startup import start

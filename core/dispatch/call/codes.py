@@ -5,7 +5,7 @@ Python code reads this module; compiled hot modules use the C enums of `codes.px
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 # Kinds of cached calls.
 KERNEL: Final = 0
@@ -62,3 +62,13 @@ IN_RANGE: Final = 32  # a flag: a number that has to be in the range of the dtyp
 # Whose memory the results of a view share, besides the positions of arguments.
 UNSHARED: Final = -1  # results have memory of their own
 FIRST_MEMORY: Final = -2  # the first argument's, although the result is not a view of it
+
+# Marks for "no value", which Python code and compiled modules share.
+FALL_THROUGH: Final[Any] = object()
+"""Returned by a fast path for calls that it leaves to the general path."""
+
+ABSENT: Final[Any] = None
+"""In a field that only calls of another kind have.  Any: the fields have the types that those kinds see."""
+
+NO_DEFAULT: Final[Any] = object()
+"""The default of parameters without one; no argument is identical to it."""

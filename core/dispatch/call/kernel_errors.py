@@ -36,8 +36,7 @@ from tt.core.tensor.backend import Backend
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.bound_kernel import BoundKernel
-    from tt.core.dispatch.call.kernel_call import KernelCall
+    from tt.core.dispatch.call.cached_call import BoundKernel, CachedCall
 
 __all__ = [
     "cast_failed",
@@ -75,7 +74,7 @@ _LIMITS = (
 
 
 def failed(
-    cached: KernelCall, choice: BoundKernel, error: Exception, args: tuple[Any, ...], prepared: list[Any]
+    cached: CachedCall, choice: BoundKernel, error: Exception, args: tuple[Any, ...], prepared: list[Any]
 ) -> Any:
     """Handle an error of a kernel.
 
@@ -119,7 +118,7 @@ def failed(
     raise_named(cached, choice, error, args)
 
 
-def name_caller(cached: KernelCall, error: Exception) -> None:
+def name_caller(cached: CachedCall, error: Exception) -> None:
     """Make an error from inside a composite name the operator that was called rather than one of its parts.
 
     An `ArgumentError` keeps the name: it counts the arguments of that part, and shows its signature.
@@ -143,14 +142,14 @@ def name_caller(cached: KernelCall, error: Exception) -> None:
                 with_field.op = name
 
 
-def method_escaped(cached: KernelCall, error: Exception, args: Sequence[Any]) -> NoReturn:
+def method_escaped(cached: CachedCall, error: Exception, args: Sequence[Any]) -> NoReturn:
     """Reraise an error with the call added if a backend's method raised it outside of the kernel; else as it is."""
     if isinstance(error, TTError | KernelFailedError) or not method_of(error):
         raise error
     raise_named(cached, None, error, args)
 
 
-def cast_failed(cached: KernelCall, error: Exception, handle: Any, position: int) -> NoReturn:
+def cast_failed(cached: CachedCall, error: Exception, handle: Any, position: int) -> NoReturn:
     """Raise the error of a backend that failed to cast an argument for the kernel."""
     if isinstance(error, TTError | KernelFailedError):
         raise error
@@ -175,7 +174,7 @@ def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def check_limits(cached: KernelCall, args: tuple[Any, ...], error: Exception) -> None:
+def check_limits(cached: CachedCall, args: tuple[Any, ...], error: Exception) -> None:
     """Raise the error for too large a tensor, where NumPy raised one for an array."""
     if type(error) is ValueError and str(error).startswith(_LIMITS):
         shape, _ = _results(cached, args)
@@ -184,7 +183,7 @@ def check_limits(cached: KernelCall, args: tuple[Any, ...], error: Exception) ->
 
 
 def raise_named(
-    cached: KernelCall, choice: BoundKernel | None, error: Exception, args: Sequence[Any]
+    cached: CachedCall, choice: BoundKernel | None, error: Exception, args: Sequence[Any]
 ) -> NoReturn:
     """Raise an error of the library's class that names the failed call."""
     named = KernelFailedError.of(
@@ -205,7 +204,7 @@ def _raise(named: BaseException, error: Exception) -> NoReturn:
     raise named from error
 
 
-def _device_type(cached: KernelCall, args: Sequence[Any]) -> str:
+def _device_type(cached: CachedCall, args: Sequence[Any]) -> str:
     backend: Backend | None = cached.backend  # a layer has none
     if backend is not None:
         return backend.device_type
@@ -241,7 +240,7 @@ def _handle_in_words(value: Any) -> str:
     )
 
 
-def in_words(cached: KernelCall, args: Sequence[Any]) -> str:
+def in_words(cached: CachedCall, args: Sequence[Any]) -> str:
     """Return the arguments of a call: names, dtypes and shapes of tensors, and the other values."""
     return ", ".join(
         f"{argument.name}={_in_words(value)}"
@@ -280,7 +279,7 @@ def _in_own_words(name: str, error: Exception) -> TTError | None:
     return None
 
 
-def check_shapes(cached: KernelCall, args: tuple[Any, ...], cause: Exception | None = None) -> None:
+def check_shapes(cached: CachedCall, args: tuple[Any, ...], cause: Exception | None = None) -> None:
     """Run the shape rule of the operator, which raises if the call is wrong."""
     try:
         result = run_rule(cached.operator.definition, args)
@@ -303,13 +302,13 @@ def check_shapes(cached: KernelCall, args: tuple[Any, ...], cause: Exception | N
         ) from cause
 
 
-def _asked(cached: KernelCall, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
+def _asked(cached: CachedCall, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
     """Return the arguments of an out-of-memory error: the operator, the bytes of its results, the kernel's message."""
     _, asked = _results(cached, args)
     return cached.operator.definition.signature.name, asked, str(error)
 
 
-def _results(cached: KernelCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
+def _results(cached: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of the first result and the bytes of all; as far as the shape rule gives them."""
     try:
         found = run_rule(cached.operator.definition, args)
@@ -320,7 +319,7 @@ def _results(cached: KernelCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...]
     return results[0].shape if results else (), total
 
 
-def _wrap_integers(cached: KernelCall, choice: BoundKernel, prepared: list[Any]) -> list[Any] | None:
+def _wrap_integers(cached: CachedCall, choice: BoundKernel, prepared: list[Any]) -> list[Any] | None:
     """Return the arguments with integers among the operands wrapped around to the compute dtype, or None.
 
     Numbers that are not operands, such as a factor or a fill value, are refused if the dtype cannot hold them, and so

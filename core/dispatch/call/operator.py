@@ -7,12 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call import codes as c
-from tt.core.dispatch.call.binding import Binder, make_binder
-from tt.core.dispatch.call.introspection import DescribedOverload
+from tt.core.dispatch.call.binding import Binder, make_binder, make_plan
 from tt.core.dispatch.call.kernel_errors import method_escaped
-from tt.core.dispatch.call.parameters import make_plan
-from tt.core.dispatch.call.results import FACTORY_OPTIONS, with_options
-from tt.core.dispatch.call.return_types import return_type
+from tt.core.dispatch.call.op_overload import DescribedOverload
+from tt.core.dispatch.call.results import FACTORY_OPTIONS, return_type, with_options
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.mutate.out import FILL_LISTS, call_with_out
 from tt.core.dispatch.resolve.resolve import resolve
@@ -34,9 +32,8 @@ from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
-    from tt.core.dispatch.call.kernel_call import KernelCall
     from tt.core.dispatch.call.op_overload import OpOverload
-    from tt.core.dispatch.call.signature_plan import SignaturePlan
+    from tt.core.dispatch.call.signature import SignaturePlan
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Operator"]
@@ -324,7 +321,7 @@ class Operator:
         found: TensorSpec = spec.backend.spec(spec.dtype, device)
         return found
 
-    def write_back(self, cached: KernelCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
+    def write_back(self, cached: CachedCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
         """Write a functional result into the target of an in-place call."""
         backend = target._spec.backend
         if type(handle) is not backend.handle_type:

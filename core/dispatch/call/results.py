@@ -1,22 +1,30 @@
-"""Results of calls: options of factories, and checks of a kernel's results at the first run of a cached call."""
+"""Results of calls: options of factories, checks at the first run of a cached call, and named tuples of several."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Generator, Mapping
+from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.dispatch.call.argument_kinds import ABSENT
-from tt.core.dispatch.call.codes import LIST, MIXED, ONE, RAW
+from tt.core.dispatch.call.codes import ABSENT, LIST, MIXED, ONE, RAW
 from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.bound_kernel import BoundKernel
-    from tt.core.dispatch.call.kernel_call import KernelCall
+    from tt.core.dispatch.call.cached_call import BoundKernel, CachedCall
     from tt.core.schema.model import Return
 
-__all__ = ["FACTORY_OPTIONS", "verify", "verify_one", "with_options", "wrap_mixed", "wrong_result"]
+__all__ = [
+    "FACTORY_OPTIONS",
+    "return_type",
+    "verify",
+    "verify_one",
+    "with_options",
+    "wrap_mixed",
+    "wrong_result",
+]
 
 _NO_ARRAY: Final = (list, tuple, str, bytes, set, Mapping, Generator, TensorBase)
 _NUMBERS: Final = (bool, int, float, complex)
@@ -33,7 +41,7 @@ def with_options(result: Any, options: Mapping[str, Any]) -> Any:
     return result
 
 
-def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:
+def verify(cached: CachedCall, choice: BoundKernel, handles: Any) -> None:
     """Check the results of a cached call's first run against the schema, and let it run directly from then on.
 
     Raises
@@ -62,7 +70,7 @@ def verify(cached: KernelCall, choice: BoundKernel, handles: Any) -> None:
         cached.direct = False  # `CachedCall.run` looks at handlers
 
 
-def _verify_mixed(cached: KernelCall, choice: BoundKernel, found: Any) -> None:
+def _verify_mixed(cached: CachedCall, choice: BoundKernel, found: Any) -> None:
     """Check several results, of which some are lists."""
     returns = cached.operator.definition.signature.returns
     if not isinstance(found, list | tuple) or len(found) != len(returns):
@@ -80,7 +88,7 @@ def _verify_mixed(cached: KernelCall, choice: BoundKernel, found: Any) -> None:
             raise wrong_result(cached, choice, found)
 
 
-def wrap_mixed(cached: KernelCall, handles: Any, args: tuple[Any, ...]) -> Any:
+def wrap_mixed(cached: CachedCall, handles: Any, args: tuple[Any, ...]) -> Any:
     """Return the tensors of several results, of which some are lists."""
     found = [
         [cached.wrap_one(handle, index, args) for handle in value]
@@ -93,7 +101,7 @@ def wrap_mixed(cached: KernelCall, handles: Any, args: tuple[Any, ...]) -> Any:
     return cached.operator.return_type(found)
 
 
-def verify_one(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
+def verify_one(cached: CachedCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
     """Check a single result, or one of several `handles`."""
     if spec is None:
         return
@@ -106,7 +114,7 @@ def verify_one(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any, 
         _verify_dtype(cached, choice, handle, spec)
 
 
-def _verify_dtype(cached: KernelCall, choice: BoundKernel, handle: Any, spec: Any) -> None:
+def _verify_dtype(cached: CachedCall, choice: BoundKernel, handle: Any, spec: Any) -> None:
     backend = cached.backend
     try:
         if type(handle) is not cached.handle_type:
@@ -152,7 +160,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
 is the kind of bfloat16, and "W" that of complex32)."""
 
 
-def _verify_numbers(cached: KernelCall, choice: BoundKernel, found: Any) -> None:
+def _verify_numbers(cached: CachedCall, choice: BoundKernel, found: Any) -> None:
     """Check results that are not tensors."""
     returns = cached.operator.definition.signature.returns
     if not returns:
@@ -178,7 +186,7 @@ def _fits(returned: Return, value: Any) -> bool:
 # --- saying it -----------------------------------------------------------------------------------------------------
 
 
-def wrong_result(cached: KernelCall, choice: BoundKernel, found: Any) -> KernelContractError:
+def wrong_result(cached: CachedCall, choice: BoundKernel, found: Any) -> KernelContractError:
     """Return the error of a kernel whose result does not match the schema."""
     signature = cached.operator.definition.signature
     expected = ", ".join(map(str, signature.returns)) or "nothing"
@@ -205,3 +213,37 @@ def wrong_result(cached: KernelCall, choice: BoundKernel, found: Any) -> KernelC
 def _kind(value: Any) -> str:
     text = describe(value)
     return text if text.startswith(("a ", "an ")) else f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
+
+
+# --- named results ---
+
+
+class _NamedResult(tuple[Any, ...]):
+    """The base of the results; prints as PyTorch's do."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        inner = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"tt.return_types.{type(self).__name__}(\n{inner})"
+
+    @classmethod
+    def _make(cls, values: Any) -> Any:
+        return tuple.__new__(cls, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self).__name__, self._fields, tuple(self))
+
+
+def _restore(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return return_type(name, fields)._make(values)
+
+
+@cache
+def return_type(name: str, fields: tuple[str, ...]) -> Any:
+    """Return the class of results with these names; the same class for the same name and fields."""
+    members: dict[str, Any] = {"__slots__": (), "_fields": fields, "__module__": "tt.return_types"}
+    for index, field in enumerate(fields):
+        members[field] = property(itemgetter(index))
+    return type(name, (_NamedResult,), members)

@@ -31,10 +31,7 @@ from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.storage import memory_of
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.bound_kernel import BoundKernel
-    from tt.core.dispatch.call.cached_call import CachedCall
-    from tt.core.dispatch.call.kernel_call import KernelCall
-    from tt.core.dispatch.call.mutating_call import MutatingCall
+    from tt.core.dispatch.call.cached_call import BoundKernel, CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = [
@@ -57,7 +54,7 @@ def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
     return [value for value in found if value is not None]
 
 
-def refuse_written(cached: KernelCall, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
+def refuse_written(cached: CachedCall, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
     """Refuse a call whose targets are read-only, or overlap with themselves, each other, or partly with an operand.
 
     Raises
@@ -98,7 +95,7 @@ def _memory(tensor: TensorBase) -> int:
     return id(memory_of(storage))
 
 
-def give_own(cached: MutatingCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
+def give_own(cached: CachedCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
     """Give the targets arrays without other holders; see Note [Changing arguments without memory]."""
     if cached.writes_target:
         for target in targets:
@@ -111,7 +108,7 @@ def give_own(cached: MutatingCall, targets: Sequence[Any], args: Sequence[Any]) 
                 method_escaped(cached, error, args)
 
 
-def write_new(cached: MutatingCall, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
+def write_new(cached: CachedCall, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
     """Write the new values that a kernel returned, and return its results.
 
     Raises
@@ -137,7 +134,7 @@ def write_new(cached: MutatingCall, targets: Sequence[Any], handles: Any, args: 
     return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
 
 
-def _write_values(cached: KernelCall, targets: Sequence[Any], values: Sequence[Any]) -> None:
+def _write_values(cached: CachedCall, targets: Sequence[Any], values: Sequence[Any]) -> None:
     operator, backend = cached.operator, cached.backend
     for target, value in zip(targets, values, strict=False):
         if type(value) is not backend.handle_type:
@@ -159,7 +156,7 @@ def _write_values(cached: KernelCall, targets: Sequence[Any], values: Sequence[A
 # --- results that are arguments --------------------------------------------------------------------------------
 
 
-def with_targets(cached: KernelCall, choice: BoundKernel, args: tuple[Any, ...], handles: Any) -> Any:
+def with_targets(cached: CachedCall, choice: BoundKernel, args: tuple[Any, ...], handles: Any) -> Any:
     """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
 
     A kernel returns the others, or all; a value returned for a changed argument is ignored.

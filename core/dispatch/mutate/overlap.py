@@ -26,7 +26,7 @@ from tt.core.tensor.storage import Storage, geometry_of, memory_of
 from tt.core.types.keys import KEYS
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.kernel_call import KernelCall
+    from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = [
@@ -44,7 +44,7 @@ FILLS: Final = frozenset({"fill", "masked_fill", "threshold", "zero"})
 """Operators for which it does not matter how often they write to a place, nor where the one value was."""
 
 
-def refuse_shared(cached: KernelCall, target: TensorBase, args: Iterable[Any]) -> None:
+def refuse_shared(cached: CachedCall, target: TensorBase, args: Iterable[Any]) -> None:
     """Refuse an in-place call whose target is read-only, or overlaps with itself or with an operand.
 
     Raises

@@ -57,7 +57,7 @@ from tt.core.types.user_warnings import warn_user
 if TYPE_CHECKING:
     from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
-    from tt.core.dispatch.call.overloads import PacketOp
+    from tt.core.dispatch.call.packet import PacketOp
     from tt.core.dispatch.intercept.layers import Layer
     from tt.core.dispatch.registry.plugin_registry import Table
     from tt.core.tensor.backend import Backend

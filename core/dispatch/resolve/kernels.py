@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call import codes
-from tt.core.dispatch.call.bound_kernel import BoundKernel
-from tt.core.dispatch.call.cached_call import CachedCall
+from tt.core.dispatch.call.cached_call import BoundKernel, CachedCall
 from tt.core.dispatch.call.codes import KERNEL, LIST, MIXED, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet

@@ -1,6 +1,6 @@
 cimport cython
 
-from tt.core.dispatch.call.bound_kernel cimport BoundKernel
+from tt.core.dispatch.call.cached_call cimport BoundKernel
 from tt.core.dispatch.call.cached_call cimport CachedCall
 from tt.core.tensor.base cimport TensorBase
 from tt.plugins.autograd.record.grad_state cimport GradState

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import tt
-from tt.core.custom_op.additions import together
+from tt.core.custom_op.registrations import together
 from tt.core.dispatch.registry.registry import RegistrationHandle
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.library import CustomOp, custom_op

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tt.core.dispatch.call.overloads import PacketOp
+from tt.core.dispatch.call.packet import PacketOp
 from tt.core.dispatch.registry.registry import ops
 from tt.core.schema import stubs
 from tt.core.schema.load import loads

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
+from tt.core.dispatch.call.codes import FALL_THROUGH
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.library import Mode
 from tt.core.types.state import STATE

@@ -1,14 +1,15 @@
-"""The arguments of a signature, prepared for the path of every call.
+"""Signatures, prepared for the path of every call; see Note [The fast path] in `op_overload`.
 
-This is a hot module: plain Python that Cython compiles with the C types of `signature_plan.pxd`.  `parameters` makes
-the plans.
+This is a hot module: plain Python that Cython compiles with the C types of `signature.pxd`.  `binding` makes the plans.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tt.core.dispatch.call.argument_kinds import NO_DEFAULT
+from tt.core.dispatch.call.codes import NO_DEFAULT
+
+__all__ = ["SignaturePlan"]
 
 
 class SignaturePlan:
@@ -25,7 +26,7 @@ class SignaturePlan:
     tail : tuple
         Defaults of the arguments behind the leading tensors.
     kinds : bytes
-        The values that each parameter takes unconverted; see `argument_kinds`.
+        The values that each parameter takes unconverted; see `codes`.
     shifts : tuple of int
         Position of each tensor's dtype in the second word; 0: it promotes; -1: it does not count.
     lengths : tuple of int
