@@ -8,7 +8,7 @@ import tt
 from tt.distributions.distribution import Distribution
 from tt.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
-__all__ = ["BinaryProbabilities", "Probabilities", "enumerated", "expect_one"]
+__all__ = ["BinaryProbabilities", "GivenProbabilities", "enumerated", "expect_one"]
 
 
 def expect_one(probs: Any, logits: Any) -> None:
@@ -17,10 +17,10 @@ def expect_one(probs: Any, logits: Any) -> None:
         raise tt.errors.ValueRangeError("Either `probs` or `logits` must be specified, but not both.")
 
 
-class _Given(Distribution):
+class GivenProbabilities(Distribution):
     """Holds one of `probs` and `logits`; the other one is computed when needed."""
 
-    _binary = True
+    _binary = True  # whether a probability is that of one of two outcomes
     _given: str
 
     @lazy_property
@@ -46,7 +46,7 @@ class _Given(Distribution):
         self._given = other._given
 
 
-class BinaryProbabilities(_Given):
+class BinaryProbabilities(GivenProbabilities):
     """Probabilities of one of two outcomes, and further parameters of the same shape."""
 
     _batched = {"probs": 0, "logits": 0}
@@ -58,28 +58,6 @@ class BinaryProbabilities(_Given):
         parameter, *broadcast = broadcast_all(probs if logits is None else logits, *others)
         setattr(self, self._given, parameter)
         return tuple(broadcast)
-
-
-class Probabilities(_Given):
-    """Probabilities of several outcomes along the last dimension, which are normalised."""
-
-    _binary = False
-    _batched = {"probs": 1, "logits": 1}
-
-    def _set_normalised(self, probs: Any, logits: Any) -> None:
-        expect_one(probs, logits)
-        self._given = "probs" if logits is None else "logits"
-        parameter = probs if logits is None else logits
-        if not tt.is_tensor(parameter) or parameter.dim() < 1:
-            raise tt.errors.ValueRangeError(f"`{self._given}` parameter must be at least one-dimensional.")
-        if logits is None:
-            self.probs = probs / probs.sum(-1, True)
-        else:
-            self.logits = logits - logits.logsumexp(-1, True)
-
-    @property
-    def _num_events(self) -> int:
-        return int(self._param.shape[-1])
 
 
 def enumerated(distribution: Any, count: int, expand: bool, dtype: Any = None) -> tt.Tensor:

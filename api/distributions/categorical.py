@@ -8,12 +8,12 @@ from typing import Any
 
 import tt
 from tt.distributions import constraints
-from tt.distributions._probabilities import Probabilities, enumerated
+from tt.distributions._probabilities import GivenProbabilities, enumerated, expect_one
 
 __all__ = ["Categorical"]
 
 
-class Categorical(Probabilities):
+class Categorical(GivenProbabilities):
     """The distribution of an index, with a probability for each.
 
     Parameters
@@ -35,14 +35,28 @@ class Categorical(Probabilities):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
+    _binary = False
+    _batched = {"probs": 1, "logits": 1}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._set_normalised(probs, logits)
+        expect_one(probs, logits)
+        self._given = "probs" if logits is None else "logits"
+        parameter = probs if logits is None else logits
+        if not tt.is_tensor(parameter) or parameter.dim() < 1:
+            raise tt.errors.ValueRangeError(f"`{self._given}` parameter must be at least one-dimensional.")
+        if logits is None:
+            self.probs = probs / probs.sum(-1, True)
+        else:
+            self.logits = logits - logits.logsumexp(-1, True)
         super().__init__(self._param.shape[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def _num_events(self) -> int:
+        return int(self._param.shape[-1])
 
     @property
     def mean(self) -> tt.Tensor:
