@@ -38,7 +38,7 @@ FIELDS: Final = (
 
 
 _MAKERS: Final = (
-    "snapshot", "generate", "load", "fields", "grammar", "reader", "defaults", "model", "arguments", "words", "classes",
+    "snapshot", "generate", "load", "fields", "grammar", "reader", "model", "arguments", "words", "classes",
 )  # fmt: skip
 
 
