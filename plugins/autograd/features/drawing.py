@@ -13,7 +13,7 @@ from typing import Any
 
 from tt.core.library import TensorBase, errors
 from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node
-from tt.plugins.autograd.record.op_node import OpNode
+from tt.plugins.autograd.record.rules import OpNode
 from tt.plugins.autograd.record.saved import Packed, SavedTensors, attribute_names
 from tt.plugins.autograd.record.views import edge
 

@@ -8,8 +8,7 @@ from typing import Any
 from tt.core.library import CachedCall, errors, ops
 from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
-from tt.plugins.autograd.record.op_node import OpNode, SavePlan, save
-from tt.plugins.autograd.record.rules import GradientRule
+from tt.plugins.autograd.record.rules import GradientRule, OpNode, SavePlan, save
 from tt.plugins.autograd.record.saved import raise_released, version_of, versions
 from tt.plugins.autograd.record.views import (
     edge,

@@ -12,8 +12,7 @@ from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.codes import FACT, PLAIN, RESULT, TENSOR, TENSORS
 from tt.plugins.autograd.record.grad_state import STATE
 from tt.plugins.autograd.record.inplace import InplaceRule
-from tt.plugins.autograd.record.op_node import SavePlan
-from tt.plugins.autograd.record.rules import GradientRule
+from tt.plugins.autograd.record.rules import GradientRule, SavePlan
 
 __all__ = ["FACTS", "find_slot", "make_rule", "problems"]
 

@@ -11,7 +11,7 @@ from tt.plugins.autograd.record.graph import STATE, Node, attach
 from tt.plugins.autograd.record.modes import recording
 
 if TYPE_CHECKING:
-    from tt.plugins.autograd.record.op_node import OpNode, SavePlan
+    from tt.plugins.autograd.record.rules import OpNode, SavePlan
 
 __all__ = [
     "HOOKS",
@@ -260,7 +260,7 @@ class SavedTensors:
         if not STATE.packing and self._are_plain(results):
             self._versions = tuple([version_of(value) for value in self._values or ()])
             return
-        from tt.plugins.autograd.record.op_node import bare_alias
+        from tt.plugins.autograd.record.rules import bare_alias
         from tt.plugins.autograd.record.views import edge
 
         sealed: list[Any] = []

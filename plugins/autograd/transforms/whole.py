@@ -21,9 +21,8 @@ from tt.plugins.autograd.backward.validate_grads import fit
 from tt.plugins.autograd.custom.function import Function, run
 from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
-from tt.plugins.autograd.record.op_node import SavePlan
 from tt.plugins.autograd.record.plans import FACTS
-from tt.plugins.autograd.record.rules import GradientRule
+from tt.plugins.autograd.record.rules import GradientRule, SavePlan
 from tt.plugins.autograd.transforms.batching.base import NoRuleError
 from tt.plugins.autograd.transforms.dual import LINEAR, MULTILINEAR
 from tt.plugins.autograd.transforms.function import as_argument

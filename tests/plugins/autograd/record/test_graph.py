@@ -10,7 +10,7 @@ import pytest
 
 import tt
 from tt.plugins.autograd.record import graph
-from tt.plugins.autograd.record.op_node import OpNode
+from tt.plugins.autograd.record.rules import OpNode
 
 
 @pytest.mark.torch
