@@ -142,10 +142,20 @@ def transposed(
     return x
 
 
+def reached(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> Sequence[int]:
+    """Return the places in a window, rising, that may meet an element of x: not all, if a window is long."""
+    if width <= out * (size // gap + 1):
+        return range(width)
+    places: set[int] = set()
+    for start in range(-pad, out * hop - pad, hop):
+        places.update(range(max(0, -(start // gap)), min(width - 1, (size - 1 - start) // gap) + 1))
+    return sorted(places)
+
+
 def overlaps(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> list[tuple[int, slice, slice]]:
     """Return for each place k in a window which elements of x it meets, and from which windows."""
     found = []
-    for k in range(width):
+    for k in reached(size, out, width, hop, pad, gap):
         shift = k * gap - pad
         first, last = max(0, -(shift // hop)), min(out - 1, (size - 1 - shift) // hop)
         if first <= last:

@@ -86,10 +86,17 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
     begins = [
         -(np.minimum(start, 0) // gap) for start, gap in zip(windows.starts(), windows.gaps, strict=True)
     ]
-    kind = np.int8 if prod(windows.widths) < 128 else np.int32
-    number = np.arange(prod(windows.widths), dtype=kind).reshape(windows.widths)
-    place = np.broadcast_to(number[np.ix_(*begins)], best.shape).copy()
-    for at in product(*windows.reaches()):
+    # Only those of a window's elements are numbered that some window has outside the padding: a window may be long.
+    reaches = windows.reaches()
+    elements = [
+        np.union1d(begin, [k for k, _, _ in reach]).astype(np.int64)
+        for begin, reach in zip(begins, reaches, strict=True)
+    ]
+    counts = [len(numbers) for numbers in elements]
+    number = np.arange(prod(counts), dtype=np.int8 if prod(counts) < 128 else np.int32).reshape(counts)
+    first = [np.searchsorted(numbers, begin) for numbers, begin in zip(elements, begins, strict=True)]
+    place = np.broadcast_to(number[np.ix_(*first)], best.shape).copy()
+    for at in product(*reaches):
         # Rows of windows are short: one copy is faster than three operations on strided elements.
         value = np.ascontiguousarray(x[(..., *(inside for _, inside, _ in at))])
         whole = value.shape == best.shape
@@ -100,17 +107,17 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
             better |= np.isnan(value)
         np.maximum(known, value, out=known)
         # The numbers rise, so the last one that was better is the greatest: no branch for each element.
-        np.maximum(where, better.view(np.int8) * number[tuple(k for k, _, _ in at)], out=where)
-    return best, flat_places(place, windows)
+        which = tuple(
+            int(np.searchsorted(numbers, k)) for numbers, (k, _, _) in zip(elements, at, strict=True)
+        )
+        np.maximum(where, better.view(np.int8) * number[which], out=where)
+    return best, flat_places(place, elements, windows)
 
 
-def flat_places(place: Array, windows: Geometry) -> Array:
-    """Return numbers of elements within windows as numbers of elements within a channel."""
+def flat_places(place: Array, elements: Sequence[Array], windows: Geometry) -> Array:
+    """Return numbers of elements of windows, of which those listed are counted, as numbers within a channel."""
     steps = [prod(windows.sizes[i + 1 :]) for i in range(len(windows.sizes))]
-    shifts = [
-        np.arange(width) * gap * step
-        for width, gap, step in zip(windows.widths, windows.gaps, steps, strict=True)
-    ]
+    shifts = [numbers * gap * step for numbers, gap, step in zip(elements, windows.gaps, steps, strict=True)]
     first = grid([start * step for start, step in zip(windows.starts(), steps, strict=True)], np.add)
     return grid(shifts, np.add).reshape(-1).take(place) + first
 
