@@ -2,7 +2,8 @@
 
 Times on a machine that others use differ by a tenth from run to run; the number of instructions does not.  Each case
 runs under callgrind N times and 2N times in one process; the difference of the two parts, divided by N, is the cost of
-a call without start-up, warm-up and whatever else happens once.  The cost of the loop is subtracted.
+a call without start-up, warm-up and whatever else happens once.  The cost of the loop is subtracted, and the work of
+the allocator is left out.
 
 `--check` compares with the committed figures (instructions.json) and fails where a case costs more than the tolerance
 allows; `--update` rewrites them; `--functions` shows where the instructions of a case go.  Without valgrind, or on a
@@ -54,6 +55,12 @@ collide, the views differed by 1.3 % and the others by 0.5 %.  The rest of the t
 conditions do not include: another release of the C compiler, or of Python's and NumPy's bug fixes.  A relevant change
 is above it: an attribute that is looked up through a dictionary costs about 100 instructions, 3 % of an addition.
 """
+
+ALLOCATOR = re.compile(
+    r"(__libc_)?(malloc|free|calloc|realloc|memalign|posix_memalign|aligned_alloc)|_int_(malloc|free|realloc|memalign)"
+    r"|_mid_memalign|malloc_consolidate|unlink_chunk|sysmalloc|systrim|tcache_\w+"
+)
+"""Functions of the C library whose work depends on what earlier cases freed: it varied by a twentieth of a conv2d."""
 
 EXECUTABLE = "valgrind"
 
@@ -126,10 +133,15 @@ def count_instructions(
     results = []
     for number, name in enumerate([LOOP.name, *cases]):
         once, twice = parts[PARTS_PER_CASE * number + 1], parts[PARTS_PER_CASE * number + 2]
-        functions = Counter({function: (twice[function] - once[function]) / calls for function in twice})
+        functions = Counter({f: (twice[f] - once[f]) / calls for f in twice if not is_allocator(f)})
         results.append(Count(name, sum(functions.values()), functions))
     loop, *counts = results
     return [Count(c.case, c.instructions - loop.instructions, c.functions) for c in counts]
+
+
+def is_allocator(function: str) -> bool:
+    """Return whether callgrind's name of a function is one of the allocator's, perhaps a part of it or a recursion."""
+    return ALLOCATOR.fullmatch(re.split(r"[.']", function, maxsplit=1)[0]) is not None
 
 
 COST = re.compile(r"^[+*-]?\d* ?(\d+)$")

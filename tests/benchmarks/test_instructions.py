@@ -41,6 +41,18 @@ def committed(**changes: object) -> dict[str, object]:
     return {"conditions": {"python": "3.11"}, "tolerance": 0.03, "instructions": {"a + b": 1000}} | changes
 
 
+@pytest.mark.parametrize(
+    "name", ["malloc", "_int_free", "unlink_chunk.constprop.0", "free'2", "malloc_consolidate"]
+)
+def test_what_the_allocator_does_is_left_out(name):
+    assert instructions.is_allocator(name)
+
+
+@pytest.mark.parametrize("name", ["_PyObject_Free", "tt_free_blocks", "PyMem_Malloc", "multiply_f32"])
+def test_what_others_do_counts(name):
+    assert not instructions.is_allocator(name)
+
+
 def test_the_cost_of_a_function_is_its_own(tmp_path: Path) -> None:
     file = tmp_path / "part"
     file.write_text(PART, encoding="utf-8")
