@@ -232,6 +232,12 @@ def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
 # --- masks -----------------------------------------------------------------------------------------------------
 
 
+@cpu.kernel("masked_fill", form="inplace", half="native")
+def masked_fill_inplace(self: Array, mask: Array, value: Any) -> None:
+    number = _mask_value(self, mask, value)
+    np.copyto(self, number, where=held(mask))
+
+
 @cpu.kernel("masked_fill", half="native")
 def masked_fill(self: Array, mask: Array, value: Any) -> Array:
     number = _mask_value(self, mask, value)
@@ -271,3 +277,8 @@ def masked_select(self: Array, mask: Array) -> Array:
         ) from error
     found: Array = np.broadcast_to(self, shape)[np.broadcast_to(held(mask), shape)]
     return found
+
+
+@cpu.kernel("nonzero", half="native")
+def nonzero(self: Array) -> Array:
+    return np.argwhere(self)

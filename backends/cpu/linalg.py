@@ -129,3 +129,17 @@ def matrix_exp(A: Array) -> Any:
     from scipy.linalg import expm
 
     return expm(A).astype(A.dtype, copy=False)
+
+
+# --- vectors ---------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("linalg_cross", dtypes="number", check=True)
+def cross(self: Array, other: Array, dim: int) -> Any:
+    result = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
+    # Along the first dimension, and as many dimensions on both sides.
+    a, b, c = (np.moveaxis(t, dim, 0) for t in (self, other, result))
+    for i in range(3):
+        np.multiply(a[i - 2, ...], b[i - 1, ...], c[i, ...])
+        c[i, ...] -= a[i - 1, ...] * b[i - 2, ...]
+    return result

@@ -330,6 +330,11 @@ def cat(tensors: Sequence[Array], dim: int) -> Array:
     return np.ascontiguousarray(np.concatenate(joined, dim))
 
 
+@cpu.kernel("roll", half="native", check=True)
+def roll(self: Array, shifts: Sequence[int], dims: Sequence[int]) -> Array:
+    return np.ascontiguousarray(np.roll(self, shifts, tuple(dims) or None)) if self.ndim else self.copy()
+
+
 @cpu.kernel("diag_embed", half="native", check=True)
 def diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
     ndim, size = self.ndim + 1, self.shape[-1] + abs(offset)

@@ -37,8 +37,8 @@ typedef struct {
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
 
-TT_PYTHON(numpy_cholesky_ex, "tt.backends.cpu.factors", "cholesky_ex");
-TT_PYTHON(numpy_cholesky, "tt.backends.cpu.factors", "cholesky");
+TT_PYTHON(numpy_cholesky_ex, "tt.backends.cpu.decomposition.factors", "cholesky_ex");
+TT_PYTHON(numpy_cholesky, "tt.backends.cpu.decomposition.factors", "cholesky");
 
 /* The factors of a batch; NULL without an error where it is left to NumPy. */
 static PyArrayObject *factor(PyObject *matrices, PyObject *is_upper, factoring *job)

@@ -5,7 +5,7 @@
 NUMPY(gather, "gather");
 NUMPY(index_select, "index_select");
 NUMPY(take, "take");
-NUMPY(embedding, "embedding");
+TT_PYTHON(numpy_embedding, "tt.backends.cpu.scattering", "embedding");
 NUMPY(index, "index");
 NUMPY(index_put, "index_put");
 NUMPY(repeat_interleave, "repeat_interleave");

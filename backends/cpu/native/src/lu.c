@@ -41,16 +41,16 @@ typedef struct {
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
 
-TT_PYTHON(numpy_inv, "tt.backends.cpu.equations", "inv");
-TT_PYTHON(numpy_det, "tt.backends.cpu.equations", "det");
-TT_PYTHON(numpy_slogdet, "tt.backends.cpu.equations", "slogdet");
-TT_PYTHON(numpy_solve, "tt.backends.cpu.equations", "solve");
-TT_PYTHON(numpy_lu_solve, "tt.backends.cpu.equations", "lu_solve");
-TT_PYTHON(numpy_cholesky_solve, "tt.backends.cpu.equations", "cholesky_solve");
-TT_PYTHON(numpy_cholesky_inverse, "tt.backends.cpu.equations", "cholesky_inverse");
-TT_PYTHON(numpy_triangular, "tt.backends.cpu.equations", "solve_triangular");
-TT_PYTHON(numpy_lu, "tt.backends.cpu.factors", "lu_factor_ex");
-TT_PYTHON(numpy_unpack, "tt.backends.cpu.factors", "lu_unpack");
+TT_PYTHON(numpy_inv, "tt.backends.cpu.decomposition.equations", "inv");
+TT_PYTHON(numpy_det, "tt.backends.cpu.decomposition.equations", "det");
+TT_PYTHON(numpy_slogdet, "tt.backends.cpu.decomposition.equations", "slogdet");
+TT_PYTHON(numpy_solve, "tt.backends.cpu.decomposition.equations", "solve");
+TT_PYTHON(numpy_lu_solve, "tt.backends.cpu.decomposition.equations", "lu_solve");
+TT_PYTHON(numpy_cholesky_solve, "tt.backends.cpu.decomposition.equations", "cholesky_solve");
+TT_PYTHON(numpy_cholesky_inverse, "tt.backends.cpu.decomposition.equations", "cholesky_inverse");
+TT_PYTHON(numpy_triangular, "tt.backends.cpu.decomposition.equations", "solve_triangular");
+TT_PYTHON(numpy_lu, "tt.backends.cpu.decomposition.factors", "lu_factor_ex");
+TT_PYTHON(numpy_unpack, "tt.backends.cpu.decomposition.factors", "lu_unpack");
 
 /* Does what a call asks for; false where it is left to NumPy, or with an error. */
 static bool run(solving *job)

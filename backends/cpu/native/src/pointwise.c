@@ -164,13 +164,13 @@ static PyObject *call_rsub_alpha(PyObject *module, PyObject *const *args, Py_ssi
 static PyObject *call_addcmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("addcmul", count, 4, 5)) return NULL;
-    return is_real(args[3]) ? call_plain_addcmul(module, args, count) : tt_call_python_into("tt.backends.cpu.binary", "addcmul", args, 4, count);
+    return is_real(args[3]) ? call_plain_addcmul(module, args, count) : tt_call_python_into("tt.backends.cpu.pointwise", "addcmul", args, 4, count);
 }
 
 static PyObject *call_addcdiv(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (!tt_expect_count("addcdiv", count, 4, 5)) return NULL;
-    return is_real(args[3]) ? call_plain_addcdiv(module, args, count) : tt_call_python_into("tt.backends.cpu.binary", "addcdiv", args, 4, count);
+    return is_real(args[3]) ? call_plain_addcdiv(module, args, count) : tt_call_python_into("tt.backends.cpu.pointwise", "addcdiv", args, 4, count);
 }
 
 /* lerp(self, end, weight): a weight without dimensions may have another dtype. */
@@ -178,10 +178,10 @@ static PyObject *call_lerp(PyObject *module, PyObject *const *args, Py_ssize_t c
 {
     if (!tt_expect_count("lerp", count, 3, 4)) return NULL;
     PyObject *weight = args[2], *number = NULL, *all[4] = {args[0], args[1], weight, count > 3 ? args[3] : NULL};
-    if (PyComplex_Check(weight)) return tt_call_python_into("tt.backends.cpu.binary", "lerp", args, 3, count);
+    if (PyComplex_Check(weight)) return tt_call_python_into("tt.backends.cpu.pointwise", "lerp", args, 3, count);
     if (PyArray_Check(weight) && PyArray_Check(args[0]) &&
         PyArray_TYPE((PyArrayObject *)weight) != PyArray_TYPE((PyArrayObject *)args[0])) {
-        if (PyArray_NDIM((PyArrayObject *)weight)) return tt_call_python_into("tt.backends.cpu.binary", "lerp", args, 3, count);
+        if (PyArray_NDIM((PyArrayObject *)weight)) return tt_call_python_into("tt.backends.cpu.pointwise", "lerp", args, 3, count);
         number = all[2] = PyNumber_Float(weight);
         if (number == NULL) return NULL;
     }

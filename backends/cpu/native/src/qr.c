@@ -35,7 +35,7 @@ typedef struct {
 
 static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
 
-TT_PYTHON(numpy_qr, "tt.backends.cpu.factors", "qr");
+TT_PYTHON(numpy_qr, "tt.backends.cpu.decomposition.factors", "qr");
 
 static int mode_of(PyObject *object)
 {
