@@ -28,6 +28,7 @@ from tt.core.host import host
 from tt.core.schema import snapshot
 from tt.core.schema.classes import dtype_names
 from tt.core.schema.load import load
+from tt.core.schema.operator_texts import entries
 from tt.core.shapes import find_rule
 from tt.core.types.dtype import DTYPES, to_dtype
 from tt.testing.coverage import Place, compute_dtype, coverage, dtypes_in_words, places
@@ -149,6 +150,11 @@ def check_families(definitions: Iterable[OpDefinition]) -> Iterator[Problem]:
             for module in modules if definition_of is not None else ():
                 if definition_of is not None and definition_of.family not in module.split("."):
                     yield _misplaced(what, name, module, definition_of.family)
+    for file, name, _ in entries():
+        family, of_texts = file.split("/")
+        known = {d.family for d in own.values() if name in (d.name, d.signature.name)}
+        if of_texts == "texts.yaml" and known and family not in known:
+            yield _misplaced("text", name, f"operators/{file}", *sorted(known))
     rules, samples = "tt.core.shapes.registry:INDEX", "tt.operators._samples.registry:INDEX"
     yield from _check_shared(own.values(), "shape rule", rules, lambda d: d.meta)
     yield from _check_shared(own.values(), "sample family", samples, lambda d: d.samples)
@@ -169,8 +175,8 @@ def _check_shared(
             yield _misplaced(what, name, homes[name], *named)
 
 
-def _misplaced(what: str, name: str, module: str, family: str) -> Problem:
-    message = f"its {what} lies in {module}, whose path has not its family, {family}"
+def _misplaced(what: str, name: str, module: str, *family: str) -> Problem:
+    message = f"its {what} lies in {module}, whose path has not its family, {' or '.join(family)}"
     return Problem(
         "family", name, message, hint="move it to a module or folder of that name, or change ops.yaml"
     )

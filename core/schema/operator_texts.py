@@ -1,9 +1,10 @@
 """Documentation of operators that ops.yaml does not have: formulas, the meanings of parameters, related operators.
 
-The texts are YAML files in `core/schema/texts`, one for each family, and those that serve all families: `common.yaml`
-has the meanings of parameters by their names, `shapes.yaml` and `dtypes.yaml` those of results, `related.yaml` groups
-of operators that name each other, and `examples/` further examples.  They are read when documentation is needed, never
-by `import tt`.
+The texts are YAML files: `texts.yaml` and `examples.yaml` in the folder of each family in `operators/`, and those of
+`core/schema/texts` that serve all families.  Of these, `common.yaml` has the meanings of parameters by their names,
+`shapes.yaml` and `dtypes.yaml` those of results, `related.yaml` groups of operators that name each other, and
+`errors.yaml`, `modules.yaml` and `plots.yaml` more for entries of families.  They are read when documentation is
+needed, never by `import tt`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.by_name import module_named
+from tt.core.family_index import OPERATORS, families
+
 if TYPE_CHECKING:
     from tt.core.schema.arguments import Argument
     from tt.core.schema.model import OpDefinition
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FIELDS",
     "FOLDER",
-    "NOT_FAMILIES",
+    "OF_ENTRIES",
     "SHARED",
     "OperatorText",
     "common_meanings",
@@ -37,8 +41,8 @@ __all__ = [
 ]
 
 FOLDER: Final = Path(__file__).with_name("texts")
-NOT_FAMILIES: Final = frozenset({"common.yaml", "shapes.yaml", "dtypes.yaml", "related.yaml"})
-"""The files that serve all families."""
+OF_ENTRIES: Final = ("errors.yaml", "modules.yaml", "plots.yaml")
+"""The files for all families that have more fields for entries."""
 FIELDS: Final = ("formula", "parameters", "notes", "errors", "see", "plot")
 """The keys of an operator's entry."""
 SHARED: Final = frozenset({
@@ -82,6 +86,14 @@ def _read(file: Path) -> Any:
     return yaml.load(file.read_text(encoding="utf-8"), Loader=loader)
 
 
+def _in_families(name: str) -> Iterator[Path]:
+    """Yield the files of a name in the folders of all families."""
+    folder = Path(module_named(OPERATORS).__path__[0])
+    for family in families():
+        if (file := folder / family / name).is_file():
+            yield file
+
+
 @cache
 def common_meanings() -> Mapping[str, Any]:
     """Return the common meanings: a text for each name, or one for each type with `else` for all others."""
@@ -90,12 +102,11 @@ def common_meanings() -> Mapping[str, Any]:
 
 
 def entries() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield the entries of the families: file, operator or overload, fields.  A key may name several operators."""
-    for file in sorted(FOLDER.glob("*.yaml")):
-        if file.name not in NOT_FAMILIES:
-            for names, fields in _read(file).items():
-                for name in names.split(","):
-                    yield file.name, name.strip(), fields
+    """Yield the entries: file, operator or overload, fields.  A key may name several operators."""
+    for file in (*_in_families("texts.yaml"), *(FOLDER / name for name in OF_ENTRIES)):
+        for names, fields in _read(file).items():
+            for name in names.split(","):
+                yield f"{file.parent.name}/{file.name}", name.strip(), fields
 
 
 @cache
@@ -156,7 +167,7 @@ def _by_names(file: str) -> dict[str, str]:
 def further_examples() -> Mapping[str, str]:
     """Return the examples that operators have besides those of ops.yaml, by operator."""
     found: dict[str, str] = {}
-    for file in sorted((FOLDER / "examples").glob("*.yaml")):
+    for file in _in_families("examples.yaml"):
         found.update(_read(file))
     return found
 

@@ -102,7 +102,7 @@ def test_a_public_operator_has_two_examples(wanted):
         block = re.search(r"## Examples\n\n```python\n(.*?)```", text, re.S)[1]
         if sum(bool(example.want) for example in doctest.DocTestParser().get_examples(block)) < 2:
             few.append(file)
-    assert not few, f"write further examples of these in core/schema/texts/examples: {few}"
+    assert not few, f"write further examples of these in operators/<family>/examples.yaml: {few}"
 
 
 # Calls of these fail only for arguments of wrong types, or for want of memory.
@@ -120,8 +120,10 @@ def test_a_public_operator_names_its_errors(wanted):
 
 
 def test_families_that_formulas_say_best_have_them():
-    for kind in ("activation", "loss", "normalization", "special"):
-        names = [name for file, name, fields in entries() if file == f"{kind}.yaml" and fields.get("formula")]
+    for kind in ("activation", "loss", "normalization", "pointwise"):
+        names = [
+            name for file, name, fields in entries() if file == f"{kind}/texts.yaml" and fields.get("formula")
+        ]
         assert len(set(names)) >= 10, kind
 
 

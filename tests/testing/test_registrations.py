@@ -350,7 +350,7 @@ def test_an_operator_under_another_family_is_found_in_every_layer():
     assert {p.check for p in found} == {"family"} and {p.subject for p in found} == {"softmax"}
     assert {p.message.partition(" lies in ")[0] for p in found} >= {
         "its composite", "its formula", "its batching rule", "its CPU kernel", "its kernel over the array API",
-        "its shape rule", "its sample family",
+        "its shape rule", "its sample family", "its text",
     }  # fmt: skip
     assert all(p.message.endswith("whose path has not its family, fft") for p in found)
 

@@ -44,7 +44,7 @@ def test_every_parameter_of_a_public_operator_has_a_meaning():
     without = [
         f"{d.name}: {a.name} ({a.type})" for d in PUBLIC for a in d.signature.arguments if not meaning(d, a)
     ]
-    assert not without, "write what these mean in core/schema/texts:\n" + "\n".join(without)
+    assert not without, "write what these mean in operators/<family>/texts.yaml:\n" + "\n".join(without)
 
 
 def test_meanings_are_sentences():
@@ -124,7 +124,10 @@ def test_every_common_meaning_is_used():
     assert not set(common_meanings()) - used
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.rglob("*.yaml")), ids=lambda file: file.name)
+FILES = sorted([*FOLDER.rglob("*.yaml"), *FOLDER.parents[2].joinpath("operators").rglob("*.yaml")])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_no_key_is_written_twice(file):
     def keys(node):
         if isinstance(node, yaml.MappingNode):
