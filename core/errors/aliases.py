@@ -12,7 +12,7 @@ from typing import Final
 
 __all__ = ["as_called"]
 
-INNER: Final = ("tt.core.", "tt.plugins.", "tt.backends.")
+INNER: Final = ("tt.core.", "tt.operators.", "tt.plugins.", "tt.backends.")
 """Modules whose calls of operators are not calls of the program."""
 
 

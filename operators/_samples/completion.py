@@ -22,6 +22,8 @@ __all__ = ["completion", "special_values"]
 
 # Families of operators that move elements, add them up or compare them: NaN and infinities are elements like others.
 _ANY_VALUES: Final = frozenset({"shaping", "indexing", "scattering", "scan", "reduction"})
+# But matrices with NaN have no singular values, which nuclear norms add up.
+_NUMBERS_ONLY: Final = frozenset({"norm_name"})
 # sinc, hardswish: PyTorch multiplies first, which overflows where the result does not.
 # lerp: the difference of the ends overflows; PyTorch sees it at some weights only.  gelu: PyTorch has NaN in half
 # precision.  trapezoid: PyTorch takes the ends from the sum of all, infinity from infinity.
@@ -77,7 +79,7 @@ def completion(make: Inputs, found: Sequence[Sample], family: str) -> Iterator[S
         return
     if definition.kind == "pointwise":
         yield from specials(make, plain)
-    elif definition.kind == "view" or family in _ANY_VALUES:
+    elif definition.kind == "view" or (family in _ANY_VALUES and definition.samples not in _NUMBERS_ONLY):
         yield changed(base, lambda t: with_nan(make, t), f"NaN and infinity: {base.name}")
 
 

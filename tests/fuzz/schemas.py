@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import cache
 from typing import Final
 
@@ -56,8 +57,10 @@ def signatures() -> list[str]:
 def entries() -> list[str]:
     """Return the entries of ops.yaml as text."""
     with open(snapshot.source_path(), encoding="utf-8") as file:
-        _, *found = file.read().split("\n- func: ")
-    return [f"- func: {entry}\n" for entry in found]
+        _, *found = file.read().split("\n  - func: ")
+    # What follows the last entry of a family is the name of the next one.
+    own = [re.split(r"\n\n  \w+:$", entry, maxsplit=1, flags=re.MULTILINE)[0].rstrip() for entry in found]
+    return [f"- func: {entry}\n".replace("\n  ", "\n") for entry in own]
 
 
 def program(

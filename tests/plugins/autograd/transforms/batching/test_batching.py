@@ -36,7 +36,8 @@ LOOPED = {
 # These have rules that leave some calls to the loop: masks that differ by example, numbers without dims, a `q`, a
 # number of classes or batch sizes that depend on the example, the old arguments of losses, errors that are looked for.
 SOMETIMES_LOOPED = {
-    "_conv_weight", "_pack_padded_sequence", "_pad_packed_sequence", "_rnn_layer", "_rnn_layer_backward",
+    "_conv_weight", "_ctc_loss_backward", "_pack_padded_sequence", "_pad_packed_sequence", "_rnn_layer",
+    "_rnn_layer_backward",
     "as_strided_scatter", "binary_cross_entropy", "index", "index_put", "linalg_lu_factor_ex",
     "linalg_solve",
     "nanquantile", "one_hot", "quantile", "topk",
