@@ -1,1 +1,1 @@
-"""_compat."""
+"""Names of `tt` that only programs written for PyTorch need."""

@@ -1,1 +1,1 @@
-"""_functions."""
+"""Functions of `tt` that are no operators."""

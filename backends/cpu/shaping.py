@@ -330,6 +330,18 @@ def cat(tensors: Sequence[Array], dim: int) -> Array:
     return np.ascontiguousarray(np.concatenate(joined, dim))
 
 
+# Not faster than the composite, whose view gives dimensions of one element other strides than a row-major result has.
+@cpu.kernel("repeat", half="native")
+def repeat(self: Array, repeats: Sequence[int]) -> Array:
+    new = len(repeats) - self.ndim
+    if new < 0 or min(repeats, default=0) < 0:
+        raise ValueError("repeat() fewer times than there are dimensions, or less than never")
+    shape = (1,) * new + self.shape
+    result = np.empty([n for pair in zip(repeats, shape, strict=True) for n in pair], self.dtype)
+    result[...] = self.reshape([n for size in shape for n in (1, size)])
+    return result.reshape([count * size for count, size in zip(repeats, shape, strict=True)])
+
+
 @cpu.kernel("roll", half="native", check=True)
 def roll(self: Array, shifts: Sequence[int], dims: Sequence[int]) -> Array:
     return np.ascontiguousarray(np.roll(self, shifts, tuple(dims) or None)) if self.ndim else self.copy()

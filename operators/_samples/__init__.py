@@ -1,1 +1,1 @@
-"""_samples."""
+"""The kit with which families make their samples."""

@@ -1,1 +1,1 @@
-"""activation."""
+"""Activation functions, and softmax."""

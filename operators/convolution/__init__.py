@@ -1,1 +1,1 @@
-"""convolution."""
+"""Convolutions, and what moves windows."""

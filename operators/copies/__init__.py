@@ -1,1 +1,1 @@
-"""copies."""
+"""Copies, and conversions of dtype, device and memory format."""

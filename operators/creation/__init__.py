@@ -1,1 +1,1 @@
-"""creation."""
+"""New tensors of a size, or like another."""

@@ -1,1 +1,1 @@
-"""decomposition."""
+"""Decompositions of matrices, and solutions of equations."""

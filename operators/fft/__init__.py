@@ -1,1 +1,1 @@
-"""fft."""
+"""Fourier transforms and spectrograms."""

@@ -1,1 +1,1 @@
-"""indexing."""
+"""Elements read at places that tensors name."""

@@ -1,1 +1,1 @@
-"""linalg."""
+"""Products of matrices and vectors, distances, and functions of matrices."""

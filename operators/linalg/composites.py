@@ -353,6 +353,7 @@ def cdist(x1: Any, x2: Any, p: float, compute_mode: str | None) -> Any:
 def linear(input: Any, weight: Any, bias: Any) -> Any:
     if weight.ndim not in (1, 2):
         raise DimensionCountError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
+    check_shapes("linear", input, weight, bias)
     if bias is not None and input.ndim == 2:
         return ops.addmm(bias, input, ops.t(weight))
     product = ops.matmul(input, ops.t(weight))

@@ -1,1 +1,1 @@
-"""normalization."""
+"""Normalization over channels, groups and batches."""

@@ -1,1 +1,1 @@
-"""optimizer."""
+"""Steps of optimizers, and operators on lists of tensors."""

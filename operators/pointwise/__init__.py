@@ -1,1 +1,1 @@
-"""pointwise."""
+"""Operators that work element by element."""

@@ -1,1 +1,1 @@
-"""pooling."""
+"""Pooling, and its opposite."""

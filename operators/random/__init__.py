@@ -1,1 +1,1 @@
-"""random."""
+"""Random numbers and dropout."""

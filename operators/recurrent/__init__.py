@@ -1,1 +1,1 @@
-"""recurrent."""
+"""Recurrent layers, and packed sequences."""

@@ -1,1 +1,1 @@
-"""reduction."""
+"""Sums, extremes, norms and what else reduces dimensions."""

@@ -1,1 +1,1 @@
-"""resampling."""
+"""Interpolation, and samples at the points of a grid."""

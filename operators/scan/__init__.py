@@ -1,1 +1,1 @@
-"""scan."""
+"""What accumulates along a dimension."""

@@ -1,1 +1,1 @@
-"""scattering."""
+"""Elements written to places that tensors name, and embeddings."""

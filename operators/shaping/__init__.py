@@ -1,1 +1,1 @@
-"""shaping."""
+"""Views, joined and rearranged tensors."""

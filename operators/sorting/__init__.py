@@ -1,1 +1,1 @@
-"""sorting."""
+"""Sorting and searching."""

@@ -1,1 +1,1 @@
-"""statistics."""
+"""Medians, quantiles, histograms and counts."""

@@ -56,7 +56,7 @@ KEPT: Final = ("device", "layout", "memory_format", "generator", "sparse_grad", 
 
 @cache
 def reference() -> Any:
-    path = Path(__file__).parent / "testing" / "torch_reference.py"
+    path = Path(__file__).parents[1] / "testing" / "torch_reference.py"
     spec = importlib.util.spec_from_file_location("torch_reference", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

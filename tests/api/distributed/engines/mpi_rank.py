@@ -15,7 +15,7 @@ import pytest
 
 import tt
 import tt.distributed as dist
-from tests.api.distributed import memory, test_crossings
+from tests.api.distributed import memory
 from tt.distributed import ReduceOp
 from tt.distributed.engines import mpi, mpi_shares
 from tt.distributed.fsdp import FullyShardedDataParallel
@@ -194,6 +194,9 @@ def training(rank, size):
 
 def crossings(every):
     """Run every n-th of the programs that cross devices and ranks, others with each kind of model."""
+    # Imports PyTorch, where it is installed: seconds for each rank, which tests of faults do not have.
+    from tests.api.distributed import test_crossings
+
     expected = {}
     settings = {n: s for n, s in test_crossings.SETTINGS.items() if s.size == 2 and s.device == "cpu"}
     for first, (name, setting) in enumerate(settings.items()):
