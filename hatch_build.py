@@ -233,6 +233,9 @@ def entries(root: Path) -> dict[str, Path]:
     for source in sorted((root / ROOT_FOLDER).iterdir()):
         if source.name.startswith((".", "__pycache__")) or source.suffix in LEFT_OUT:
             continue
+        # Python's cache keeps the folder of a package that has moved, which git removes only when it is empty.
+        if source.is_dir() and [child.name for child in source.iterdir()] == ["__pycache__"]:
+            continue
         if source.name in found:
             raise ValueError(
                 f"{source.relative_to(root)} and {source.name} both claim the name {PACKAGE}.{source.name}"

@@ -102,6 +102,7 @@ class FamilyIndex:
         also: Sequence[str] = (),
     ) -> None:
         self.package, self.kind, self._operators, self._also = package, kind, operators, also
+        self._homes: Mapping[str, Sequence[str]] | None = None
 
     @property
     def file(self) -> str:
@@ -113,7 +114,16 @@ class FamilyIndex:
         return family_modules(self.package, self.kind)
 
     def homes(self) -> Mapping[str, Sequence[str]]:
-        """Return the import names of the modules that have something for an operator: operator -> modules in order."""
+        """Return the import names of the modules that have something for an operator: operator -> modules in order.
+
+        The first call of a process looks for changed sources.
+        """
+        if self._homes is None:
+            self._homes = self._current()
+        return self._homes
+
+    def _current(self) -> Mapping[str, Sequence[str]]:
+        """Return the index that was stored, if it is of the sources that are there, else a new one."""
         folder = _folder(self.package)
         stamp = self._stamp()
         path = self._path(folder)

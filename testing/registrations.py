@@ -145,11 +145,11 @@ def check_families(definitions: Iterable[OpDefinition]) -> Iterator[Problem]:
             yield Problem("family", name, message, hint=f"there are: {', '.join(families())}")
     for what, reference in INDICES.items():
         index: FamilyIndex = object_named(reference)
-        for name, modules in index.homes().items():
-            definition_of = own.get(name)
-            for module in modules if definition_of is not None else ():
-                if definition_of is not None and definition_of.family not in module.split("."):
-                    yield _misplaced(what, name, module, definition_of.family)
+        homes = index.homes()
+        for name, definition in own.items():
+            for module in homes.get(name, ()):
+                if definition.family not in module.split("."):
+                    yield _misplaced(what, name, module, definition.family)
     for file, name, _ in entries():
         family, of_texts = file.split("/")
         known = {d.family for d in own.values() if name in (d.name, d.signature.name)}

@@ -1,1 +1,1 @@
-"""The names of tt: those that are imported when first used, and those that are left out, with reasons."""
+"""How a package takes names from its modules when they are first used."""

@@ -86,8 +86,8 @@ STEPS = {"arithmetic", "elementwise", "options"}
 MODULES_OF_TT = {
     "import tt": 5,
     "x = tt.ones(4, 8)": 200,
-    "model = tt.nn.Sequential(tt.nn.Linear(8, 16), tt.nn.ReLU(), tt.nn.Linear(16, 3))\ny = model(x)": 300,
-    "tt.nn.functional.cross_entropy(y, tt.tensor([0, 1, 2, 0])).backward()": 318,
+    "model = tt.nn.Sequential(tt.nn.Linear(8, 16), tt.nn.ReLU(), tt.nn.Linear(16, 3))\ny = model(x)": 295,
+    "tt.nn.functional.cross_entropy(y, tt.tensor([0, 1, 2, 0])).backward()": 310,
 }
 """The parts of a first step, and the most modules of tt that may be there after each.
 
@@ -165,9 +165,9 @@ def test_an_operator_of_a_loaded_family_imports_nothing() -> None:
     program = """
 import sys, tt
 x = tt.ones(2, 3)
-tt.exp(x), tt.add(x, x), tt.sum(x, 1), tt.relu(x), tt.matmul(x, x.mT)
+tt.exp(x), tt.add(x, x), tt.sum(x, 1), tt.amax(x, 1), tt.relu(x), tt.matmul(x, x.mT)
 before = set(sys.modules)
-tt.log(x), tt.mul(x, x), tt.amax(x, 1), tt.sigmoid(x), tt.mm(x, x.mT)
+tt.log(x), tt.mul(x, x), tt.mean(x, 1), tt.amin(x, 1), tt.sigmoid(x), tt.mm(x, x.mT)
 print(sorted(set(sys.modules) - before))
 """
     assert printed_by(program) == "[]\n"

@@ -265,6 +265,12 @@ def test_installing_again_follows_what_was_added_to_and_removed_from_api(miniatu
     assert not (miniature / ".editable" / "tt" / "nn").is_symlink()
 
 
+def test_what_python_left_of_a_package_that_moved_takes_no_name(miniature, tmp_path):
+    (miniature / "api" / "core" / "__pycache__").mkdir(parents=True)
+    succeed(install_editable(miniature, tmp_path / "built"))
+    assert import_from(miniature / ".editable", "import tt; print(tt.__name__)") == ["tt"]
+
+
 def test_an_entry_of_api_may_not_take_the_name_of_a_folder(miniature, tmp_path):
     (miniature / "api" / "core").mkdir()
     done = install_editable(miniature, tmp_path / "built")

@@ -30,14 +30,13 @@ class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
     def __init__(self, lock: Any) -> None:
         super().__init__()
         self._lock = lock
-        self._homes: dict[str, str] | None = None
         self._families: set[str] = set()
 
     def first(self, op: str) -> CompositeRegistration | None:
         """Return the composite of an operator that counts, or None."""
-        home = self._composite_homes().get(op)
-        if home is not None and home not in self._families:
-            self._load(home)
+        for home in INDEX.homes().get(op, ()):
+            if home not in self._families:
+                self._load(home)
         found = self.get(op)
         if not found:
             return None
@@ -58,11 +57,6 @@ class CompositeRegistrations(dict[str, list[CompositeRegistration]]):
 
     def load_all(self) -> None:
         """Register the core's composites of all families, for a report on all of them."""
-        for home in dict.fromkeys(self._composite_homes().values()):
-            self._load(home)
-
-    def _composite_homes(self) -> dict[str, str]:
-        """Return which module of the core has the composite of an operator."""
-        if self._homes is None:
-            self._homes = {op: modules[0] for op, modules in INDEX.homes().items()}
-        return self._homes
+        for home in INDEX.modules():
+            if home not in self._families:
+                self._load(home)

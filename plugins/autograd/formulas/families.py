@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -22,9 +22,6 @@ class FormulaFamilies:
 
     layer = "autograd"
 
-    def __init__(self) -> None:
-        self._homes: Mapping[str, Sequence[str]] | None = None
-
     def family_of(self, op: str) -> Formulas | None:
         """Return the table that has the formula of an operator, or None.
 
@@ -33,9 +30,7 @@ class FormulaFamilies:
         PluginError
             When the family cannot be imported.
         """
-        if self._homes is None:
-            self._homes = INDEX.homes()
-        homes = self._homes.get(op)
+        homes = INDEX.homes().get(op)
         return None if homes is None else _table(homes[0])
 
     def families(self) -> Iterator[Formulas]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Final
 
@@ -24,7 +22,7 @@ def rule_of(op: str) -> BatchingRule | None:
     PluginError
         When the family cannot be imported.
     """
-    homes = _homes().get(op)
+    homes = INDEX.homes().get(op)
     if homes is None:
         return None
     module = homes[0]
@@ -36,8 +34,3 @@ def rule_of(op: str) -> BatchingRule | None:
             f"{type(error).__name__}: {error}"
         ) from error
     return rule
-
-
-@cache
-def _homes() -> Mapping[str, Sequence[str]]:
-    return INDEX.homes()
