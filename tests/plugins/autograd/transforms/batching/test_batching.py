@@ -34,11 +34,12 @@ LOOPED = {
     "tensor_split.tensor_indices_or_sections", "unique_dim",
 }  # fmt: skip
 # These have rules that leave some calls to the loop: masks that differ by example, numbers without dims, a `q`, a
-# number of classes or batch sizes that depend on the example, the old arguments of losses, errors that are looked for.
+# number of classes or batch sizes that depend on the example, labels that are checked, the old arguments of losses,
+# errors that are looked for.
 SOMETIMES_LOOPED = {
-    "_conv_weight", "_ctc_loss_backward", "_pack_padded_sequence", "_pad_packed_sequence", "_rnn_layer",
-    "_rnn_layer_backward",
-    "as_strided_scatter", "binary_cross_entropy", "index", "index_put", "linalg_lu_factor_ex",
+    "_conv_weight", "_ctc_alpha_backward", "_ctc_loss", "_ctc_loss_backward", "_pack_padded_sequence",
+    "_pad_packed_sequence", "_rnn_layer", "_rnn_layer_backward",
+    "as_strided_scatter", "binary_cross_entropy", "ctc_loss.IntList", "index", "index_put", "linalg_lu_factor_ex",
     "linalg_solve",
     "nanquantile", "one_hot", "quantile", "topk",
 }  # fmt: skip
