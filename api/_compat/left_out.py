@@ -281,6 +281,7 @@ LEFT_OUT: Final = (
         "nothing: programs run as Python",
     ),
     _row("compile compiler.compile", "a compiler is not built yet", "the function or module itself"),
+    _row("Future", "the base class in C++ of PyTorch's futures", "tt.futures.Future"),
     _row(
         "distributed.rpc rpc distributed.autograd distributed.remote_device",
         "functions are not called in other processes",

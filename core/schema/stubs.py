@@ -175,12 +175,12 @@ def api_stub() -> str:
     for name, target in tt._SYNONYMS.items():
         lines.append(f"{name}: {_constant_type(getattr(tt, target))}")
         taken.add(name)
-    for name, module in {**tt._TYPES, **tt._LAZY, **tt._DEPRECATED}.items():
+    for name, module in {**tt._TYPE_HOMES, **tt._HOMES, **tt._DEPRECATED}.items():
         lines.append(f"from {module} import {name} as {name}")
         taken.add(name)
     present = [m for m in tt._MODULES if _exists(f"api/{m}") or _exists(m)]
     lines += [f"from tt import {module} as {module}" for module in present]
-    lines.append("__version__: str")
+    lines += ["__version__: str", f"__all__ = {tt.__all__!r}"]
     lines += _functions("", {*taken, *present})
     return "\n".join(lines) + "\n"
 

@@ -113,7 +113,8 @@ def public_names(namespace: str) -> list[str]:
     """Return the public names of a namespace: those of `__all__`, or all without an underscore."""
     module = importlib.import_module(f"tt.{namespace}".rstrip("."))
     if not namespace:  # the operators are in the schema
-        return sorted({*module.__all__, *module._LAZY, *module._MODULES})
+        own = {"bool", "is_tensor", *module._TYPE_HOMES, *module._HOMES, *module._MODULES}
+        return sorted(own - {"bool_"})
     listed = getattr(module, "__all__", None)
     return sorted(listed if listed is not None else (n for n in dir(module) if not n.startswith("_")))
 

@@ -269,7 +269,9 @@ GENERAL = (
 
 def public_names() -> list[str]:
     """Return what `tt` and its namespaces export besides operators."""
-    names = [f"tt.{name}" for name in {*tt.__all__, *tt._LAZY, *tt._MODULES}]
+    names = [
+        f"tt.{name}" for name in {"bool", "is_tensor", *tt._TYPE_HOMES, *tt._HOMES, *tt._MODULES} - {"bool_"}
+    ]
     for module in ("accelerator", "autograd", "cpu", "cuda", "func", "serialization", "sparse", "testing"):
         names += [f"tt.{module}.{name}" for name in getattr(tt, module).__all__]
     return sorted(names)
