@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         register_vmap,
     )
     from tt.core.custom_op.scope import scoped
+    from tt.core.layers.composed_backend import ComposedBackend
     from tt.core.methods.memory.sharing import reduce_shared
     from tt.core.methods.tt_function_api import TTFunctionMode, mark_overridable, overridable
     from tt.core.tensor.shared_memory import (
@@ -117,6 +118,7 @@ __all__ = [
     "Block",
     "CachedCall",
     "Carried",
+    "ComposedBackend",
     "CompositeTable",
     "CustomOp",
     "Device",
@@ -226,6 +228,7 @@ __all__ = [
 
 _LATE: Final = {
     "ATTENTION": "types.attention_choice",
+    "ComposedBackend": "layers.composed_backend",
     "CustomOp": "custom_op.custom_op",
     "Library": "custom_op.library",
     "TTFunctionMode": "methods.tt_function_api",

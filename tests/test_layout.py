@@ -70,7 +70,9 @@ TESTED_ELSEWHERE: Final = {
     "core/dispatch/resolve/{composite,dtypes,resolution,shape_rules}.py": "tests/core/dispatch/resolve/test_kernels.py",
     "core/extension/*": "extensions that are built and called: tests/core/extension",
     "core/startup.py": "the first call of a process: tests/core/test_import.py",
-    "core/layers/derived_kernels.py": "backends that cannot change: tests/core/methods/test_attributes.py",
+    "core/layers/{composed_backend,derived_kernels}.py": (
+        "backends of layouts: tests/plugins; that cannot change: tests/core/methods/test_attributes.py"
+    ),
     "core/methods/{nested,memory/pinning}.py": "tests/core/methods/test_creation.py",
     "core/methods/{copying,memory/host_storage}.py": "tests/core/methods/memory/test_pickling.py",
     "core/methods/lazy_member.py": "tests/core/host/test_lazy_member.py, with plugins that are installed",

@@ -4,7 +4,8 @@ Note [Tensors made of parts]
 ----------------------------
 The tensors of a layout that is not strided consist of strided arrays: coordinates and values, say.  A backend that
 takes its handles apart and puts them together again needs nothing else for its tensors to be printed, pickled, moved
-to another device, described to fake tensors and measured: the core does that part by part.
+to another device, described to fake tensors and measured: the core does that part by part.  `ComposedBackend` leaves
+what concerns the device and the arrays of mixed calls to the backend of the arrays.
 """
 
 from __future__ import annotations

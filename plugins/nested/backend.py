@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from tt.core.library import (
-    REGISTRY,
-    Backend,
+    ComposedBackend,
     Device,
     Operator,
-    dtype,
     errors,
-    fork_safe_properties,
-    from_numpy_dtype,
     handle_of,
     ops,
     wrap,
@@ -43,8 +38,7 @@ ALLOWED: Final = frozenset({
 """Operators whose composites compute with no size of a dimension, so that they are right for ragged ones."""
 
 
-@fork_safe_properties
-class JaggedBackend(Backend):
+class JaggedBackend(ComposedBackend):
     """The jagged tensors of one device.
 
     Parameters
@@ -69,15 +63,6 @@ class JaggedBackend(Backend):
         ),
     }
 
-    def __init__(self, device_type: str) -> None:
-        self.device_type = device_type
-        super().__init__()
-
-    @cached_property
-    def arrays(self) -> Backend:
-        """The backend of the values."""
-        return REGISTRY.backend(self.device_type)
-
     def takes_composite(self, op: str) -> bool:
         """Return whether the composite of an operator computes with no ragged size."""
         return op in ALLOWED
@@ -101,49 +86,14 @@ class JaggedBackend(Backend):
     def _tensor_of(self, value: Any) -> Any:
         """Return a handle as a tensor, and any other argument as it is."""
         if isinstance(value, JaggedHandle):
-            return wrap(value, self.spec(self._dtype_of(value.values), self.arrays.device_of(value.values)))
+            return wrap(
+                value, self.spec(self.dtype_of_array(value.values), self.arrays.device_of(value.values))
+            )
         if isinstance(value, self.arrays.handle_type):
-            return wrap(value, self.arrays.spec(self._dtype_of(value), self.arrays.device_of(value)))
+            return wrap(value, self.arrays.spec(self.dtype_of_array(value), self.arrays.device_of(value)))
         return value
 
-    def _dtype_of(self, array: Any) -> dtype:
-        native = self.arrays.dtype_of(array)
-        return native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
-
-    # --- the device ----------------------------------------------------------------------------------------------
-
-    def device_count(self) -> int:
-        """Return how many devices of the type there are."""
-        return 1 if self.device_type in ("cpu", "meta") else self.arrays.device_count()
-
-    def place(self, device: Device) -> Device:
-        """Return the user's device as the values represent it."""
-        return self.arrays.place(device)
-
-    def require_available(self) -> None:
-        """Raise unless the device can be used."""
-        self.arrays.require_available()
-
     # --- handles -------------------------------------------------------------------------------------------------
-
-    def native_dtype(self, dtype: dtype) -> Any:
-        """Return the values' own object for a dtype."""
-        return self.arrays.native_dtype(dtype)
-
-    def dtype_of(self, handle: Any) -> Any:
-        """Return the native dtype of the values."""
-        return self.arrays.dtype_of(handle.values if isinstance(handle, JaggedHandle) else handle)
-
-    def normalise(self, result: Any) -> Any:
-        """Take results of mixed calls as they are, and numbers as arrays."""
-        known = isinstance(result, JaggedHandle | self.arrays.handle_type)
-        return result if known else self.arrays.normalise(result)
-
-    def cast(self, handle: Any, native_dtype: Any) -> Any:
-        """Convert the values; in a mixed call other operands may be arrays."""
-        if isinstance(handle, JaggedHandle):
-            return handle.with_values(self.arrays.cast(handle.values, native_dtype))
-        return self.arrays.cast(handle, native_dtype)
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
         """Refuse: a size says nothing of the lengths of rows."""
@@ -198,11 +148,6 @@ class JaggedBackend(Backend):
     def to_strided(self, handle: Any) -> Any:
         """Return the rows as one array, with zeros behind those that are shorter than the longest."""
         return self.arrays.from_numpy(self._padded(handle))
-
-    def item(self, handle: Any) -> bool | int | float | complex:
-        """Return the only element."""
-        result: bool | int | float | complex = self.to_numpy(handle).item()
-        return result
 
     def copy_into(self, target: Any, source: Any) -> None:
         """Write the elements of another handle with rows of the same lengths."""
@@ -289,13 +234,6 @@ class JaggedBackend(Backend):
     def data_ptr(self, handle: Any) -> int:
         """Return the address of the values."""
         return self.arrays.data_ptr(handle.values if isinstance(handle, JaggedHandle) else handle)
-
-    def storage_nbytes(self, owner: Any) -> int:
-        """Return the size of the values in bytes."""
-        if not isinstance(owner, JaggedHandle):
-            return self.arrays.storage_nbytes(owner)
-        size: int = prod(owner.values.shape) * self._dtype_of(owner.values).itemsize
-        return size
 
 
 def _short(numbers: np.ndarray[Any, Any]) -> str:

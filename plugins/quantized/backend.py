@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from tt.core.library import (
-    REGISTRY,
-    Backend,
-    Device,
+    ComposedBackend,
     as_tensor,
     dtype,
     errors,
-    fork_safe_properties,
     from_numpy_dtype,
     handle_of,
     to_dtype,
@@ -30,8 +26,7 @@ __all__ = ["QuantizedBackend"]
 _MAKING: Final = "tt.quantize_per_tensor(x, scale, zero_point, dtype)"
 
 
-@fork_safe_properties
-class QuantizedBackend(Backend):
+class QuantizedBackend(ComposedBackend):
     """The quantized tensors of one device.
 
     Parameters
@@ -54,32 +49,9 @@ class QuantizedBackend(Backend):
         **dict.fromkeys(("empty", "full", "ones", "rand", "randint", "randn", "zeros"), _MAKING),
     }
 
-    def __init__(self, device_type: str) -> None:
-        self.device_type = device_type
-        super().__init__()
-
-    @cached_property
-    def arrays(self) -> Backend:
-        """The backend of the integers."""
-        return REGISTRY.backend(self.device_type)
-
     def takes_composite(self, op: str) -> bool:
         """Return whether an operator treats each of its tensors alone; the tables name all others that are served."""
         return op == "dequantize.tensors"
-
-    # --- the device ----------------------------------------------------------------------------------------------
-
-    def device_count(self) -> int:
-        """Return how many devices of the type there are."""
-        return 1 if self.device_type in ("cpu", "meta") else self.arrays.device_count()
-
-    def place(self, device: Device) -> Device:
-        """Return the user's device as the integers represent it."""
-        return self.arrays.place(device)
-
-    def require_available(self) -> None:
-        """Raise unless the device can be used."""
-        self.arrays.require_available()
 
     # --- handles -------------------------------------------------------------------------------------------------
 
@@ -89,25 +61,11 @@ class QuantizedBackend(Backend):
 
     def dtype_of(self, handle: Any) -> Any:
         """Return the dtype of a handle."""
-        if isinstance(handle, QuantizedHandle):
-            return handle.dtype
-        native = self.arrays.dtype_of(handle)
-        return native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
-
-    def normalise(self, result: Any) -> Any:
-        """Take results as they are."""
-        known = isinstance(result, QuantizedHandle | self.arrays.handle_type)
-        return result if known else self.arrays.normalise(result)
+        return handle.dtype if self.is_composed(handle) else self.dtype_of_array(handle)
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
         """Refuse: a size says nothing of the scale."""
         raise errors.LayoutError(f"a size does not say what the integers stand for\n  try: {_MAKING}")
-
-    def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
-        """Return the numbers that the integers stand for."""
-        if not isinstance(handle, QuantizedHandle):
-            return self.arrays.to_numpy(handle)
-        return self.arrays.to_numpy(self.to_strided(handle))
 
     def to_strided(self, handle: Any) -> Any:
         """Return the numbers that the integers stand for, in float32."""
@@ -141,8 +99,7 @@ class QuantizedBackend(Backend):
     def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
         """Return the handle with these integers and quantizer."""
         array = parts["int_repr"]
-        native = self.arrays.dtype_of(array)
-        kind = native if isinstance(native, dtype) else from_numpy_dtype(np.dtype(native))
+        kind = self.dtype_of_array(array)
         own = to_dtype(facts["dtype"])
         if own.kind != "quantized" or kind is not from_numpy_dtype(own.numpy):
             raise errors.DtypeError(f"integers of {kind} do not make a quantized tensor of {own}")
@@ -195,7 +152,3 @@ class QuantizedBackend(Backend):
     def storage_owner(self, handle: Any) -> Any:
         """Return the owner of the memory of the integers."""
         return self.arrays.storage_owner(handle_of(handle.ints))
-
-    def storage_nbytes(self, owner: Any) -> int:
-        """Return the size of an owner's memory in bytes."""
-        return self.arrays.storage_nbytes(owner)

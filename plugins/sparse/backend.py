@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from tt.core.library import (
-    REGISTRY,
-    Backend,
+    ComposedBackend,
     Device,
-    dtype,
     errors,
-    fork_safe_properties,
     from_numpy_dtype,
     handle_of,
     ops,
@@ -23,17 +18,10 @@ from tt.core.library import (
 )
 from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle, stored
 
-__all__ = ["SparseBackend", "dtype_of_array"]
+__all__ = ["SparseBackend"]
 
 
-def dtype_of_array(array: Any) -> dtype:
-    """Return the dtype of a native array: arrays of all devices have a NumPy dtype, or one of tt."""
-    kind = array.dtype
-    return kind if isinstance(kind, dtype) else from_numpy_dtype(kind)
-
-
-@fork_safe_properties
-class SparseBackend(Backend):
+class SparseBackend(ComposedBackend):
     """The tensors of one sparse layout on one device.
 
     Parameters
@@ -54,50 +42,14 @@ class SparseBackend(Backend):
     strided_fallback = True
 
     def __init__(self, device_type: str, layout: str) -> None:
-        self.device_type, self.layout = device_type, layout
-        self.handle_type = HANDLES[layout]
-        super().__init__()
+        self.layout, self.handle_type = layout, HANDLES[layout]
+        super().__init__(device_type)
 
-    @cached_property
-    def arrays(self) -> Backend:
-        """The backend of the components."""
-        return REGISTRY.backend(self.device_type)
-
-    # --- the device ----------------------------------------------------------------------------------------------
-
-    def device_count(self) -> int:
-        """Return how many devices of the type there are."""
-        return 1 if self.device_type in ("cpu", "meta") else self.arrays.device_count()
-
-    def place(self, device: Device) -> Device:
-        """Return the user's device as the arrays represent it."""
-        return self.arrays.place(device)
-
-    def require_available(self) -> None:
-        """Raise unless the device can be used."""
-        self.arrays.require_available()
+    def is_composed(self, handle: Any) -> bool:
+        """Return whether a handle is sparse, of any layout: calls mix those, too."""
+        return isinstance(handle, SparseHandle)
 
     # --- handles -------------------------------------------------------------------------------------------------
-
-    def native_dtype(self, dtype: dtype) -> Any:
-        """Return the arrays' own object for a dtype."""
-        return self.arrays.native_dtype(dtype)
-
-    def dtype_of(self, handle: Any) -> Any:
-        """Return the native dtype of the values."""
-        return self.arrays.dtype_of(handle.values if isinstance(handle, SparseHandle) else handle)
-
-    def normalise(self, result: Any) -> Any:
-        """Take results of mixed calls as they are, and numbers as arrays."""
-        if isinstance(result, SparseHandle | self.arrays.handle_type):
-            return result
-        return self.arrays.normalise(result)
-
-    def cast(self, handle: Any, native_dtype: Any) -> Any:
-        """Convert the values; in a mixed call other operands may be arrays."""
-        if isinstance(handle, SparseHandle):
-            return handle.with_values(self.arrays.cast(handle.values, native_dtype))
-        return self.arrays.cast(handle, native_dtype)
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
         """Return a tensor of zeros: an element that is not stored cannot have any other content."""
@@ -135,25 +87,9 @@ class SparseBackend(Backend):
         blocks = [2 - n % 2 for n in array.shape[-2:]] if blocked and array.ndim > 1 else None
         return handle_of(ops.sparse.to_layout(dense, self.layout, None, blocks))
 
-    def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
-        """Return the content as a dense array."""
-        return self.arrays.to_numpy(self.to_strided(handle) if isinstance(handle, SparseHandle) else handle)
-
     def to_strided(self, handle: Any) -> Any:
         """Return the content as a dense array."""
-        return handle_of(ops.sparse.to_dense(wrap(handle, self.spec(dtype_of_array(handle.values)))))
-
-    def item(self, handle: Any) -> bool | int | float | complex:
-        """Return the only element."""
-        result: bool | int | float | complex = self.to_numpy(handle).item()
-        return result
-
-    def clone(self, handle: Any) -> Any:
-        """Return a copy of all components."""
-        if not isinstance(handle, SparseHandle):
-            return self.arrays.clone(handle)
-        parts = {name: self.arrays.clone(part) for name, part in handle.components.items()}
-        return self.assemble(parts, handle.shape, self.facts(handle))
+        return handle_of(ops.sparse.to_dense(wrap(handle, self.spec(self.dtype_of_array(handle.values)))))
 
     def copy_into(self, target: Any, source: Any) -> None:
         """Give the target copies of the components of the source, in its own dtype."""
@@ -184,7 +120,7 @@ class SparseBackend(Backend):
 
     def filled(self, handle: Any) -> Any:
         """Return the same tensor with every element stored, zeros too."""
-        sparse = wrap(handle, self.spec(dtype_of_array(handle.values)))
+        sparse = wrap(handle, self.spec(self.dtype_of_array(handle.values)))
         dense = ops.sparse.to_dense(sparse)
         whole = ops.sparse.to_layout(
             ops.ones_like(dense),
@@ -221,10 +157,3 @@ class SparseBackend(Backend):
             f"a tensor of the layout tt.{self.layout} has no data pointer of its own, its components have\n"
             "  try: x.values().data_ptr()"
         )
-
-    def storage_nbytes(self, owner: Any) -> int:
-        """Return the size of all components in bytes."""
-        if isinstance(owner, CompressedHandle | CooHandle):
-            arrays = owner.components.values()
-            return sum(prod(a.shape) * dtype_of_array(a).itemsize for a in arrays)
-        return self.arrays.storage_nbytes(owner)

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import REGISTRY, Device, MetaHandle, Tensor, dtype, errors, handle_of, wrap
-from tt.plugins.sparse.backend import dtype_of_array
+from tt.core.library import (
+    REGISTRY,
+    Device,
+    MetaHandle,
+    Tensor,
+    dtype,
+    errors,
+    from_numpy_dtype,
+    handle_of,
+    wrap,
+)
 from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
 
 __all__ = [
@@ -48,9 +57,14 @@ def has_data(tensor: Tensor) -> bool:
     return not isinstance(getattr(handle_of(tensor), "values", handle_of(tensor)), MetaHandle)
 
 
+def _dtype_of(array: Any) -> dtype:
+    native = array.dtype
+    return native if isinstance(native, dtype) else from_numpy_dtype(native)
+
+
 def component(array: Any, device: Device, dtype: dtype | None = None) -> Tensor:
     """Return a native array of a device as a strided tensor, of a dtype if it is known; both share the memory."""
-    figures = dtype_of_array(array) if dtype is None else dtype
+    figures = _dtype_of(array) if dtype is None else dtype
     return wrap(array, REGISTRY.backend(device.type).spec(figures, device))
 
 
@@ -62,7 +76,7 @@ def components(tensor: Tensor) -> list[Tensor]:
 def as_tensor_of(handle: SparseHandle, device: Device) -> Tensor:
     """Return the tensor of a handle."""
     backend = REGISTRY.backend(device.type, handle.layout)
-    return wrap(handle, backend.spec(dtype_of_array(handle.values), device))
+    return wrap(handle, backend.spec(_dtype_of(handle.values), device))
 
 
 def coo_tensor(
