@@ -41,8 +41,8 @@ __all__ = [
 
 def as_type(self: Any, dtype: Dtype) -> Tensor:
     """Return the tensor in a dtype, itself if it has it."""
-    found: Tensor = self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
-    return found
+    result: Tensor = self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
+    return result
 
 
 def number(value: Any, like: Any, dtype: Dtype | None = None) -> Tensor:

@@ -34,13 +34,13 @@ def families() -> Mapping[str, Family]:
     >>> "unary_pointwise" in families()
     True
     """
-    found: dict[str, Family] = {}
+    result: dict[str, Family] = {}
     for module in INDEX.modules():
         table = module_named(module).family.families
-        if twice := found.keys() & table.keys():
+        if twice := result.keys() & table.keys():
             raise KernelContractError(f"sample families are defined twice: {', '.join(sorted(twice))}")
-        found.update(table)
-    return found
+        result.update(table)
+    return result
 
 
 def find_family(name: str) -> Family:
@@ -93,6 +93,6 @@ def samples(
     """
     if definition.samples:
         make, family = Inputs(definition, device, dtype or float32, seed), find_family(definition.samples)
-        found = list(family(make))
-        yield from found
-        yield from completion(make, found, family.__module__.split(".")[-2])
+        own = list(family(make))
+        yield from own
+        yield from completion(make, own, family.__module__.split(".")[-2])

@@ -180,8 +180,8 @@ def _switched(name: str) -> Any:
     """Return a composite that calls the in-place form if its last argument is true."""
 
     def switched(*args: Any) -> Any:
-        *given, inplace = args
-        return getattr(ops, f"{name}_")(*given) if inplace else REGISTRY.operator(name).overload()(*given)
+        *leading, inplace = args
+        return getattr(ops, f"{name}_")(*leading) if inplace else REGISTRY.operator(name).overload()(*leading)
 
     return switched
 
@@ -397,7 +397,7 @@ def gumbel_softmax(logits: Any, tau: float, hard: bool, eps: float, dim: int) ->
     soft = ops.softmax.default(ops.div.default(ops.sub(logits, ops.log(noise)), tau), dim)
     if not hard:
         return soft
-    place = ops.argmax(ops.detach(soft), dim, True)
-    one = ops.scatter(ops.zeros_like(soft), dim, place, 1.0)
+    index = ops.argmax(ops.detach(soft), dim, True)
+    one = ops.scatter(ops.zeros_like(soft), dim, index, 1.0)
     # One at the largest element, with the gradient of the softmax.
     return ops.add(ops.sub(one, ops.detach(soft)), soft)

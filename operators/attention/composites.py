@@ -131,12 +131,12 @@ def attention_backward(
     mean = ops.sum.dim(ops.mul(g, out), (-1,), True)
     slopes = ops.sub(ops.matmul(g, ops.transpose(v, -2, -1)), mean)
     slopes = ops.mul(ops.mul(weights, slopes), scale)
-    found = (
+    grads = (
         ops.matmul(slopes, k),
         ops.matmul(ops.transpose(slopes, -2, -1), q),
         ops.matmul(ops.transpose(weights, -2, -1), g),
     )
-    return tuple(as_type(t, query.dtype) for t in found)
+    return tuple(as_type(t, query.dtype) for t in grads)
 
 
 def _scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, bool]:

@@ -69,8 +69,8 @@ def plain_attention_backward(make: Inputs) -> Iterator[Sample]:
         if sample.error is None:
             query, value = sample.args[0], sample.args[2]
             grad = small(*query.shape[:-1], value.shape[-1])
-            found = ops._attention(*sample.args)
-            yield Sample((grad, *sample.args[:4], *found, *sample.args[4:]), name=sample.name)
+            outputs = ops._attention(*sample.args)
+            yield Sample((grad, *sample.args[:4], *outputs, *sample.args[4:]), name=sample.name)
     q = make.tensor(2, 3, 4)
     rows = q.sum(-1)
     yield Sample((q[:1], q, q, q, None, q, rows, False, 1.0), name="error: gradient", error=RuntimeError)

@@ -60,13 +60,13 @@ def plain_attention_backward(
 ) -> tuple[Shape, Shape, Shape]:  # fmt: skip
     """The gradients of query, key and value."""
     shape, rows = plain_attention(query, key, value, mask, op=op)
-    for name, tensor, wanted in (
+    for name, tensor, expected in (
         ("grad", grad, shape),
         ("output", output, shape),
         ("logsumexp", logsumexp, rows),
     ):
-        if tuple(tensor.shape) != wanted:
+        if tuple(tensor.shape) != expected:
             raise ShapeError(
-                f"{op}(): {name} has the shape {list(tensor.shape)}, and should have {list(wanted)}"
+                f"{op}(): {name} has the shape {list(tensor.shape)}, and should have {list(expected)}"
             )
     return tuple(query.shape), tuple(key.shape), tuple(value.shape)

@@ -66,9 +66,9 @@ def correlate(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, gr
     """Return the filters times the windows of a batch."""
     kernel = tuple(w.shape[2:])
     out = places_of(tuple(x.shape[2:]), kernel, stride, padding, dilation)
-    found = columns(x, kernel, stride, padding, dilation, groups, out)
-    filters = ops.reshape(w, (groups, w.shape[0] // groups, found.shape[2]))
-    return ops.reshape(ops.matmul(filters, found), (x.shape[0], w.shape[0], *out))
+    windows = columns(x, kernel, stride, padding, dilation, groups, out)
+    filters = ops.reshape(w, (groups, w.shape[0] // groups, windows.shape[2]))
+    return ops.reshape(ops.matmul(filters, windows), (x.shape[0], w.shape[0], *out))
 
 
 def batched(input: Any, ndim: int) -> Any:
@@ -194,9 +194,9 @@ def conv_weight(
 ) -> Any:
     x, y = batched(input, len(weight_size)), batched(grad, len(weight_size))
     count, outputs, out = y.shape[0], y.shape[1], tuple(y.shape[2:])
-    found = columns(x, tuple(weight_size)[2:], stride, padding, dilation, groups, out)
+    windows = columns(x, tuple(weight_size)[2:], stride, padding, dilation, groups, out)
     y = ops.reshape(y, (count, groups, outputs // groups, prod(out)))
-    products = ops.matmul(y, ops.transpose(found, 2, 3))
+    products = ops.matmul(y, ops.transpose(windows, 2, 3))
     return as_type(ops.reshape(ops.sum.dim(products, 0), tuple(weight_size)), input.dtype)
 
 
@@ -210,10 +210,10 @@ def unfold(input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: An
     kernel, gaps = each(op, kernel_size, 2, ""), each(op, dilation, 2, "")
     pads, hops = each(op, padding, 2, ""), each(op, stride, 2, "")
     x = input if input.ndim == 4 else ops.unsqueeze(input, 0)
-    found = columns(x, kernel, hops, pads, gaps, 1, places_of(tuple(x.shape[2:]), kernel, hops, pads, gaps))
-    if shares_memory(found, input):  # windows without padding that lie one after the other are a view still
-        found = ops.clone(found, memory_format="contiguous_format")
-    return ops.squeeze.dim(found, 1 if input.ndim == 4 else (0, 1))
+    windows = columns(x, kernel, hops, pads, gaps, 1, places_of(tuple(x.shape[2:]), kernel, hops, pads, gaps))
+    if shares_memory(windows, input):  # windows without padding that lie one after the other are a view still
+        windows = ops.clone(windows, memory_format="contiguous_format")
+    return ops.squeeze.dim(windows, 1 if input.ndim == 4 else (0, 1))
 
 
 def places_of(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
@@ -233,20 +233,20 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding:
     channels = (*input.shape[:-2], input.shape[-2] // prod(kernel))
     whole = [size + 2 * pad for size, pad in zip(sizes, pads, strict=True)]
     # The place of every element of every column in the padded image.
-    places: Any = 0
+    positions: Any = 0
     for i, count in enumerate(places_of(sizes, kernel, hops, pads, gaps)):
         first = ops.mul(ops.arange(kernel[i], device=input.device), gaps[i])
         steps = ops.mul(ops.arange(count, device=input.device), hops[i])
         along = ops.mul(ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(steps, 0)), whole[1] if i == 0 else 1)
-        places = ops.add(
-            ops.reshape(along, (-1, 1, count, 1) if i == 0 else (1, kernel[1], 1, count)), places
+        positions = ops.add(
+            ops.reshape(along, (-1, 1, count, 1) if i == 0 else (1, kernel[1], 1, count)), positions
         )
     x = as_type(input, uint8) if input.dtype is bool_ else widened(input)
     image = ops.index_add(
         ops.new_zeros(x, (*channels, prod(whole))),
         len(channels),
-        ops.reshape(places, (-1,)),
-        ops.reshape(x, (*channels, -1)) if x.numel() else ops.new_zeros(x, (*channels, places.numel())),
+        ops.reshape(positions, (-1,)),
+        ops.reshape(x, (*channels, -1)) if x.numel() else ops.new_zeros(x, (*channels, positions.numel())),
     )
     image = ops.reshape(image, (*channels, *whole))
     for dim, (size, pad) in enumerate(zip(sizes, pads, strict=True), len(channels)):

@@ -184,8 +184,8 @@ def conv_weight(
         raise ShapeError(f"{op}(): no convolution has filters of size {list(weight_size)} in groups={groups}")
     batch, channels, sizes = split_channels(op, input, count)
     others, outputs, windows = split_channels(op, grad, count)
-    wanted = weight_size[1] * groups, weight_size[0]
-    if batch != others or (channels, outputs) != wanted or outputs % groups or min(weight_size[2:]) < 1:
+    expected = weight_size[1] * groups, weight_size[0]
+    if batch != others or (channels, outputs) != expected or outputs % groups or min(weight_size[2:]) < 1:
         raise ShapeError(
             f"{op}(): filters of size {list(weight_size)} in groups={groups} do not lead from an input of shape "
             f"{list(input.shape)} to a gradient of shape {list(grad.shape)}"

@@ -135,12 +135,14 @@ composite("arange.start", lambda start, end, *options: _range(start, end, *optio
 def range_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any) -> Any:
     warn_user("range() is deprecated: arange() leaves out the end, as Python's range")
     check_shapes("arange.start_step", start, end, step)
-    found = dtype or get_default_dtype()
+    result_dtype = dtype or get_default_dtype()
     count = math.floor((end - start) / step) + 1
-    steps = ops.arange(count, dtype=int64 if is_integral(found) else float64, layout=layout, device=device)
-    if is_integral(found):
+    steps = ops.arange(
+        count, dtype=int64 if is_integral(result_dtype) else float64, layout=layout, device=device
+    )
+    if is_integral(result_dtype):
         start, step = int(start), int(step)
-    return as_type(ops.add(ops.mul(steps, step), start), found)
+    return as_type(ops.add(ops.mul(steps, step), start), result_dtype)
 
 
 composite("range", lambda start, end, *options: range_step(start, end, 1, *options))
@@ -151,12 +153,12 @@ def spaced(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: An
     if not dtype.is_complex and dtype is not float64:
         # As in PyTorch: integers truncate the bounds, half precision rounds them.
         start, end = (_in_dtype(value, dtype) for value in (start, end))
-    place = ops.arange.default(steps, dtype=float64, layout=layout, device=device)
+    position = ops.arange.default(steps, dtype=float64, layout=layout, device=device)
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
     # From both ends, so that the last number is exact.
-    up = ops.add(ops.mul(place, step), start)
-    down = ops.sub(end + ops.mul(place, 0), ops.mul(ops.sub(place, steps - 1), -step))
-    return ops.where.default(ops.lt(place, max(steps // 2, steps == 1)), up, down)
+    up = ops.add(ops.mul(position, step), start)
+    down = ops.sub(end + ops.mul(position, 0), ops.mul(ops.sub(position, steps - 1), -step))
+    return ops.where.default(ops.lt(position, max(steps // 2, steps == 1)), up, down)
 
 
 def _in_dtype(value: Any, dtype: Any) -> Any:
@@ -166,24 +168,26 @@ def _in_dtype(value: Any, dtype: Any) -> Any:
 @composite("linspace")
 def linspace(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
     check_shapes("linspace", start, end, steps)
-    found = _spaced_dtype("linspace", start, end, dtype)
-    return as_type(spaced(start, end, steps, found, layout, device), found)
+    result_dtype = _spaced_dtype("linspace", start, end, dtype)
+    return as_type(spaced(start, end, steps, result_dtype, layout, device), result_dtype)
 
 
 @composite("logspace")
 def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any) -> Any:
     check_shapes("logspace", start, end, steps)
-    found = _spaced_dtype("logspace", start, end, dtype)
-    bounds = found if steps > 1 else float64  # one power alone keeps the fraction of its exponent
+    result_dtype = _spaced_dtype("logspace", start, end, dtype)
+    bounds = result_dtype if steps > 1 else float64  # one power alone keeps the fraction of its exponent
     exponents = spaced(start, end, steps, bounds, layout, device)
-    return as_type(ops.pow.Scalar(complex(base) if found.is_complex else base, exponents), found)
+    return as_type(
+        ops.pow.Scalar(complex(base) if result_dtype.is_complex else base, exponents), result_dtype
+    )
 
 
 def _spaced_dtype(op: str, start: Any, end: Any, dtype: Any) -> Any:
-    found = common_dtype(common_dtype(start, end), 1.0)
-    if dtype is not None and found.is_complex and not dtype.is_complex:
-        raise DtypeError(f"{op}(): complex bounds give {found}, which {dtype} cannot hold")
-    return dtype or found
+    default = common_dtype(common_dtype(start, end), 1.0)
+    if dtype is not None and default.is_complex and not dtype.is_complex:
+        raise DtypeError(f"{op}(): complex bounds give {default}, which {dtype} cannot hold")
+    return dtype or default
 
 
 def _of_tensors(op: str, call: Callable[..., Any]) -> None:
@@ -233,8 +237,8 @@ def _triangle(op: str, keep: Callable[[Any, int], Any]) -> None:
         check_shapes(op, row, col, offset)
         if dtype not in (None, int32, int64):
             raise DispatchError(op, f"indices are of int32 or int64, not of {dtype}")
-        places = ops.nonzero(keep(ops.ones((row, col), dtype=bool_, device=device), offset))
-        return as_type(ops.transpose(places, 0, 1).contiguous(), dtype or int64)
+        positions = ops.nonzero(keep(ops.ones((row, col), dtype=bool_, device=device), offset))
+        return as_type(ops.transpose(positions, 0, 1).contiguous(), dtype or int64)
 
     composite(op, indices)
 
@@ -245,10 +249,10 @@ _triangle("triu_indices", lambda mask, offset: ops.triu(mask, offset))
 
 @composite("block_diag")
 def block_diag(tensors: Sequence[Any]) -> Any:
-    for place, tensor in enumerate(tensors):
+    for index, tensor in enumerate(tensors):
         if tensor.ndim > 2:
             raise DimensionCountError(
-                f"block_diag(): takes tensors of at most two dimensions, and tensor {place} has {tensor.ndim}"
+                f"block_diag(): takes tensors of at most two dimensions, and tensor {index} has {tensor.ndim}"
             )
     if not tensors:
         return ops.empty((1, 0))
@@ -284,11 +288,14 @@ def _scattered(blocks: Sequence[Any]) -> Any:
         ops.index_select(ops.sub(ops.cumsum(sizes, 0), sizes), 0, block)
         for sizes in (counts, heights, widths)
     )
-    place, columns = (
+    position, columns = (
         ops.sub(ops.arange(values.shape[0], device=values.device), first),
         ops.index_select(widths, 0, block),
     )
-    row, column = ops.add(ops.floor_divide(place, columns), top), ops.add(ops.remainder(place, columns), left)
+    row, column = (
+        ops.add(ops.floor_divide(position, columns), top),
+        ops.add(ops.remainder(position, columns), left),
+    )
     whole.scatter_(0, ops.add(ops.mul(row, width), column), values)
     return ops.reshape(whole, (height, width))
 

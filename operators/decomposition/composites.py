@@ -50,16 +50,18 @@ def places(count: int, like: Any) -> Any:
 
 def raise_at(op: str, info: Any, problem: str) -> None:
     """Raise if one of the numbers that a decomposition reported is not 0, with batch element and place."""
-    found = python_value(
+    failed = python_value(
         ops.amax(ops.reshape(info, (-1,)), ())
         if info.numel()
         else ops.zeros((), dtype=int32, device=info.device)
     )
-    if not found:
+    if not failed:
         return
     numbers = ops.reshape(info, (-1,)).tolist()
-    element, place = next((i, number) for i, number in enumerate(numbers) if number)
-    raise LinAlgError(f"{op}: {f'(Batch element {element}): ' if info.ndim else ''}" + problem.format(place))
+    element, position = next((i, number) for i, number in enumerate(numbers) if number)
+    raise LinAlgError(
+        f"{op}: {f'(Batch element {element}): ' if info.ndim else ''}" + problem.format(position)
+    )
 
 
 SINGULAR: Final = (
@@ -106,8 +108,8 @@ def cholesky_inverse(self: Any, upper: bool) -> Any:
 def older_qr(self: Any, some: bool) -> tuple[Any, Any]:
     mode = "reduced" if some else "complete"
     warn_user(f"qr() is deprecated\n  try: linalg.qr(A, mode={mode!r})")
-    found: tuple[Any, Any] = ops.linalg_qr(self, mode)
-    return found
+    result: tuple[Any, Any] = ops.linalg_qr(self, mode)
+    return result
 
 
 composite("linalg_svdvals", lambda A, driver: ops.linalg_svd(A, False, driver=driver)[1])
@@ -176,8 +178,8 @@ def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any
             pivots.append(ops.full(batch, k, dtype=int64, device=A.device))
         head = ops.narrow(ops.narrow(matrix, -2, k, 1), -1, k, 1)
         zero = ops.eq(head, 0)
-        found = ops.reshape(zero, batch)
-        info = ops.where.default(ops.logical_and(found, ops.eq(info, 0)), k + 1, info)
+        factors = ops.reshape(zero, batch)
+        info = ops.where.default(ops.logical_and(factors, ops.eq(info, 0)), k + 1, info)
         below, right = ops.gt(rows, k), ops.gt(columns, k)
         quotient = ops.div.default(ops.narrow(matrix, -1, k, 1), ops.where.default(zero, 1.0, head))
         factor = ops.where.default(below, quotient, 0.0)
@@ -188,8 +190,8 @@ def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any
     joined = ops.stack(pivots, -1) if pivots else ops.zeros((*batch, 0), dtype=int64, device=A.device)
     if check_errors:
         raise_at("linalg.lu_factor_ex", info, SINGULAR)
-    found = matrix if min(m, n) else ops.clone(A)
-    return found, as_type(ops.add(joined, 1), int32), as_type(info, int32)
+    factors = matrix if min(m, n) else ops.clone(A)
+    return factors, as_type(ops.add(joined, 1), int32), as_type(info, int32)
 
 
 def magnitude(a: Any) -> Any:
@@ -199,8 +201,8 @@ def magnitude(a: Any) -> Any:
 
 def exchanged(matrix: Any, k: int, at: Any, rows: Any) -> Any:
     """Return matrices with row k and the row `at` of each exchanged."""
-    place = ops.unsqueeze(ops.unsqueeze(at, -1), -1)
-    order = ops.where.default(ops.eq(rows, k), place, ops.where.default(ops.eq(rows, place), k, rows))
+    other = ops.unsqueeze(ops.unsqueeze(at, -1), -1)
+    order = ops.where.default(ops.eq(rows, k), other, ops.where.default(ops.eq(rows, other), k, rows))
     return ops.gather(matrix, -2, ops.expand(order, tuple(matrix.shape)))
 
 
@@ -446,8 +448,8 @@ def lobpcg(
     niter = _ITERATIONS if niter is None else niter
     start = ops.randn((*batch, m, n), dtype=A.dtype, device=A.device) if X is None else X
     values, vectors = [], []
-    for place in product(*map(range, batch)):
-        a, b, x, i = (_at(matrix, place) for matrix in (A, B, start, iK))
+    for element in product(*map(range, batch)):
+        a, b, x, i = (_at(matrix, element) for matrix in (A, B, start, iK))
         search = _Search(a, b, x, i, k, niter, tol, largest is None or largest, tracker)
         search.run()
         values.append(search.E[:k])
@@ -578,8 +580,8 @@ class _Search:
         self.E, Z = self.ritz(self.S)
         self.X = ops.matmul(self.S, Z)
         # The largest element of each vector is positive, so that all devices find the same vectors.
-        place = ops.argmax(ops.abs(self.X), 0, True)
-        self.X = ops.mul(self.X, ops.sign(ops.gather(self.X, 0, place)))
+        index = ops.argmax(ops.abs(self.X), 0, True)
+        self.X = ops.mul(self.X, ops.sign(ops.gather(self.X, 0, index)))
 
     def track(self) -> None:
         if self.tracker is not None:

@@ -67,10 +67,10 @@ def geqrf(self: Any) -> tuple[Any, Any]:
     if not taus:
         return ops.clone(self), ops.empty((*batch, 0), dtype=self.dtype, device=self.device)
     upper = ops.cat([ops.constant_pad_nd(row, (k, 0), 0) for k, row in enumerate(rows)], -2)
-    found = ops.constant_pad_nd(upper, (0, 0, 0, m - len(rows)), 0)
+    triangle = ops.constant_pad_nd(upper, (0, 0, 0, m - len(rows)), 0)
     lower = [ops.unsqueeze(ops.constant_pad_nd(v, (k + 1, 0), 0), -1) for k, v in enumerate(columns)]
     below_diagonal = ops.constant_pad_nd(ops.cat(lower, -1), (0, n - len(lower)), 0)
-    return ops.add(found, below_diagonal), ops.cat(taus, -1)
+    return ops.add(triangle, below_diagonal), ops.cat(taus, -1)
 
 
 @composite("ormqr")
@@ -87,10 +87,10 @@ def ormqr(self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> A
         raise ShapeError(f"{op}(): other {list(input3.shape)} needs the batch of input, {list(batch)}")
     if input3.shape[-2 if left else -1] != rows:
         raise ShapeError(f"{op}(): other {list(input3.shape)} does not fit a Q of {rows} by {rows}")
-    for name, given in (("tau", input2), ("other", input3)):
-        if given.dtype is not self.dtype:
+    for name, tensor in (("tau", input2), ("other", input3)):
+        if tensor.dtype is not self.dtype:
             raise DtypeError(
-                f"{op}(): {name} dtype {given.dtype} does not match the input dtype {self.dtype}"
+                f"{op}(): {name} dtype {tensor.dtype} does not match the input dtype {self.dtype}"
             )
     whole = ops.constant_pad_nd(ops.narrow(self, -1, 0, count), (0, rows - count), 0)
     q = ops.linalg_householder_product(whole, input2)
@@ -106,8 +106,8 @@ def lu(self: Any, pivot: bool, get_infos: bool, out: Any) -> tuple[Any, ...]:
     if out is not None:
         raise ArgumentError("lu", "out is not supported: linalg.lu_factor and linalg.lu_factor_ex take it")
     warn_user("lu() is deprecated: see linalg.lu_factor and linalg.lu_factor_ex")
-    found = ops.linalg_lu_factor_ex(self, pivot=pivot, check_errors=not get_infos)
-    return tuple(found) if get_infos else tuple(found[:2])
+    result = ops.linalg_lu_factor_ex(self, pivot=pivot, check_errors=not get_infos)
+    return tuple(result) if get_infos else tuple(result[:2])
 
 
 @composite("lu_solve")
@@ -198,29 +198,31 @@ def _ldl(matrix: Any, hermitian: bool) -> tuple[Any, list[int], int]:
         pieces = ops.cat([ops.tril(block), factor])
         columns += [ops.constant_pad_nd(ops.select(pieces, 1, i), (k, 0), 0) for i in range(step)]
         rest = trailing
-    found = ops.stack(columns, 1) if columns else ops.clone(matrix)
-    return found, pivots, info
+    factors = ops.stack(columns, 1) if columns else ops.clone(matrix)
+    return factors, pivots, info
 
 
 @composite("linalg_ldl_factor_ex")
 def ldl_factor_ex(self: Any, hermitian: bool, check_errors: bool) -> tuple[Any, Any, Any]:
     check_shapes("linalg_ldl_factor_ex", self)
     batch, n = tuple(self.shape[:-2]), self.shape[-1]
-    found = [_ldl(matrix, hermitian) for matrix in ops.unbind(ops.reshape(self, (math.prod(batch), n, n)), 0)]
-    infos = [info for _, _, info in found]
+    parts = [_ldl(matrix, hermitian) for matrix in ops.unbind(ops.reshape(self, (math.prod(batch), n, n)), 0)]
+    infos = [info for _, _, info in parts]
     if check_errors and any(infos):
         raise LinAlgError(
             f"linalg.ldl_factor_ex(): column {next(i for i in infos if i)} has no pivot: the factor D is singular"
         )
 
     def integers(values: list[int], shape: tuple[int, ...]) -> Any:
-        made = [ops.full((1,), value, dtype=int32, device=self.device) for value in values]
+        numbers = [ops.full((1,), value, dtype=int32, device=self.device) for value in values]
         return (
-            ops.reshape(ops.cat(made), shape) if made else ops.empty(shape, dtype=int32, device=self.device)
+            ops.reshape(ops.cat(numbers), shape)
+            if numbers
+            else ops.empty(shape, dtype=int32, device=self.device)
         )
 
-    factors = ops.stack([factor for factor, _, _ in found]) if found and n else ops.clone(self)
-    pivots = integers([p for _, each, _ in found for p in each], (*batch, n))
+    factors = ops.stack([factor for factor, _, _ in parts]) if parts and n else ops.clone(self)
+    pivots = integers([p for _, each, _ in parts for p in each], (*batch, n))
     return ops.reshape(factors, tuple(self.shape)), pivots, integers(infos, batch)
 
 
@@ -300,13 +302,13 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
         return ops.empty((*batch, n, columns), dtype=B.dtype, device=B.device)
     many = math.prod(batch)
     factors = ops.unbind(ops.reshape(ops.expand(LD, (*batch, n, n)), (many, n, n)), 0)
-    places = ops.reshape(ops.expand(as_type(pivots, int64), (*batch, n)), (many, n))
+    rows = ops.reshape(ops.expand(as_type(pivots, int64), (*batch, n)), (many, n))
     rights = ops.unbind(ops.reshape(ops.expand(B, (*batch, n, columns)), (many, n, columns)), 0)
-    found = [
-        _ldl_solve(factor, [int(p.item()) for p in ops.unbind(place, 0)], right, hermitian)
-        for factor, place, right in zip(factors, ops.unbind(places, 0), rights, strict=True)
+    solutions = [
+        _ldl_solve(factor, [int(p.item()) for p in ops.unbind(row, 0)], right, hermitian)
+        for factor, row, right in zip(factors, ops.unbind(rows, 0), rights, strict=True)
     ]
-    return ops.reshape(ops.stack(found), (*batch, n, columns))
+    return ops.reshape(ops.stack(solutions), (*batch, n, columns))
 
 
 # --- of low rank -----------------------------------------------------------------------------------------------

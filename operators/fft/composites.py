@@ -286,16 +286,16 @@ def _step(n: int, d: float) -> float:
 @composite("fft_fftfreq")
 def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
     check_shapes("fft_fftfreq", n)
-    place = ops.arange.default(n, dtype=float64, layout=layout, device=device)
-    signed = ops.where.default(ops.ge(place, (n + 1) // 2), ops.sub(place, n), place)
+    index = ops.arange.default(n, dtype=float64, layout=layout, device=device)
+    signed = ops.where.default(ops.ge(index, (n + 1) // 2), ops.sub(index, n), index)
     return as_type(ops.mul(signed, _step(n, d)), dtype or get_default_dtype())
 
 
 @composite("fft_rfftfreq")
 def fft_rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
     check_shapes("fft_rfftfreq", n)
-    place = ops.arange.default(n // 2 + 1, dtype=float64, layout=layout, device=device)
-    return as_type(ops.mul(place, _step(n, d)), dtype or get_default_dtype())
+    index = ops.arange.default(n // 2 + 1, dtype=float64, layout=layout, device=device)
+    return as_type(ops.mul(index, _step(n, d)), dtype or get_default_dtype())
 
 
 def _lengths(
@@ -384,12 +384,12 @@ def stft(
     if onesided and is_complex:
         raise ValueRangeError(f"{op}(): a onesided result is for real inputs and windows only")
     transform = ops.fft_rfft if onesided else ops.fft_fft
-    found = ops.transpose(transform(frames, None, -1, "ortho" if normalized else None), 1, 2)
-    found = ops.squeeze.dim(found, 0) if self.ndim == 1 else found
+    spectrum = ops.transpose(transform(frames, None, -1, "ortho" if normalized else None), 1, 2)
+    spectrum = ops.squeeze.dim(spectrum, 0) if self.ndim == 1 else spectrum
     if return_complex:
-        return found
+        return spectrum
     warn_user(f"{op}(): return_complex=False is deprecated: see view_as_real")
-    return ops.view_as_real(found)
+    return ops.view_as_real(spectrum)
 
 
 @composite("istft")
@@ -437,16 +437,18 @@ def istft(
     shape = shape if padded is None else padded
     batch, count = frames.shape[0], frames.shape[1]
     total = n_fft + hop * (count - 1)
-    places = ops.add(
+    positions = ops.add(
         ops.unsqueeze(ops.mul(ops.arange(count, device=self.device), hop), 1),
         ops.arange(n_fft, device=self.device),
     )
-    places = ops.reshape(places, (-1,))
+    positions = ops.reshape(positions, (-1,))
     added = ops.reshape(ops.mul(frames, shape), (batch, -1))
     signal = ops.zeros((batch, total), dtype=added.dtype, device=self.device)
-    signal = ops.index_add(signal, 1, places, added)
+    signal = ops.index_add(signal, 1, positions, added)
     squares = ops.repeat(ops.square(shape), (count,))
-    envelope = ops.index_add(ops.zeros((total,), dtype=squares.dtype, device=self.device), 0, places, squares)
+    envelope = ops.index_add(
+        ops.zeros((total,), dtype=squares.dtype, device=self.device), 0, positions, squares
+    )
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else (total - n_fft // 2 if center else total)
     signal, envelope = ops.slice(signal, 1, start, end, 1), ops.slice(envelope, 0, start, end, 1)

@@ -126,10 +126,10 @@ def fft_shift(make: Inputs) -> Iterator[Sample]:
 
 @family("fft_freq")
 def fft_freq(make: Inputs) -> Iterator[Sample]:
-    place = {"dtype": make.dtype, "device": make.device}
+    options = {"dtype": make.dtype, "device": make.device}
     for n, d in ((5, 1.0), (4, 1.0), (1, 0.5), (8, 0.1)):
-        yield Sample((n, d), place, f"{n} steps of {d}")
-    yield Sample((-4,), place, "error: negative", RuntimeError)
+        yield Sample((n, d), options, f"{n} steps of {d}")
+    yield Sample((-4,), options, "error: negative", RuntimeError)
 
 
 @family("stft")

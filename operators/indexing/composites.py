@@ -62,8 +62,8 @@ def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
     axis = wrap("take_along_dim", dim, self)
     size = self.shape[axis]
     # As in PyTorch, indices are taken modulo the size, so that negative ones count from the end.
-    places = ops.expand(ops.remainder(indices, size) if size else indices, shape)
-    return ops.gather(ops.expand(self, (*shape[:axis], size, *shape[axis + 1 :])), axis, places)
+    index = ops.expand(ops.remainder(indices, size) if size else indices, shape)
+    return ops.gather(ops.expand(self, (*shape[:axis], size, *shape[axis + 1 :])), axis, index)
 
 
 # --- repetition ------------------------------------------------------------------------------------------------
@@ -87,8 +87,8 @@ def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
         raise ShapeError(
             f"repeat_interleave(): the repeats add up to {total}, but output_size is {output_size}"
         )
-    places = ops.arange.default(total, device=repeats.device)
-    return as_type(ops._searchsorted(ends, places, True), repeats.dtype)
+    positions = ops.arange.default(total, device=repeats.device)
+    return as_type(ops._searchsorted(ends, positions, True), repeats.dtype)
 
 
 @composite("repeat_interleave.self_Tensor")
@@ -142,9 +142,9 @@ def filling(value: Any, self: Any) -> Any:
     """Return one value, that is to fill a tensor, as a tensor of its dtype."""
     if not isinstance(value, TensorBase):
         return number(fitted_number(value, self.dtype), self)
-    found = python_value(value) if value.dtype is not self.dtype else None
-    if found is not None:
-        fitted_number(found, self.dtype)  # raises where the dtype cannot hold it
+    held = python_value(value) if value.dtype is not self.dtype else None
+    if held is not None:
+        fitted_number(held, self.dtype)  # raises where the dtype cannot hold it
     return as_type(value, self.dtype)
 
 
@@ -162,8 +162,8 @@ def masked_select(self: Any, mask: Any) -> Any:
 def nonzero_as_tuple(self: Any, as_tuple: bool) -> Any:
     if not as_tuple:
         return ops.nonzero.default(self)
-    found = ops.nonzero.default(self if self.ndim else ops.unsqueeze(self, 0))
-    return tuple(ops.clone(column) for column in ops.unbind(found, 1))
+    index = ops.nonzero.default(self if self.ndim else ops.unsqueeze(self, 0))
+    return tuple(ops.clone(column) for column in ops.unbind(index, 1))
 
 
 @composite("nonzero.as_matrix")
@@ -208,14 +208,14 @@ def one_hot(input: Any, num_classes: int) -> Any:
 # --- coordinates -----------------------------------------------------------------------------------------------
 
 
-def coordinates(places: Any, shape: Sequence[int]) -> list[Any]:
+def coordinates(positions: Any, shape: Sequence[int]) -> list[Any]:
     """Return the index along each dimension of places in the flattened tensor."""
-    found, step = [], 1
+    result, step = [], 1
     for size in reversed(shape):
-        along_it = ops.floor_divide(places, step) if step > 1 else places
-        found.append(ops.remainder.default(along_it, size) if size else along_it)
+        along_it = ops.floor_divide(positions, step) if step > 1 else positions
+        result.append(ops.remainder.default(along_it, size) if size else along_it)
         step *= size
-    return found[::-1]
+    return result[::-1]
 
 
 @composite("unravel_index")
@@ -237,13 +237,13 @@ def nonzero_static(self: Any, size: int, fill_value: int) -> Any:
     # Elements that are zero, and those beyond the size, write to one place behind the others.
     taken = ops.logical_and(flat, ops.lt(rank, size))
     target = ops.where.default(taken, rank, number(size, rank))
-    places = ops.full((size + 1,), -1, dtype=int64, device=self.device)
-    places = ops.scatter(places, 0, target, ops.arange(count, device=self.device))
-    places = ops.slice(places, 0, 0, size, 1)
+    positions = ops.full((size + 1,), -1, dtype=int64, device=self.device)
+    positions = ops.scatter(positions, 0, target, ops.arange(count, device=self.device))
+    positions = ops.slice(positions, 0, 0, size, 1)
     if not self.ndim:
         return ops.empty((size, 0), dtype=int64, device=self.device)
-    found = ops.stack(coordinates(places, tuple(self.shape)), 1)
-    return ops.where.default(ops.unsqueeze(ops.ge(places, 0), 1), found, number(fill_value, found))
+    result = ops.stack(coordinates(positions, tuple(self.shape)), 1)
+    return ops.where.default(ops.unsqueeze(ops.ge(positions, 0), 1), result, number(fill_value, result))
 
 
 @composite("fill_diagonal")

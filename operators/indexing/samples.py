@@ -19,9 +19,9 @@ PLACES: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...] = (
 
 @family("gather")
 def gather(make: Inputs) -> Iterator[Sample]:
-    for shape, dim, places in PLACES:
-        index = make.indices(*places, limit=shape[dim] if shape else 1)
-        yield Sample((make.tensor(*shape), dim, index), name=f"shape {shape}, dim {dim}, index {places}")
+    for shape, dim, size in PLACES:
+        index = make.indices(*size, limit=shape[dim] if shape else 1)
+        yield Sample((make.tensor(*shape), dim, index), name=f"shape {shape}, dim {dim}, index {size}")
     for layout in LAYOUTS:
         x = make.tensor(4, 3, layout=layout)
         yield Sample((x, 1, make.indices(4, 2, limit=3)), name=layout)
@@ -60,9 +60,9 @@ def index_select(make: Inputs) -> Iterator[Sample]:
 @family("take")
 def take(make: Inputs) -> Iterator[Sample]:
     for shape in ((), (5,), (4, 3)):
-        for places in ((), (3,), (2, 2), (0,)):
-            index = make.indices(*places, limit=max(int(make.array(shape).size), 1))
-            yield Sample((make.tensor(*shape), index), name=f"shape {shape}, index {places}")
+        for size in ((), (3,), (2, 2), (0,)):
+            index = make.indices(*size, limit=max(int(make.array(shape).size), 1))
+            yield Sample((make.tensor(*shape), index), name=f"shape {shape}, index {size}")
     yield Sample((make.tensor(4, 3), make.of([-1, -12], int64)), name="negative places")
     yield Sample((make.tensor(4, 3, layout="transposed"), make.of([1, 5], int64)), name="transposed")
     yield Sample((make.tensor(0), make.of([], int64)), name="nothing of nothing")

@@ -138,9 +138,9 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     expect_indices(op, self, indices)
     if any(i is not None and i.dtype in (bool_, uint8) for i in indices):
         raise DataDependentError(op, "meta")
-    places = [dim for dim, i in enumerate(indices) if i is not None]
+    indexed = [dim for dim, i in enumerate(indices) if i is not None]
     tensors = [i for i in indices if i is not None]
-    if not places:
+    if not indexed:
         return Result(self.shape, self.strides, self.offset)
     try:
         common = broadcast(op, *(i.shape for i in tensors))
@@ -149,12 +149,12 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
         raise IndexValueError(
             f"{op}(): the index tensors do not broadcast: their shapes are {shapes}"
         ) from error
-    rest = [dim for dim in range(self.ndim) if dim not in places]
+    rest = [dim for dim in range(self.ndim) if dim not in indexed]
     # Neighbouring indices stay where they are; separated ones go to the front.
-    adjacent = places == list(range(places[0], places[0] + len(places)))
-    before = [dim for dim in rest if adjacent and dim < places[0]]
+    adjacent = indexed == list(range(indexed[0], indexed[0] + len(indexed)))
+    before = [dim for dim in rest if adjacent and dim < indexed[0]]
     after = [dim for dim in rest if dim not in before]
-    if 0 in (self.shape[dim] for dim in places) and 0 not in common:
+    if 0 in (self.shape[dim] for dim in indexed) and 0 not in common:
         raise IndexValueError(
             f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}"
         )
@@ -207,11 +207,11 @@ def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op
     """Write at the places that advanced indexing reads; the result is like the first argument."""
     expect_indices(op, self, indices)
     if not any(i is not None and i.dtype in (bool_, uint8) for i in indices) and hasattr(values, "shape"):
-        place = index(self, indices, op=op).shape
-        if not broadcasts_to(values.shape, place):
+        region = index(self, indices, op=op).shape
+        if not broadcasts_to(values.shape, region):
             raise ShapeError(
                 f"{op}(): values of shape {list(values.shape)} do not broadcast to the indexed places, whose shape is "
-                f"{list(place)}"
+                f"{list(region)}"
             )
     return Result(self.shape, like_strides(self))
 
@@ -220,7 +220,9 @@ def broadcasts_to(shape: Shape, target: Shape) -> bool:
     """Return whether a shape broadcasts to another without changing it."""
     if len(shape) > len(target):
         return False
-    return all(size in (1, wanted) for size, wanted in zip(reversed(shape), reversed(target), strict=False))
+    return all(
+        size in (1, expected) for size, expected in zip(reversed(shape), reversed(target), strict=False)
+    )
 
 
 # --- masks -----------------------------------------------------------------------------------------------------

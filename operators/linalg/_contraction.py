@@ -55,25 +55,25 @@ def _read(equation: str) -> tuple[tuple[Indices, ...], Indices | None]:
 
 
 def _term(text: str, equation: str) -> Indices:
-    found: list[int] = []
+    indices: list[int] = []
     rest = text.replace(" ", "")
     while rest:
         if rest.startswith("..."):
-            if ELLIPSIS in found:
+            if ELLIPSIS in indices:
                 raise ValueRangeError(
                     f"einsum(): {text.strip()!r} in {equation!r} has more than one ellipsis"
                 )
-            found.append(ELLIPSIS)
+            indices.append(ELLIPSIS)
             rest = rest[3:]
         elif rest[0] in LETTERS:
-            found.append(LETTERS.index(rest[0]))
+            indices.append(LETTERS.index(rest[0]))
             rest = rest[1:]
         else:
             raise ValueRangeError(
                 f"einsum(): invalid subscript {rest[0]!r} in the equation {equation!r}; subscripts are letters from a "
                 f"to z and A to Z, and '...'"
             )
-    return tuple(found)
+    return tuple(indices)
 
 
 def parse_sublists(arguments: Sequence[Any]) -> tuple[Equation, list[Any]]:
@@ -95,17 +95,17 @@ def _sublist(value: Any) -> Indices:
         raise ArgumentError(
             "einsum", f"a list of indices must follow each tensor, not {type(value).__name__}"
         )
-    found: list[int] = []
+    indices: list[int] = []
     for item in value:
         index = ELLIPSIS if item is Ellipsis else item
         if not isinstance(index, int) or (item is not Ellipsis and not 0 <= index < len(LETTERS)):
             raise ValueRangeError(
                 f"einsum(): subscripts in a list must be within [0, {len(LETTERS)}), got {item!r}"
             )
-        found.append(index)
-    if found.count(ELLIPSIS) > 1:
+        indices.append(index)
+    if indices.count(ELLIPSIS) > 1:
         raise ValueRangeError("einsum(): a list of subscripts has more than one ellipsis")
-    return tuple(found)
+    return tuple(indices)
 
 
 def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequence[Any]) -> Equation:
@@ -117,11 +117,11 @@ def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequen
             f"einsum(): the equation has {len(terms)} operands, and {len(operands)} tensors were given"
         )
     open_ndims = []
-    for place, (term, operand) in enumerate(zip(terms, operands, strict=True)):
+    for position, (term, operand) in enumerate(zip(terms, operands, strict=True)):
         named = sum(index != ELLIPSIS for index in term)
         if operand.ndim != named if ELLIPSIS not in term else operand.ndim < named:
             raise ShapeError(
-                f"einsum(): operand {place} has {operand.ndim} dimensions, and the equation names {named} of it"
+                f"einsum(): operand {position} has {operand.ndim} dimensions, and the equation names {named} of it"
             )
         open_ndims.append(operand.ndim - named if ELLIPSIS in term else 0)
     widest = max(open_ndims)
@@ -144,7 +144,7 @@ def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequen
 
 def _open(count: int) -> Indices:
     """Return the indices of so many dimensions under an ellipsis."""
-    return tuple(len(LETTERS) + place for place in range(count - 1, -1, -1))
+    return tuple(len(LETTERS) + position for position in range(count - 1, -1, -1))
 
 
 def _written(term: Indices, count: int) -> Indices:
@@ -189,21 +189,21 @@ def _reshaped(tensor: Any, shape: tuple[int, ...]) -> Any:
 
 def _sizes(equation: Equation, operands: Sequence[Any]) -> dict[int, int]:
     sizes: dict[int, int] = {}
-    for place, (term, operand) in enumerate(zip(equation.operands, operands, strict=True)):
+    for position, (term, operand) in enumerate(zip(equation.operands, operands, strict=True)):
         for dim, index in enumerate(term):
             size = operand.shape[dim]
             if index in term[:dim] and operand.shape[term.index(index)] != size:
                 raise ShapeError(
-                    f"einsum(): subscript {LETTERS[index]} is repeated for operand {place}, but the sizes differ: "
+                    f"einsum(): subscript {LETTERS[index]} is repeated for operand {position}, but the sizes differ: "
                     f"{operand.shape[term.index(index)]} and {size}"
                 )
-            found = sizes.setdefault(index, size)
-            if found == 1:
+            known = sizes.setdefault(index, size)
+            if known == 1:
                 sizes[index] = size
-            elif size not in (1, found):
+            elif size not in (1, known):
                 name = LETTERS[index] if index < len(LETTERS) else "..."
                 raise ShapeError(
-                    f"einsum(): subscript {name} has size {size} in operand {place} and {found} in one before it, "
+                    f"einsum(): subscript {name} has size {size} in operand {position} and {known} in one before it, "
                     f"which do not broadcast"
                 )
     return sizes
@@ -228,7 +228,7 @@ def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tu
 
     def gain(pair: tuple[int, int]) -> tuple[int, int]:
         one, other = terms[pair[0]][0], terms[pair[1]][0]
-        rest = {i for place, (indices, _) in enumerate(terms) if place not in pair for i in indices}
+        rest = {i for position, (indices, _) in enumerate(terms) if position not in pair for i in indices}
         shared = {*one} & {*other}
         left = ({*one} | {*other}) - (shared - rest)
         return size(left) - size(one) - size(other), size({*one, *other})
@@ -303,8 +303,8 @@ def contracted_dims(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     left, right = pair
     if len(left) != len(right):
         raise ShapeError(f"tensordot(): both dimension lists should have same length, got {left} and {right}")
-    found = [[wrap_dim("tensordot", d, t.ndim) for d in part] for part, t in ((left, a), (right, b))]
-    for part in found:
+    wrapped = [[wrap_dim("tensordot", d, t.ndim) for d in part] for part, t in ((left, a), (right, b))]
+    for part in wrapped:
         if len({*part}) != len(part):
             raise ShapeError(f"tensordot(): a dimension appears twice in {part}")
-    return found[0], found[1]
+    return wrapped[0], wrapped[1]

@@ -60,13 +60,13 @@ def _added(op: str, product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         if is_integral(self.dtype):
             beta, alpha = int(beta), int(alpha)
         # Half precision is rounded once, at the end.
-        found = product(widened(one), widened(other))
+        result = product(widened(one), widened(other))
         if alpha != 1:
-            found = ops.mul(found, alpha)
+            result = ops.mul(result, alpha)
         if beta == 0:  # what self holds, NaN included, does not count
-            return as_type(found, self.dtype)
+            return as_type(result, self.dtype)
         return as_type(
-            ops.add(ops.mul(widened(self), beta) if beta != 1 else widened(self), found), self.dtype
+            ops.add(ops.mul(widened(self), beta) if beta != 1 else widened(self), result), self.dtype
         )
 
     return add
@@ -83,8 +83,8 @@ for _op, _product_of in {
 
 @composite("_addmm_activation")
 def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, use_gelu: bool) -> Any:
-    found = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return ops.gelu(found, approximate="tanh") if use_gelu else ops.relu(found)
+    result = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return ops.gelu(result, approximate="tanh") if use_gelu else ops.relu(result)
 
 
 @composite("addr")
@@ -221,11 +221,11 @@ def chain(op: str, tensors: Sequence[Any]) -> Any:
     """Return the product of a chain of matrices, of which the first and the last may be vectors."""
     if len(tensors) < 2:
         raise ShapeError(f"{op}(): a chain of products has at least 2 tensors, not {len(tensors)}")
-    for place, tensor in enumerate(tensors):
-        ends = place in (0, len(tensors) - 1)
+    for position, tensor in enumerate(tensors):
+        ends = position in (0, len(tensors) - 1)
         if tensor.ndim != 2 and not (ends and tensor.ndim == 1):
             raise DimensionCountError(
-                f"{op}(): tensor {place} must be {'1D or 2D' if ends else '2D'}, but it has {tensor.ndim} dimensions"
+                f"{op}(): tensor {position} must be {'1D or 2D' if ends else '2D'}, but it has {tensor.ndim} dimensions"
             )
         if tensor.dtype is not tensors[0].dtype:
             raise DtypeError(
@@ -308,7 +308,7 @@ def cross(self: Any, other: Any, dim: int | None) -> Any:
             raise ShapeError(
                 f"cross(): inconsistent tensors dimensions input: {list(self.shape)} other: {list(other.shape)}"
             )
-        dim = next((place for place, size in enumerate(shape) if size == 3), None)
+        dim = next((index for index, size in enumerate(shape) if size == 3), None)
         if dim is None:
             raise ShapeError(f"cross(): no dimension of size 3 in input {list(shape)}")
         warn_user(
@@ -380,5 +380,5 @@ def pdist(self: Any, p: float) -> Any:
     rows = self.shape[0]
     first, second = ops.unbind(ops.triu_indices(rows, rows, 1, device=self.device), 0)
     distances = ops.cdist(self, self, p, "donot_use_mm_for_euclid_dist")
-    place = ops.add(ops.mul(first, rows), second)
-    return ops.index_select(ops.reshape(distances, (-1,)), 0, place)
+    index = ops.add(ops.mul(first, rows), second)
+    return ops.index_select(ops.reshape(distances, (-1,)), 0, index)

@@ -78,15 +78,15 @@ def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any)
     if ord == "nuc" or abs(ord) == 2:
         order = (*(d for d in range(A.ndim) if d not in (one, other)), one, other)
         values = ops.linalg_svdvals(ops.permute(matrix, order))
-        found = ops.sum.dim(values, (-1,)) if ord == "nuc" else extreme(values, -1, ord > 0, False)
+        norm = ops.sum.dim(values, (-1,)) if ord == "nuc" else extreme(values, -1, ord > 0, False)
         if not keepdim:
-            return found
-        found = ops.unsqueeze(ops.unsqueeze(found, -1), -1)
-        return ops.permute(found, tuple(order.index(d) for d in range(A.ndim)))
+            return norm
+        norm = ops.unsqueeze(ops.unsqueeze(norm, -1), -1)
+        return ops.permute(norm, tuple(order.index(d) for d in range(A.ndim)))
     summed, kept = (one, other) if abs(ord) == 1 else (other, one)
     sums = ops.linalg_vector_norm(matrix, 1, (summed,), True)
-    found = extreme(sums, kept, ord > 0, True)
-    return found if keepdim else ops.squeeze.dim(ops.squeeze.dim(found, max(one, other)), min(one, other))
+    norm = extreme(sums, kept, ord > 0, True)
+    return norm if keepdim else ops.squeeze.dim(ops.squeeze.dim(norm, max(one, other)), min(one, other))
 
 
 def extreme(sizes: Any, dim: int, largest: bool, keepdim: bool) -> Any:
@@ -127,8 +127,8 @@ def linalg_cond(A: Any, p: Any) -> Any:
     singular = ops.ne(info, 0)
     # Zeros keep the norms finite; for a singular matrix the product of norms is not used.
     inverse = ops.where.default(ops.unsqueeze(ops.unsqueeze(singular, -1), -1), 0, inverse)
-    found = ops.mul(ops.linalg_norm(A, p, (-2, -1)), ops.linalg_norm(inverse, p, (-2, -1)))
-    return ops.where.default(singular, inf, found)
+    condition = ops.mul(ops.linalg_norm(A, p, (-2, -1)), ops.linalg_norm(inverse, p, (-2, -1)))
+    return ops.where.default(singular, inf, condition)
 
 
 # --- rank, pseudoinverse ---------------------------------------------------------------------------------------

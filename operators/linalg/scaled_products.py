@@ -32,12 +32,12 @@ def scaled_mm(
     rows, columns = self.shape[0], mat2.shape[1]
     scales = _scales(scale_a, scale_b, rows, columns)
     # Sums are exact enough in float32, whatever use_fast_accum permits.
-    found = ops.mul(ops.mul(ops.mm(as_type(self, float32), as_type(mat2, float32)), scales[0]), scales[1])
+    result = ops.mul(ops.mul(ops.mm(as_type(self, float32), as_type(mat2, float32)), scales[0]), scales[1])
     if bias is not None:
-        found = ops.add(found, as_type(bias, float32))
+        result = ops.add(result, as_type(bias, float32))
     if scale_result is not None and dtype in STORED:
-        found = ops.mul(found, as_type(scale_result, float32))
-    return as_type(found, dtype)
+        result = ops.mul(result, as_type(scale_result, float32))
+    return as_type(result, dtype)
 
 
 def _check(self: Any, mat2: Any, bias: Any, dtype: Any) -> None:

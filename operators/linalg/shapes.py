@@ -151,8 +151,8 @@ def cross(self: Described, other: Described, /, dim: int | None = -1, *, op: str
 
 def added(op: str, self: Described, shape: Shape) -> Shape:
     """Return the shape of a product to which `self` is added, which it broadcasts to."""
-    found = broadcast(op, shape, self.shape)
-    if found != shape:
+    joint = broadcast(op, shape, self.shape)
+    if joint != shape:
         raise ShapeError(
             f"{op}(): self of shape {list(self.shape)} does not broadcast to the product, whose shape is "
             f"{list(shape)}"

@@ -26,9 +26,9 @@ def nll_loss(
     dim = 1 if input.ndim > 1 else 0
     target = single_class(input, target)
     ignored = ops.eq(target, ignore_index)
-    place = as_type(ops.where.default(ignored, 0, target), int64)
-    picked = widened(ops.squeeze.dim(ops.gather(input, dim, ops.unsqueeze(place, dim)), dim))
-    weights = _target_weights(picked, place, ignored, weight)
+    index = as_type(ops.where.default(ignored, 0, target), int64)
+    picked = widened(ops.squeeze.dim(ops.gather(input, dim, ops.unsqueeze(index, dim)), dim))
+    weights = _target_weights(picked, index, ignored, weight)
     # Multiplied by 0, an infinite log-probability of an ignored target would be NaN.
     loss = ops.where.default(ignored, number(0, picked), ops.mul(ops.neg(picked), weights))
     if reduction != "mean":
@@ -114,8 +114,8 @@ def class_loss_backward(
     check_shapes("_cross_entropy_backward", grad, input, target, weight, logsumexp, ignore_index, reduction)
     dim, x = 0 if input.ndim == 1 else 1, widened(input)
     ignored = ops.eq(target, ignore_index)
-    place = as_type(ops.where.default(ignored, 0, target), int64)
-    weights = _target_weights(x, place, ignored, None if weight is None else widened(weight))
+    index = as_type(ops.where.default(ignored, 0, target), int64)
+    weights = _target_weights(x, index, ignored, None if weight is None else widened(weight))
     g = widened(grad)
     g = ops.div.default(g, ops.sum(weights)) if reduction == "mean" else g
     zero = number(0, x)
@@ -133,7 +133,7 @@ def class_loss_backward(
         ops.unsqueeze(ignored, dim), zero, ops.sub(x, ops.unsqueeze(widened(logsumexp), dim))
     )
     slope = ops.mul(ops.exp(difference), ops.unsqueeze(share, dim))
-    slope = ops.scatter_add(slope, dim, ops.unsqueeze(place, dim), ops.unsqueeze(ops.neg(own), dim))
+    slope = ops.scatter_add(slope, dim, ops.unsqueeze(index, dim), ops.unsqueeze(ops.neg(own), dim))
     if even is not None:
         even = ops.unsqueeze(even, dim)
         by_class = even if weight is None else ops.mul(even, widened(_class_weights(x, weight, dim)))
@@ -179,8 +179,8 @@ def _smooth_loss(
     loss = ops.masked_fill(ops.neg(ops.sum.dim(weighted, dim)), ignored, 0.0)
     if reduction != "mean":
         return reduced(loss, reduction)
-    place = ops.where.default(ignored, 0, target)
-    return ops.div.default(ops.sum(loss), ops.sum(_target_weights(log_probability, place, ignored, weight)))
+    index = ops.where.default(ignored, 0, target)
+    return ops.div.default(ops.sum(loss), ops.sum(_target_weights(log_probability, index, ignored, weight)))
 
 
 # --- after a linear layer --------------------------------------------------------------------------------------

@@ -30,10 +30,10 @@ composite = composites.composite
 
 def chosen(op: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
     """Return the requested reduction of a loss, with a warning for the two old bools."""
-    found = chosen_reduction(op, reduction, size_average, reduce)
+    result = chosen_reduction(op, reduction, size_average, reduce)
     if size_average is not None or reduce is not None:
-        warn_user(f"{op}(): size_average and reduce are deprecated; use reduction={found!r}")
-    return found
+        warn_user(f"{op}(): size_average and reduce are deprecated; use reduction={result!r}")
+    return result
 
 
 def reduced(loss: Any, reduction: str, dtype: Any = None) -> Any:
@@ -121,17 +121,17 @@ def as_number(x: Any, dtype: Any) -> Any:
 def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
     if _fused(input, target, reduction, size_average, reduce, weight):
         return ops._elementwise_loss(input, target, "square", reduction, 0.0)
-    found = chosen("mse_loss", reduction, size_average, reduce)
+    reduction = chosen("mse_loss", reduction, size_average, reduce)
     input, target = _numbers("mse_loss", input, target)
-    return _regression("mse_loss", input, target, weight, found, ops.square)
+    return _regression("mse_loss", input, target, weight, reduction, ops.square)
 
 
 @composite("l1_loss")
 def l1_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
     if _fused(input, target, reduction, size_average, reduce, weight):
         return ops._elementwise_loss(input, target, "absolute", reduction, 0.0)
-    found = chosen("l1_loss", reduction, size_average, reduce)
-    return _regression("l1_loss", input, target, weight, found, ops.abs)
+    reduction = chosen("l1_loss", reduction, size_average, reduce)
+    return _regression("l1_loss", input, target, weight, reduction, ops.abs)
 
 
 @composite("smooth_l1_loss")
@@ -142,7 +142,7 @@ def smooth_l1_loss(
         raise ValueRangeError(f"smooth_l1_loss(): beta must not be negative, got {beta}")
     if beta and _fused(input, target, reduction, size_average, reduce):
         return ops._elementwise_loss(input, target, "smooth", reduction, float(beta))
-    found = chosen("smooth_l1_loss", reduction, size_average, reduce)
+    reduction = chosen("smooth_l1_loss", reduction, size_average, reduce)
     input, target = _numbers("smooth_l1_loss", input, target)
 
     def measure(difference: Any) -> Any:
@@ -150,7 +150,7 @@ def smooth_l1_loss(
         square = ops.mul(ops.square(difference), 0.5 / beta)  # of the size, it would have no curvature at 0
         return ops.where.default(ops.lt(size, beta), square, ops.sub(size, beta / 2))
 
-    return _regression("smooth_l1_loss", input, target, None, found, measure if beta else ops.abs)
+    return _regression("smooth_l1_loss", input, target, None, reduction, measure if beta else ops.abs)
 
 
 @composite("huber_loss")
@@ -159,7 +159,7 @@ def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: An
         raise ValueRangeError(f"huber_loss(): delta must be positive, got {delta}")
     if _fused(input, target, reduction, weight):
         return ops._elementwise_loss(input, target, "huber", reduction, float(delta))
-    found = chosen("huber_loss", reduction)
+    reduction = chosen("huber_loss", reduction)
     input, target = _numbers("huber_loss", input, target)
 
     def measure(difference: Any) -> Any:
@@ -168,7 +168,7 @@ def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: An
         # The square of the size would have no curvature at 0.
         return ops.where.default(ops.le(size, delta), ops.mul(ops.square(difference), 0.5), linear)
 
-    return _regression("huber_loss", input, target, weight, found, measure, mean_by_weight=False)
+    return _regression("huber_loss", input, target, weight, reduction, measure, mean_by_weight=False)
 
 
 # --- probabilities ---------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def binary_cross_entropy(
     input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
     check_shapes("binary_cross_entropy", input, target, weight, size_average, reduce, reduction)
-    found = chosen("binary_cross_entropy", reduction, size_average, reduce)
+    reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
     inside = ops.logical_and(ops.ge(input, 0), ops.le(input, 1))
     if python_value(ops.all(inside)) is False:
         raise ValueRangeError("binary_cross_entropy(): all elements of input should be between 0 and 1")
@@ -187,7 +187,7 @@ def binary_cross_entropy(
     lowest = number(-100, x)
     yes, no = ops.maximum(ops.log(x), lowest), ops.maximum(ops.log1p(ops.neg(x)), lowest)
     loss = ops.sub(ops.mul(ops.sub(t, 1), no), ops.mul(t, yes))
-    return reduced(loss if weight is None else ops.mul(loss, widened(weight)), found, input.dtype)
+    return reduced(loss if weight is None else ops.mul(loss, widened(weight)), reduction, input.dtype)
 
 
 @composite("binary_cross_entropy_with_logits")
@@ -196,36 +196,36 @@ def binary_cross_entropy_with_logits(
 ) -> Any:
     op = "binary_cross_entropy_with_logits"
     check_shapes(op, input, target, weight, size_average, reduce, reduction, pos_weight)
-    found = chosen(op, reduction, size_average, reduce)
+    reduction = chosen(op, reduction, size_average, reduce)
     dtype = expect_floating(op, *(v for v in (input, target, weight, pos_weight) if v is not None))
     x, t = widened(as_type(input, dtype)), widened(as_type(target, dtype))
     no = log1p_exp(ops.neg(x))
     if pos_weight is not None:
         no = ops.mul(no, ops.add(ops.mul(ops.sub(widened(pos_weight), 1), t), 1))
     loss = ops.add(ops.mul(ops.rsub(t, 1), x), no)
-    return reduced(loss if weight is None else ops.mul(loss, widened(weight)), found, dtype)
+    return reduced(loss if weight is None else ops.mul(loss, widened(weight)), reduction, dtype)
 
 
 @composite("kl_div")
 def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, log_target: bool) -> Any:
     by_batch = reduction == "batchmean" and size_average is None and reduce is None
-    found = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
-    if found == "mean":
+    reduction = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
+    if reduction == "mean":
         warn_user(
             "kl_div(): reduction='mean' divides by the number of elements, reduction='batchmean' by that of the "
             "examples, as the divergence is defined"
         )
     dtype = expect_floating("kl_div", input, target)
-    if _fused(input, target, found):
+    if _fused(input, target, reduction):
         total = ops._elementwise_loss(
-            input, target, "log_divergence" if log_target else "divergence", found, 0.0
+            input, target, "log_divergence" if log_target else "divergence", reduction, 0.0
         )
         return ops.div.default(total, input.shape[0]) if by_batch and input.ndim else total
     x, t = widened(input), widened(target)
     loss = ops.mul(ops.exp(t), ops.sub(t, x)) if log_target else ops.sub(_x_log_x(t), ops.mul(t, x))
     if by_batch and input.ndim:
         return as_type(ops.div.default(ops.sum(loss), input.shape[0]), dtype)
-    return reduced(loss, found, dtype)
+    return reduced(loss, reduction, dtype)
 
 
 def _x_log_x(x: Any) -> Any:
@@ -245,7 +245,7 @@ def poisson_nll_loss(
     reduce: Any,
     reduction: str,
 ) -> Any:
-    found = chosen("poisson_nll_loss", reduction, size_average, reduce)
+    reduction = chosen("poisson_nll_loss", reduction, size_average, reduce)
     dtype = common_dtype(input, target)
     x, t = widened(input), widened(target)
     loss = (
@@ -258,12 +258,12 @@ def poisson_nll_loss(
         log_n = ops.log(n)
         term = ops.add(ops.sub(ops.mul(n, log_n), n), ops.mul(ops.add(log_n, math.log(2 * math.pi)), 0.5))
         loss = ops.add(loss, ops.where.default(many, term, ops.zeros_like(term)))
-    return reduced(loss, found, dtype)
+    return reduced(loss, reduction, dtype)
 
 
 @composite("gaussian_nll_loss")
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float, reduction: str) -> Any:
-    found = chosen("gaussian_nll_loss", reduction)
+    reduction = chosen("gaussian_nll_loss", reduction)
     if not hasattr(var, "shape"):
         var = ops.full(tuple(input.shape), var, dtype=input.dtype, device=input.device)
     if python_value(ops.any(ops.lt(var, 0))):
@@ -283,7 +283,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float,
     v = widened(ops.add(var, lift))
     loss = ops.add(ops.log(v), ops.div.default(ops.square(ops.sub(widened(input), widened(target))), v))
     loss = ops.mul(loss, 0.5)
-    return reduced(ops.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, found, dtype)
+    return reduced(ops.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, reduction, dtype)
 
 
 # --- element by element ----------------------------------------------------------------------------------------
@@ -358,28 +358,28 @@ def elementwise_loss_backward(
 
 @composite("soft_margin_loss")
 def soft_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
-    found = chosen("soft_margin_loss", reduction, size_average, reduce)
+    reduction = chosen("soft_margin_loss", reduction, size_average, reduce)
     dtype = common_dtype(input, target)
-    return reduced(log1p_exp(ops.neg(ops.mul(widened(target), widened(input)))), found, dtype)
+    return reduced(log1p_exp(ops.neg(ops.mul(widened(target), widened(input)))), reduction, dtype)
 
 
 @composite("hinge_embedding_loss")
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
-    found = chosen("hinge_embedding_loss", reduction, size_average, reduce)
+    reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
     x = widened(input)
     zero = number(0, x)
     lacking = ops.where.default(ops.ne(target, 1), at_least_zero(ops.rsub(x, margin)), zero)
     loss = ops.add(lacking, ops.where.default(ops.ne(target, -1), x, zero))
-    return reduced(loss, found, input.dtype)
+    return reduced(loss, reduction, input.dtype)
 
 
 @composite("margin_ranking_loss")
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
-    found = chosen("margin_ranking_loss", reduction, size_average, reduce)
+    reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
             f"margin_ranking_loss(): the tensors must have the same number of dimensions, got {list(input1.shape)}, "
@@ -388,7 +388,7 @@ def margin_ranking_loss(
     dtype = common_dtype(input1, input2, target)
     difference = ops.sub(widened(input1), widened(input2))
     loss = at_least_zero(ops.add(ops.neg(ops.mul(widened(target), difference)), margin))
-    return reduced(loss, found, dtype)
+    return reduced(loss, reduction, dtype)
 
 
 @composite("triplet_margin_loss")
@@ -396,7 +396,7 @@ def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool,
     size_average: Any, reduce: Any, reduction: str,
 ) -> Any:  # fmt: skip
-    found = chosen("triplet_margin_loss", reduction, size_average, reduce)
+    reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
     if margin <= 0:
         raise ValueRangeError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -413,14 +413,14 @@ def triplet_margin_loss(
     far = distance(a, c)
     if swap:
         far = ops.minimum(far, distance(b, c))
-    return reduced(at_least_zero(ops.add(ops.sub(distance(a, b), far), margin)), found, dtype)
+    return reduced(at_least_zero(ops.add(ops.sub(distance(a, b), far), margin)), reduction, dtype)
 
 
 @composite("cosine_embedding_loss")
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
-    found = chosen("cosine_embedding_loss", reduction, size_average, reduce)
+    reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
     if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         raise ShapeError(
             f"cosine_embedding_loss(): expected inputs (D) with a target () or (N, D) with (N), got "
@@ -436,7 +436,7 @@ def cosine_embedding_loss(
     zero = number(0, cosine)
     alike = ops.where.default(ops.eq(target, 1), ops.rsub(cosine, 1), zero)
     apart = ops.where.default(ops.eq(target, -1), at_least_zero(ops.sub(cosine, margin)), zero)
-    return reduced(ops.add(alike, apart), found, dtype)
+    return reduced(ops.add(alike, apart), reduction, dtype)
 
 
 # --- one class -------------------------------------------------------------------------------------------------
@@ -462,7 +462,7 @@ def multi_margin_loss(
     input: Any, target: Any, p: Any, margin: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
     op = "multi_margin_loss"
-    found = chosen(op, reduction, size_average, reduce)
+    reduction = chosen(op, reduction, size_average, reduce)
     if p not in (1, 2):
         raise ValueRangeError(f"{op}(): p must be 1 or 2, got {p}")
     if weight is not None and weight.ndim != 1:
@@ -482,7 +482,7 @@ def multi_margin_loss(
     loss = ops._multi_margin(x, classes_of, int(p), float(margin))
     if weight is not None:
         loss = ops.mul(loss, ops.index_select(widened(weight), 0, classes_of))
-    return reduced(ops.reshape(loss, tuple(target.shape)), found, input.dtype)
+    return reduced(ops.reshape(loss, tuple(target.shape)), reduction, input.dtype)
 
 
 def _lacking(x: Any, target: Any, margin: float) -> tuple[Any, Any]:
@@ -490,10 +490,10 @@ def _lacking(x: Any, target: Any, margin: float) -> tuple[Any, Any]:
 
     The class itself does not count, and the slope is 0 where nothing lacks.
     """
-    place = ops.unsqueeze(target, 1)
-    lacking = ops.add(ops.sub(x, ops.gather(x, 1, place)), margin)
+    index = ops.unsqueeze(target, 1)
+    lacking = ops.add(ops.sub(x, ops.gather(x, 1, index)), margin)
     return lacking, ops.logical_and(
-        ops.gt(lacking, 0), ops.ne(ops.arange(x.shape[1], device=x.device), place)
+        ops.gt(lacking, 0), ops.ne(ops.arange(x.shape[1], device=x.device), index)
     )
 
 
@@ -523,7 +523,7 @@ def multi_margin_backward(grad: Any, input: Any, target: Any, p: int, margin: fl
 @composite("multilabel_margin_loss")
 def multilabel_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
     op = "multilabel_margin_loss"
-    found = chosen(op, reduction, size_average, reduce)
+    reduction = chosen(op, reduction, size_average, reduce)
     rows, classes = _rows(op, input)
     if tuple(target.shape) != tuple(input.shape):
         raise ShapeError(
@@ -532,7 +532,7 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any, reduce: A
     _expect_classes(op, target)
     x, t = ops.reshape(widened(input), (rows, classes)), ops.reshape(target, (rows, classes))
     loss = ops.reshape(ops._multilabel_margin(x, t), tuple(input.shape[:-1]))
-    return reduced(loss, found, input.dtype)
+    return reduced(loss, reduction, input.dtype)
 
 
 def _pairs(x: Any, t: Any) -> tuple[Any, Any, Any]:
@@ -542,11 +542,11 @@ def _pairs(x: Any, t: Any) -> tuple[Any, Any, Any]:
     """
     # The classes of a row are those before the first -1.
     listed = ops.eq(ops.cumsum(ops.lt(t, 0), 1), 0)
-    place = ops.where.default(ops.eq(t, -1), 0, t)  # an invalid class is refused where it is looked up
-    named = ops.gt(ops.scatter_add(ops.zeros_like(t), 1, place, as_type(listed, int64)), 0)
-    lacking = ops.add(ops.sub(ops.unsqueeze(x, 1), ops.unsqueeze(ops.gather(x, 1, place), 2)), 1)
+    index = ops.where.default(ops.eq(t, -1), 0, t)  # an invalid class is refused where it is looked up
+    named = ops.gt(ops.scatter_add(ops.zeros_like(t), 1, index, as_type(listed, int64)), 0)
+    lacking = ops.add(ops.sub(ops.unsqueeze(x, 1), ops.unsqueeze(ops.gather(x, 1, index), 2)), 1)
     pairs = ops.logical_and(ops.unsqueeze(listed, 2), ops.unsqueeze(ops.logical_not(named), 1))
-    return lacking, ops.logical_and(pairs, ops.gt(lacking, 0)), place
+    return lacking, ops.logical_and(pairs, ops.gt(lacking, 0)), index
 
 
 @composite("_multilabel_margin")
@@ -562,18 +562,18 @@ def multilabel_margin(input: Any, target: Any) -> Any:
 def multilabel_margin_backward(grad: Any, input: Any, target: Any) -> Any:
     check_shapes("_multilabel_margin_backward", grad, input, target)
     x = widened(input)
-    _, counts, place = _pairs(x, target)
+    _, counts, index = _pairs(x, target)
     share = ops.reshape(ops.div.default(widened(grad), x.shape[1]), (-1, 1, 1))
     shares = ops.where.default(counts, share, number(0, x))
     lost = ops.neg(ops.sum.dim(shares, 2))
-    return as_type(ops.scatter_add(ops.sum.dim(shares, 1), 1, place, lost), input.dtype)
+    return as_type(ops.scatter_add(ops.sum.dim(shares, 1), 1, index, lost), input.dtype)
 
 
 @composite("multilabel_soft_margin_loss")
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
-    found = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    reduction = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
     dtype = common_dtype(*(t for t in (input, target, weight) if t is not None))
     x, t = widened(input), widened(target)
     # Two logarithms: with the one of `_elementwise_loss` the loss of an infinite score is NaN, not infinite.
@@ -586,4 +586,4 @@ def multilabel_soft_margin_loss(
         raise DimensionError("multilabel_soft_margin_loss", -1, 0)
     # A target or weight that has more dimensions, or is longer, changes the sum, not the divisor.
     total = ops.sum.dim(loss, [input.ndim - 1])
-    return reduced(ops.div.default(total, input.shape[-1]), found, dtype)
+    return reduced(ops.div.default(total, input.shape[-1]), reduction, dtype)

@@ -75,7 +75,7 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, reduction: str,
     zero_infinity: bool,
 ) -> Any:  # fmt: skip
-    found = chosen("ctc_loss", reduction)
+    reduction = chosen("ctc_loss", reduction)
     if log_probs.ndim not in (2, 3) or not log_probs.numel():
         raise DimensionCountError(
             f"ctc_loss(): log_probs has the shape (time, batch, classes), or (time, classes), and elements; this one "
@@ -90,18 +90,18 @@ def ctc_loss(
     if not 0 <= blank < classes:
         raise ValueRangeError(f"ctc_loss(): blank is a class from 0 to {classes - 1}, got {blank}")
     inputs = _lengths("input_lengths", input_lengths, (steps,) * batch)
-    wanted = _lengths("target_lengths", target_lengths, _shares(targets, batch))
+    lengths = _lengths("target_lengths", target_lengths, _shares(targets, batch))
     labels: Any = as_type(targets, int64)
-    labels = labels if labels.ndim == 2 else _padded(labels, wanted)
-    check_lengths(x, labels, inputs, wanted)
-    own = ops.lt(_range(labels.shape[1], labels), ops.unsqueeze(_column(wanted, labels), 1))
+    labels = labels if labels.ndim == 2 else _padded(labels, lengths)
+    check_lengths(x, labels, inputs, lengths)
+    own = ops.lt(_range(labels.shape[1], labels), ops.unsqueeze(_column(lengths, labels), 1))
     labels = ops.where.default(own, labels, blank)
-    loss = ops._ctc_loss(x, labels, inputs, wanted, blank, zero_infinity)[0]
+    loss = ops._ctc_loss(x, labels, inputs, lengths, blank, zero_infinity)[0]
     if zero_infinity:
         loss = ops.where.default(ops.eq(loss, math.inf), number(0, loss), loss)
-    if found == "mean":
-        return ops.mean(ops.div.default(loss, as_type(ops.clamp(_column(wanted, x), min=1), loss.dtype)))
-    if found == "sum":
+    if reduction == "mean":
+        return ops.mean(ops.div.default(loss, as_type(ops.clamp(_column(lengths, x), min=1), loss.dtype)))
+    if reduction == "sum":
         return ops.sum(loss)
     return loss if log_probs.ndim == 3 else ops.squeeze.dim(loss, 0)
 
@@ -183,8 +183,8 @@ def _total(parts: Sequence[Any]) -> Any:
     for part in parts[1:]:
         total = ops.add(total, ops.exp(ops.sub(part, safe)))
     # The logarithm of zero has no slope: a part that is not there must not make the gradient NaN.
-    found = ops.log(ops.where.default(none, number(1, total), total))
-    return ops.where.default(none, largest, ops.add(found, safe))
+    log_sum = ops.log(ops.where.default(none, number(1, total), total))
+    return ops.where.default(none, largest, ops.add(log_sum, safe))
 
 
 composite("ctc_loss.IntList", ctc_loss)
@@ -206,9 +206,9 @@ def forward(
         rows.append(row)
     time = ops.reshape(_range(x.shape[0], x), (1, -1, 1))
     log_alpha = lattice.masked(ops.stack(rows, 1), ops.lt(time, ops.unsqueeze(lattice.input_lengths, 2)))
-    place = ops.clamp(ops.sub(lattice.input_lengths, 1), min=0)
-    place = ops.expand(ops.unsqueeze(place, 2), (x.shape[1], 1, lattice.states))
-    last = lattice.masked(ops.squeeze.dim(ops.gather(log_alpha, 1, place), 1), lattice.final)
+    index = ops.clamp(ops.sub(lattice.input_lengths, 1), min=0)
+    index = ops.expand(ops.unsqueeze(index, 2), (x.shape[1], 1, lattice.states))
+    last = lattice.masked(ops.squeeze.dim(ops.gather(log_alpha, 1, index), 1), lattice.final)
     loss = ops.neg(_total(list(ops.unbind(last, 1))))
     # Without any step, nothing but an empty target fits.
     empty = ops.logical_and(ops.eq(lattice.input_lengths, 0), ops.eq(lattice.ends, 0))

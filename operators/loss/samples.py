@@ -30,9 +30,9 @@ CLASSES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 def classification(make: Inputs) -> Iterator[Sample]:
     """Yield class scores against class indices."""
-    for shape, places in CLASSES:
+    for shape, size in CLASSES:
         for reduction in ("mean", "sum", "none"):
-            args = (make.tensor(*shape), make.indices(*places, limit=4))
+            args = (make.tensor(*shape), make.indices(*size, limit=4))
             yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
     scores, target = make.tensor(3, 4), make.indices(3, limit=4)
     weight = make.tensor(4, low=0.5, high=2)
@@ -318,9 +318,9 @@ def elementwise_loss_backward(make: Inputs) -> Iterator[Sample]:
 
 def class_losses(make: Inputs) -> Iterator[tuple[Any, Any, Any, int, str, float]]:
     """Yield the arguments of a cross entropy with classes."""
-    for shape, places in CLASSES:
+    for shape, size in CLASSES:
         for reduction in REDUCTIONS:
-            yield make.tensor(*shape), make.indices(*places, limit=4), None, -100, reduction, 0.0
+            yield make.tensor(*shape), make.indices(*size, limit=4), None, -100, reduction, 0.0
     scores, target = make.tensor(3, 4), make.of([0, 1, 3], make.indices(1, limit=4).dtype)
     weight = make.tensor(4, low=0.5, high=2)
     for reduction in REDUCTIONS:

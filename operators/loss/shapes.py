@@ -72,9 +72,9 @@ def nll_loss(
     if not input.ndim:
         raise ValueRangeError(f"{op}(): the input must have at least 1 dimension, but has 0")
     if input.ndim > 1 and tuple(target.shape[:1]) != (input.shape[0],):
-        found = target.shape[0] if target.ndim else "no batch"
+        actual = target.shape[0] if target.ndim else "no batch"
         raise ValueRangeError(
-            f"{op}(): input and target must have one batch size, but have {input.shape[0]} and {found}"
+            f"{op}(): input and target must have one batch size, but have {input.shape[0]} and {actual}"
         )
     classes = input.shape[0] if input.ndim == 1 else input.shape[1]
     expected = () if input.ndim == 1 else (input.shape[0], *input.shape[2:])
@@ -150,11 +150,11 @@ def class_loss_backward(
     op: str,
 ) -> Shape:
     """The gradient of the scores."""
-    loss, places = class_loss(input, target, weight, reduction, op=op)
+    loss, size = class_loss(input, target, weight, reduction, op=op)
     expect_gradient(op, grad, loss)
-    if tuple(logsumexp.shape) != places:
+    if tuple(logsumexp.shape) != size:
         raise ShapeError(
-            f"{op}(): logsumexp {list(logsumexp.shape)} has not the shape of target, {list(places)}"
+            f"{op}(): logsumexp {list(logsumexp.shape)} has not the shape of target, {list(size)}"
         )
     return tuple(input.shape)
 

@@ -224,9 +224,9 @@ def batch_norm_backward(
         scale = ops.rsqrt(ops.add(_by_channel(var, input.ndim), eps))
         x = ops.mul(ops.sub(x, _by_channel(mean, input.ndim)), scale)
     slope = g if weight is None else ops.mul(g, _by_channel(weight, input.ndim))
-    found = _through(slope, x, scale, dims) if training else ops.mul(slope, scale)
+    to_input = _through(slope, x, scale, dims) if training else ops.mul(slope, scale)
     return (
-        as_type(found, input.dtype),
+        as_type(to_input, input.dtype),
         _summed(ops.mul(g, x), dims, input.dtype),
         _summed(g, dims, input.dtype),
     )
@@ -303,10 +303,10 @@ def group_norm_backward(
         return ops.clone(grad), nothing, ops.clone(nothing)
     groups, scale = _grouped(input, num_groups, eps)
     slope = g if weight is None else ops.mul(g, _by_channel(weight, input.ndim))
-    found = _through(ops.reshape(slope, tuple(groups.shape)), groups, scale, (2,))
+    to_input = _through(ops.reshape(slope, tuple(groups.shape)), groups, scale, (2,))
     x = ops.reshape(groups, tuple(input.shape))
     return (
-        as_type(ops.reshape(found, tuple(input.shape)), input.dtype),
+        as_type(ops.reshape(to_input, tuple(input.shape)), input.dtype),
         _summed(ops.mul(g, x), dims, input.dtype),
         _summed(g, dims, input.dtype),
     )

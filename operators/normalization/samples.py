@@ -195,9 +195,9 @@ def native_group_norm(make: Inputs) -> Iterator[Sample]:
             size *= n
         for groups in (1, 2):
             x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
-            given = (shape[0], 4, size, groups, 0.1)
-            yield Sample((x, None, None, *given), name=f"shape {shape}, {groups} groups")
-            yield Sample((x, weight, bias, *given), name=f"shape {shape}, {groups} groups, weight and bias")
+            options = (shape[0], 4, size, groups, 0.1)
+            yield Sample((x, None, None, *options), name=f"shape {shape}, {groups} groups")
+            yield Sample((x, weight, bias, *options), name=f"shape {shape}, {groups} groups, weight and bias")
     yield Sample(
         (make.tensor(2, 4, 3), None, None, 2, 4, 3, 3, 0.1), name="error: groups", error=RuntimeError
     )

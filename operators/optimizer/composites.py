@@ -118,10 +118,10 @@ def _stops(found_inf: Any) -> bool:
 
 def _scalar(value: Any) -> Any:
     """Return a learning rate or the number of a step as a Python number."""
-    found = value if isinstance(value, bool | int | float | complex) else python_value(value)
-    if isinstance(found, complex):
-        raise DtypeError(f"a learning rate and the number of a step are real numbers, not {found}")
-    return 1.0 if found is None else found
+    result = value if isinstance(value, bool | int | float | complex) else python_value(value)
+    if isinstance(result, complex):
+        raise DtypeError(f"a learning rate and the number of a step are real numbers, not {result}")
+    return 1.0 if result is None else result
 
 
 def _gradient(param: Any, grad: Any, grad_scale: Any, maximize: bool, weight_decay: float) -> Any:
@@ -153,8 +153,8 @@ def fused_sgd(
     if _stops(found_inf):
         return
     rate = _scalar(lr)
-    for number, (param, given) in enumerate(zip(self, grads, strict=True)):
-        grad = _gradient(param, given, grad_scale, maximize, weight_decay)
+    for number, (param, raw) in enumerate(zip(self, grads, strict=True)):
+        grad = _gradient(param, raw, grad_scale, maximize, weight_decay)
         if momentum:
             buffer = momentum_buffer_list[number]
             moved = (
@@ -232,9 +232,9 @@ def fused_adagrad(
     expect_lengths("_fused_adagrad_", [self, grads, state_sums, state_steps])
     if _stops(found_inf):
         return
-    for param, given, total, count in zip(self, grads, state_sums, state_steps, strict=True):
+    for param, raw, total, count in zip(self, grads, state_sums, state_steps, strict=True):
         rate = _scalar(lr) / (1 + (_scalar(count) - 1) * lr_decay)
-        grad = _gradient(param, given, grad_scale, maximize, weight_decay)
+        grad = _gradient(param, raw, grad_scale, maximize, weight_decay)
         summed = ops.add(widened(total), ops.mul(grad, grad))
         ops.copy_(total, summed)
         ops.copy_(param, ops.addcdiv(widened(param), grad, ops.add(ops.sqrt(summed), eps), value=-rate))

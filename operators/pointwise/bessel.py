@@ -196,14 +196,14 @@ def bessel_j0(x: Any) -> Any:
 def bessel_j1(x: Any) -> Any:
     size = ops.abs(x)
     low, t = _small(size)
-    found = ops.where(ops.lt(size, 8.0), ops.mul(low, chebyshev(J1_SMALL, t)), _waves(size, 1, P1, Q1)[0])
-    return ops.where(ops.lt(x, 0), ops.neg(found), found)
+    result = ops.where(ops.lt(size, 8.0), ops.mul(low, chebyshev(J1_SMALL, t)), _waves(size, 1, P1, Q1)[0])
+    return ops.where(ops.lt(x, 0), ops.neg(result), result)
 
 
-def _second_kind(x: Any, found: Any) -> Any:
+def _second_kind(x: Any, result: Any) -> Any:
     """Return a function that is infinite at 0, and not a number below."""
-    found = ops.where(ops.eq(x, 0), number(-math.inf, x), found)
-    return ops.where(ops.lt(x, 0), number(math.nan, x), found)
+    result = ops.where(ops.eq(x, 0), number(-math.inf, x), result)
+    return ops.where(ops.lt(x, 0), number(math.nan, x), result)
 
 
 @composite("special_bessel_y0")
@@ -212,8 +212,8 @@ def bessel_y0(x: Any) -> Any:
     size = ops.abs(x)
     low, t = _small(size)
     near = ops.mul(ops.mul(ops.log(low), chebyshev(J0_SMALL, t)), 2 / math.pi)
-    found = ops.where(ops.lt(size, 8.0), ops.add(near, chebyshev(Y0_SMALL, t)), _waves(size, 0, P0, Q0)[1])
-    return _second_kind(x, found)
+    result = ops.where(ops.lt(size, 8.0), ops.add(near, chebyshev(Y0_SMALL, t)), _waves(size, 0, P0, Q0)[1])
+    return _second_kind(x, result)
 
 
 @composite("special_bessel_y1")
@@ -229,9 +229,9 @@ def bessel_y1(x: Any) -> Any:
 @composite("special_spherical_bessel_j0")
 @computed
 def spherical_bessel_j0(x: Any) -> Any:
-    found = ops.div.default(ops.sin(x), ops.where(ops.eq(x, 0), number(1, x), x))
-    found = ops.where(ops.eq(x, 0), number(1, x), found)
-    return ops.where(ops.eq(ops.abs(x), math.inf), number(0, x), found)
+    result = ops.div.default(ops.sin(x), ops.where(ops.eq(x, 0), number(1, x), x))
+    result = ops.where(ops.eq(x, 0), number(1, x), result)
+    return ops.where(ops.eq(ops.abs(x), math.inf), number(0, x), result)
 
 
 # --- modified --------------------------------------------------------------------------------------------------
@@ -256,9 +256,9 @@ def _modified(x: Any, order: int, scaled: bool) -> Any:
     far = ops.div.default(chebyshev(large, ops.sub(ops.mul(ops.reciprocal(high), 4.0), 1)), ops.sqrt(high))
     if not scaled:
         far = ops.mul(far, ops.exp(ops.neg(high)))
-    found = ops.where(ops.le(x, 2.0), near, far)
-    found = ops.where(ops.eq(x, 0), number(math.inf, x), found)
-    return ops.where(ops.lt(x, 0), number(math.nan, x), found)
+    result = ops.where(ops.le(x, 2.0), near, far)
+    result = ops.where(ops.eq(x, 0), number(math.inf, x), result)
+    return ops.where(ops.lt(x, 0), number(math.nan, x), result)
 
 
 composite("special_modified_bessel_k0", computed(lambda x: _modified(x, 0, False)))

@@ -303,13 +303,13 @@ def logaddexp(self: Any, other: Any) -> Any:
     if self.dtype.is_complex:
         swap = ops.lt(ops.real(self), ops.real(other))
         large, small = ops.where(swap, other, self), ops.where(swap, self, other)
-        found = ops.add(large, ops.log1p(ops.exp(ops.sub(small, large))))
+        result = ops.add(large, ops.log1p(ops.exp(ops.sub(small, large))))
         # The difference of equal infinite parts is NaN.
         infinite = ops.logical_and(ops.isinf(ops.real(large)), ops.eq(ops.real(large), ops.real(small)))
         if python_value(ops.any(infinite)):
             sums = ops.log(ops.add(ops.exp(self), ops.exp(other)))
-            found = ops.where(infinite, ops.where(ops.lt(ops.real(large), 0), large, sums), found)
-        return found
+            result = ops.where(infinite, ops.where(ops.lt(ops.real(large), 0), large, sums), result)
+        return result
     return _log_of_sum(self, other, 1.0)
 
 
@@ -476,8 +476,10 @@ def _logarithm(base: float) -> Callable[[Any], Any]:
     scale = math.log(base)
 
     def of_complex(z: Any) -> Any:
-        found = ops.log(z)
-        return complex_of(ops.div.default(ops.real(found), scale), ops.div.default(ops.imag(found), scale))
+        natural = ops.log(z)
+        return complex_of(
+            ops.div.default(ops.real(natural), scale), ops.div.default(ops.imag(natural), scale)
+        )
 
     return by_kind(lambda x: ops.div.default(ops.log(x), scale), of_complex)
 

@@ -63,10 +63,10 @@ def broadcast_to_self(self: Described, /, *tensors: Any, op: str) -> Result:
 
 def expect_broadcastable_to(op: str, shape: tuple[int, ...], target: tuple[int, ...]) -> None:
     """Raise unless `shape` broadcasts to `target` without changing it."""
-    found = broadcast(op, target, shape)
-    if found != target:
+    joint = broadcast(op, target, shape)
+    if joint != target:
         raise ShapeError(
-            f"{op}(): the result has shape {list(found)}, which the target of shape {list(target)} cannot hold"
+            f"{op}(): the result has shape {list(joint)}, which the target of shape {list(target)} cannot hold"
         )
 
 

@@ -234,11 +234,13 @@ def _zeta(s: int, a: Any) -> Any:
 
 def _cotangent_derivative(n: int) -> list[float]:
     """Return the coefficients, in c = cot(pi x), of the n-th derivative of pi cot(pi x)."""
-    found = [0.0, math.pi]
+    coefficients = [0.0, math.pi]
     for _ in range(n):
-        slope = [k * c for k, c in enumerate(found)][1:]  # times -pi (1 + c^2)
-        found = [-math.pi * (a + b) for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
-    return found
+        slope = [k * c for k, c in enumerate(coefficients)][1:]  # times -pi (1 + c^2)
+        coefficients = [
+            -math.pi * (a + b) for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)
+        ]
+    return coefficients
 
 
 def check_order(n: int) -> None:
@@ -399,7 +401,7 @@ def _fraction(a: Any, x: Any, eps: float) -> Any:
     tiny = 1e-30
     b = ops.add(ops.sub(x, a), 1)
     c = ops.full_like(b, 1 / tiny)
-    d = found = ops.reciprocal(b)
+    d = result = ops.reciprocal(b)
     for n in range(1, LONGEST):
         factor = ops.mul(ops.sub(a, n), n)
         b = ops.add(b, 2)
@@ -407,10 +409,10 @@ def _fraction(a: Any, x: Any, eps: float) -> Any:
         d = ops.reciprocal(ops.where(ops.lt(ops.abs(d), tiny), number(tiny, d), d))
         c = ops.where(ops.lt(ops.abs(c), tiny), number(tiny, c), c)
         change = ops.mul(c, d)
-        found = ops.mul(found, change)
+        result = ops.mul(result, change)
         if n % BETWEEN == 0 and not python_value(ops.any(ops.gt(ops.abs(ops.sub(change, 1)), eps))):
             break
-    return found
+    return result
 
 
 def _incomplete(self: Any, other: Any, upper: bool) -> Any:
@@ -427,19 +429,19 @@ def _incomplete(self: Any, other: Any, upper: bool) -> Any:
     series = ops.div.default(ops.mul(_series(p, ops.where(below, y, number(0, y)), eps), scale), p)
     fraction = ops.mul(_fraction(ops.where(below, one, p), ops.where(below, number(3, y), y), eps), scale)
     if upper:
-        found = ops.where(below, ops.rsub(series, 1.0), fraction)
+        result = ops.where(below, ops.rsub(series, 1.0), fraction)
     else:
-        found = ops.where(below, series, ops.rsub(fraction, 1.0))
+        result = ops.where(below, series, ops.rsub(fraction, 1.0))
     nothing, whole = (number(v, a) for v in ((1, 0) if upper else (0, 1)))
-    found = ops.where(ops.logical_or(ops.eq(x, 0), ops.eq(a, math.inf)), nothing, found)
-    found = ops.where(
-        ops.logical_or(ops.logical_and(ops.eq(a, 0), ops.gt(x, 0)), ops.eq(x, math.inf)), whole, found
+    result = ops.where(ops.logical_or(ops.eq(x, 0), ops.eq(a, math.inf)), nothing, result)
+    result = ops.where(
+        ops.logical_or(ops.logical_and(ops.eq(a, 0), ops.gt(x, 0)), ops.eq(x, math.inf)), whole, result
     )
     wrong = ops.logical_or(ops.lt(a, 0), ops.lt(x, 0))
     wrong = ops.logical_or(wrong, ops.logical_or(ops.ne(a, a), ops.ne(x, x)))
     wrong = ops.logical_or(wrong, ops.logical_and(ops.eq(a, 0), ops.eq(x, 0)))
     wrong = ops.logical_or(wrong, ops.logical_and(ops.eq(a, math.inf), ops.eq(x, math.inf)))
-    return as_type(ops.where(wrong, number(math.nan, a), found), dtype)
+    return as_type(ops.where(wrong, number(math.nan, a), result), dtype)
 
 
 composite("igamma", lambda self, other: _incomplete(self, other, upper=False))
@@ -456,16 +458,16 @@ FEW: Final = 64
 def mvlgamma(self: Any, p: int) -> Any:
     if p < 1:
         raise ShapeError(f"mvlgamma(): p has to be at least 1, got {p}")
-    given = floating(self)
-    x = widened(given)
-    found = ops.lgamma(x)
+    original = floating(self)
+    x = widened(original)
+    result = ops.lgamma(x)
     if p <= FEW:
         for j in range(1, p):
-            found = ops.add(found, ops.lgamma(ops.sub(x, j / 2)))
+            result = ops.add(result, ops.lgamma(ops.sub(x, j / 2)))
     else:  # all at once, so that an impossible order fails for lack of memory instead of taking ever so long
         halves = ops.mul(as_type(ops.arange(1, p, device=x.device), x.dtype), 0.5)
-        found = ops.add(found, ops.sum.dim(ops.lgamma(ops.sub(ops.unsqueeze(x, -1), halves)), [-1]))
-    return as_type(ops.add(found, p * (p - 1) / 4 * math.log(math.pi)), given.dtype)
+        result = ops.add(result, ops.sum.dim(ops.lgamma(ops.sub(ops.unsqueeze(x, -1), halves)), [-1]))
+    return as_type(ops.add(result, p * (p - 1) / 4 * math.log(math.pi)), original.dtype)
 
 
 # --- Hurwitz' zeta function ------------------------------------------------------------------------------------
@@ -502,16 +504,16 @@ def zeta(self: Any, other: Any) -> Any:
         total = ops.add(total, ops.mul(factor, b))
         step = ops.mul(ops.add(p, 2 * j + 1), ops.add(p, 2 * j + 2))
         factor = ops.mul(factor, ops.div.default(step, square))
-    found = ops.where(usual, total, number(math.nan, s))
+    result = ops.where(usual, total, number(math.nan, s))
     # At the infinities as SciPy's: what one term of the sum, or the integral, says there.
     endless = ops.eq(s, math.inf)
-    found = ops.where(ops.logical_and(endless, ops.lt(a, 1)), number(math.inf, s), found)
-    found = ops.where(ops.logical_and(endless, ops.eq(a, 1)), number(1, s), found)
+    result = ops.where(ops.logical_and(endless, ops.lt(a, 1)), number(math.inf, s), result)
+    result = ops.where(ops.logical_and(endless, ops.eq(a, 1)), number(1, s), result)
     vanishes = ops.logical_or(ops.eq(a, math.inf), ops.logical_and(endless, ops.gt(a, 1e8)))
-    found = ops.where(ops.logical_and(vanishes, ops.gt(s, 1)), number(0, s), found)
-    found = ops.where(ops.logical_and(pole, ops.logical_not(ops.lt(s, 1))), number(math.inf, s), found)
-    found = ops.where(ops.eq(s, 1), number(math.inf, s), found)
-    return as_type(found, dtype)
+    result = ops.where(ops.logical_and(vanishes, ops.gt(s, 1)), number(0, s), result)
+    result = ops.where(ops.logical_and(pole, ops.logical_not(ops.lt(s, 1))), number(math.inf, s), result)
+    result = ops.where(ops.eq(s, 1), number(math.inf, s), result)
+    return as_type(result, dtype)
 
 
 def _of_number(name: str) -> Callable[..., Any]:
@@ -531,7 +533,7 @@ HIGHEST: Final = 1 << 16
 
 def _values(name: str, x: Any, n: Any, second: Callable[[Any], Any], step: Step) -> Any:
     """Return the polynomials of degree n at x: of a negative degree they are 0, of degree 0 they are 1."""
-    before, found = ops.ones_like(x), second(x)
+    before, current = ops.ones_like(x), second(x)
     result = ops.where(ops.lt(n, 0), number(0, x), ops.where(ops.eq(n, n), before, number(nan, x)))
     highest = _highest(n)
     if name.startswith("hermite"):  # they overflow, and are NaN from a degree on, as in PyTorch
@@ -541,15 +543,15 @@ def _values(name: str, x: Any, n: Any, second: Callable[[Any], Any], step: Step)
     if highest > HIGHEST:
         raise ValueRangeError(f"special_{name}(): the degree is {highest:g}, and the highest is {HIGHEST}")
     for k in range(1, int(highest) + 1):
-        result = ops.where(ops.eq(n, k), found, result)
-        before, found = found, step(k, x, found, before)
+        result = ops.where(ops.eq(n, k), current, result)
+        before, current = current, step(k, x, current, before)
     return result
 
 
 def _highest(n: Any) -> float:
     """Return the largest degree that is a number; 0 if there is none, or if the degrees are unknown."""
-    found = python_value(ops.amax(ops.where(ops.eq(n, n), n, number(0, n)))) if n.numel() else None
-    return max(found or 0, 0)
+    highest = python_value(ops.amax(ops.where(ops.eq(n, n), n, number(0, n)))) if n.numel() else None
+    return max(highest or 0, 0)
 
 
 def _define(

@@ -53,13 +53,13 @@ def sliding(like: Any, size: int, width: int, hop: int, pad: int, gap: int, out:
     """Return windows of one width at equal distances."""
     first = ops.sub(ops.mul(_numbers(out, like), hop), pad)
     steps = ops.mul(_numbers(width, like), gap)
-    places = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(steps, 0))
+    positions = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(steps, 0))
     if not pad and (out - 1) * hop + gap * (width - 1) < size:
-        return Windows(places, None)
-    inside = ops.bitwise_and(ops.ge(places, 0), ops.lt(places, size))
+        return Windows(positions, None)
+    inside = ops.bitwise_and(ops.ge(positions, 0), ops.lt(positions, size))
     begin = ops.remainder(first, gap) if gap > 1 else ops.mul(first, 0)
     begin = ops.unsqueeze(ops.where(ops.lt(first, 0), begin, first), 1)
-    return Windows(ops.where.default(inside, places, begin), inside)
+    return Windows(ops.where.default(inside, positions, begin), inside)
 
 
 def adaptive(like: Any, size: int, out: int) -> Windows:
@@ -68,40 +68,47 @@ def adaptive(like: Any, size: int, out: int) -> Windows:
     first = ops.floor_divide(number, max(out, 1))
     last = ops.floor_divide(ops.add(number, size + out - 1), max(out, 1))
     width = max((-(-(i + 1) * size // out) - i * size // out for i in range(out)), default=1)
-    places = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(_numbers(width, like), 0))
+    positions = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(_numbers(width, like), 0))
     if out and size % out == 0:
-        return Windows(places, None)
-    inside = ops.lt(places, ops.unsqueeze(last, 1))
-    return Windows(ops.where.default(inside, places, ops.unsqueeze(first, 1)), inside)
+        return Windows(positions, None)
+    inside = ops.lt(positions, ops.unsqueeze(last, 1))
+    return Windows(ops.where.default(inside, positions, ops.unsqueeze(first, 1)), inside)
 
 
 def take(x: Any, dim: int, windows: Windows) -> Tensor:
     """Return x with a dimension replaced by two: the windows and their elements."""
-    found = ops.index_select(x, dim, ops.reshape(windows.places, (-1,)))
-    return ops.reshape(found, (*x.shape[:dim], *windows.places.shape, *x.shape[dim + 1 :]))
+    elements = ops.index_select(x, dim, ops.reshape(windows.places, (-1,)))
+    return ops.reshape(elements, (*x.shape[:dim], *windows.places.shape, *x.shape[dim + 1 :]))
 
 
 def largest(x: Any, all_windows: Sequence[Windows]) -> tuple[Any, Any]:
     """Return the largest element of each window and its place; NaN is larger than all, and the last one counts."""
     count = len(all_windows)
     lead, sizes = x.ndim - count, x.shape[x.ndim - count :]
-    found = x
+    elements_by_window = x
     for i, windows in enumerate(all_windows):
-        found = take(found, lead + 2 * i, windows)
-    order = (*range(lead), *range(lead, found.ndim, 2), *range(lead + 1, found.ndim, 2))
-    found = ops.permute(found, order)
-    out, elements = tuple(found.shape[: lead + count]), tuple(found.shape[lead + count :])
-    flat = ops.reshape(found, (*out, prod(elements)))
-    places = ops.reshape(flat_places(all_windows, sizes), (*out[lead:], prod(elements)))
+        elements_by_window = take(elements_by_window, lead + 2 * i, windows)
+    order = (
+        *range(lead),
+        *range(lead, elements_by_window.ndim, 2),
+        *range(lead + 1, elements_by_window.ndim, 2),
+    )
+    elements_by_window = ops.permute(elements_by_window, order)
+    out, elements = (
+        tuple(elements_by_window.shape[: lead + count]),
+        tuple(elements_by_window.shape[lead + count :]),
+    )
+    flat = ops.reshape(elements_by_window, (*out, prod(elements)))
+    positions = ops.reshape(flat_places(all_windows, sizes), (*out[lead:], prod(elements)))
     if 0 in out:
-        return ops.new_zeros(x, out), ops.new_zeros(places, out)
+        return ops.new_zeros(x, out), ops.new_zeros(positions, out)
     best = ops.argmax(flat, -1, True)
     if not is_integral(x.dtype):
         nan = ops.isnan(flat)
         last = ops.argmax(ops.where.default(nan, _numbers(prod(elements), x), -1), -1, True)
         best = ops.where.default(ops.any.dim(nan, -1, True), last, best)
     values = ops.gather(flat, -1, best)
-    where = ops.gather(ops.expand(places, (*out, prod(elements))), -1, best)
+    where = ops.gather(ops.expand(positions, (*out, prod(elements))), -1, best)
     return ops.squeeze.dim(values, -1), ops.squeeze.dim(where, -1)
 
 
@@ -151,10 +158,10 @@ def adaptive_max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
     def pool(input: Any, output_size: Any, return_indices: bool) -> Any:
         check_shapes(op, input, output_size)
         sizes = input.shape[input.ndim - count :]
-        wanted = each(op, output_size, count, "")
+        requested = each(op, output_size, count, "")
         all_windows = [
             adaptive(input, size, size if new is None else new)
-            for size, new in zip(sizes, wanted, strict=True)
+            for size, new in zip(sizes, requested, strict=True)
         ]
         return largest(input, all_windows)
 
@@ -244,11 +251,11 @@ def avg_pool1d(
 
 def summed(x: Any, dim: int, windows: Windows) -> Tensor:
     """Return the sums of the windows along a dimension."""
-    found = take(x, dim, windows)
+    elements = take(x, dim, windows)
     if windows.inside is not None:
         inside = ops.reshape(windows.inside, (*windows.inside.shape, *(1,) * (x.ndim - dim - 1)))
-        found = ops.where(inside, found, ops.new_zeros(x, ()))
-    return ops.sum.dim(found, dim + 1)
+        elements = ops.where(inside, elements, ops.new_zeros(x, ()))
+    return ops.sum.dim(elements, dim + 1)
 
 
 def elements(
@@ -464,9 +471,9 @@ def max_unpool(count: int) -> Callable[..., Any]:
         sizes = unpooled_sizes(op, input.shape[-count:], widths, hops, pads, output_size)
         if min(sizes) < 0:
             raise ShapeError(f"{op}(): the output would have the sizes {list(sizes)}")
-        flat, places = ops.flatten(input, len(lead)), ops.flatten(indices, len(lead))
+        flat, index = ops.flatten(input, len(lead)), ops.flatten(indices, len(lead))
         zeros = ops.new_zeros(input, (*lead, prod(sizes)))
-        return ops.reshape(ops.scatter(zeros, len(lead), places, flat), (*lead, *sizes))
+        return ops.reshape(ops.scatter(zeros, len(lead), index, flat), (*lead, *sizes))
 
     return unpool
 
@@ -519,21 +526,23 @@ def fractional_max_pool(input: Any, kernel_size: Any, output_size: Any, samples:
     for i, (size, width, out) in enumerate(zip(sizes, kernel_size, output_size, strict=True)):
         # Of two samples of a plane the first is the columns', of three the first is the depth's: PyTorch's order.
         starts = _starts(ops.select(drawn, 1, count - 1 - i if count == 2 else i), size, width, out)
-        places = ops.add(ops.unsqueeze(starts, 2), ops.arange(width, device=input.device))
+        positions = ops.add(ops.unsqueeze(starts, 2), ops.arange(width, device=input.device))
         shape = [planes] + [1] * (2 * count)
         shape[1 + i], shape[1 + count + i] = out, width
-        total = ops.add(ops.reshape(ops.mul(places, prod(sizes[i + 1 :])), tuple(shape)), total)
+        total = ops.add(ops.reshape(ops.mul(positions, prod(sizes[i + 1 :])), tuple(shape)), total)
     new, elements = (planes, prod(output_size)), prod(kernel_size)
-    places = ops.reshape(total, (planes, new[1] * elements))
-    found = ops.reshape(ops.gather(ops.reshape(input, (planes, prod(sizes))), 1, places), (*new, elements))
-    best = ops.argmax(found, -1, True) if found.numel() else ops.new_zeros(places, (*new, 1))
-    if not is_integral(input.dtype) and found.numel():
-        nan = ops.isnan(found)
-        order = ops.where.default(nan, ops.arange(elements, device=input.device), number(-1, places))
+    positions = ops.reshape(total, (planes, new[1] * elements))
+    values = ops.reshape(
+        ops.gather(ops.reshape(input, (planes, prod(sizes))), 1, positions), (*new, elements)
+    )
+    best = ops.argmax(values, -1, True) if values.numel() else ops.new_zeros(positions, (*new, 1))
+    if not is_integral(input.dtype) and values.numel():
+        nan = ops.isnan(values)
+        order = ops.where.default(nan, ops.arange(elements, device=input.device), number(-1, positions))
         best = ops.where.default(ops.any.dim(nan, -1, True), ops.argmax(order, -1, True), best)
     result = (*lead, *output_size)
-    where = ops.gather(ops.reshape(places, (*new, elements)), -1, best)
-    return ops.reshape(ops.gather(found, -1, best), result), ops.reshape(where, result)
+    where = ops.gather(ops.reshape(positions, (*new, elements)), -1, best)
+    return ops.reshape(ops.gather(values, -1, best), result), ops.reshape(where, result)
 
 
 def _starts(sample: Any, size: int, width: int, out: int) -> Any:

@@ -132,8 +132,8 @@ def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
     # Without a batch there may be no channels.
     whole = input.ndim == count + 1 and 0 not in input.shape[1:]
     lead, sizes = (input.shape[:1], input.shape[1:]) if whole else channels_of(op, input, count)
-    wanted = each(op, output_size, len(sizes), "output_size")
-    new = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
+    requested = each(op, output_size, len(sizes), "output_size")
+    new = tuple(size if want is None else want for size, want in zip(sizes, requested, strict=True))
     if min(new) < 0:
         raise ShapeError(f"{op}(): output_size must be zero or more, got {list(new)}")
     return (*lead, *new)

@@ -55,16 +55,16 @@ def _any(place: Any) -> bool:
 
 def _inverted(first: Any, ratio: Callable[[int], Any], generator: Any) -> Any:
     """Return counts by inversion, from the probability of 0 and the ratio of the probabilities of k and k - 1."""
-    uniform, found = _uniform(first, generator), ops.zeros_like(first)
+    uniform, result = _uniform(first, generator), ops.zeros_like(first)
     probability = total = first
     for count in range(1, _STEPS):
         above = ops.gt(uniform, total)
         if not _any(above):
             break
-        found = ops.add(found, as_type(above, float64))
+        result = ops.add(result, as_type(above, float64))
         probability = ops.mul(probability, ratio(count))
         total = ops.add(total, probability)
-    return found
+    return result
 
 
 def _drawn_until_accepted(attempt: Callable[..., tuple[Any, Any]], generator: Any, *parameters: Any) -> Any:
@@ -72,13 +72,13 @@ def _drawn_until_accepted(attempt: Callable[..., tuple[Any, Any]], generator: An
 
     An attempt takes elements of the parameters, and returns numbers and which of them are accepted.
     """
-    found, accepted = attempt(generator, *parameters)
+    result, accepted = attempt(generator, *parameters)
     pending = _where_true(ops.logical_not(accepted))
     while pending.numel():
         again, accepted = attempt(generator, *_picked(parameters, pending))
-        found = ops.index_put(found, [pending], again)
+        result = ops.index_put(result, [pending], again)
         pending = ops.index_select(pending, 0, _where_true(ops.logical_not(accepted)))
-    return found
+    return result
 
 
 def _by_size(mean: Any, small: Callable[..., Any], large: Callable[..., Any], *parameters: Any) -> Any:
@@ -88,11 +88,11 @@ def _by_size(mean: Any, small: Callable[..., Any], large: Callable[..., Any], *p
         return small(*parameters)
     if not _any(few):
         return large(*parameters)
-    found = mean
-    for place, draw in ((few, small), (many, large)):
-        where = _where_true(place)
-        found = ops.index_put(found, [where], draw(*_picked(parameters, where)))
-    return found
+    result = mean
+    for mask, draw in ((few, small), (many, large)):
+        where = _where_true(mask)
+        result = ops.index_put(result, [where], draw(*_picked(parameters, where)))
+    return result
 
 
 def _attempted(generator: Any, a: Any, b: Any, center: Any) -> tuple[Any, Any, Any]:
@@ -135,14 +135,14 @@ def poisson(self: Any, generator: Any) -> Any:
         raise ValueRangeError("poisson(): the rates must be 0 or more, and some are negative or NaN")
     infinite = ops.eq(rate, math.inf)
     finite = _choose(infinite, ops.zeros_like(rate), rate)
-    found = _by_size(
+    result = _by_size(
         finite,
         lambda r: _inverted(ops.exp(ops.neg(r)), lambda count: ops.div.default(r, count), generator),
         lambda r: _drawn_until_accepted(_poisson_attempt, generator, r),
         finite,
     )
-    found = _choose(infinite, rate, found)
-    return _laid_out(found, self)
+    result = _choose(infinite, rate, result)
+    return _laid_out(result, self)
 
 
 def _laid_out(found: Any, like: Any) -> Any:
@@ -193,15 +193,15 @@ def binomial(count: Any, prob: Any, generator: Any) -> Any:
 
         return _inverted(ops.exp(ops.mul(n, ops.log1p(ops.neg(p)))), ratio, generator)
 
-    found = _by_size(
+    result = _by_size(
         ops.mul(trials, rare), small,
         lambda n, p: _drawn_until_accepted(_binomial_attempt, generator, n, p), trials, rare,
     )  # fmt: skip
-    found = _choose(ops.logical_and(flipped, drawable), ops.sub(n, found), found)
-    found = _choose(ops.logical_and(ops.ge(p, 1), ops.gt(n, 0)), n, found)  # the trials all succeed
-    found = _choose(ops.logical_and(ops.eq(n, math.inf), ops.gt(p, 0)), n, found)
-    found = _choose(ops.logical_or(ops.isnan(n), ops.isnan(p)), ops.add(n, p), found)
-    return as_type(ops.reshape(found, tuple(counts.shape)), counts.dtype)
+    result = _choose(ops.logical_and(flipped, drawable), ops.sub(n, result), result)
+    result = _choose(ops.logical_and(ops.ge(p, 1), ops.gt(n, 0)), n, result)  # the trials all succeed
+    result = _choose(ops.logical_and(ops.eq(n, math.inf), ops.gt(p, 0)), n, result)
+    result = _choose(ops.logical_or(ops.isnan(n), ops.isnan(p)), ops.add(n, p), result)
+    return as_type(ops.reshape(result, tuple(counts.shape)), counts.dtype)
 
 
 def _binomial_attempt(generator: Any, n: Any, p: Any) -> tuple[Any, Any]:

@@ -48,17 +48,20 @@ def _log_gamma_numbers(self: Any, generator: Any) -> Any:
     a = ops.where(usual, alpha, number(1, alpha))
     small = ops.lt(a, 1)
     boosted = ops.where(small, ops.add(a, 1), a)
-    found, accepted = _attempt(boosted, generator)
+    log_numbers, accepted = _attempt(boosted, generator)
     while python_value(ops.all(accepted)) is False:
         rest = ops.reshape(ops.nonzero(ops.logical_not(accepted)), (-1,))
         again, fine = _attempt(ops.index_select(boosted, 0, rest), generator)
-        found, accepted = ops.index_copy(found, 0, rest, again), ops.index_copy(accepted, 0, rest, fine)
+        log_numbers, accepted = (
+            ops.index_copy(log_numbers, 0, rest, again),
+            ops.index_copy(accepted, 0, rest, fine),
+        )
     # A number of parameter a + 1, times a uniform one to the power of 1 / a, is a number of parameter a.
     u = ops.rand(tuple(a.shape), generator=generator, dtype=float64, device=a.device)
     power = ops.div.default(ops.log(ops.add(u, 2.0**-54)), a)
-    found = ops.where(small, ops.add(found, power), found)
+    log_numbers = ops.where(small, ops.add(log_numbers, power), log_numbers)
     # The limits are sure numbers: the logarithm of 0 for 0, infinity for infinity, NaN for the rest.
-    return ops.reshape(ops.where(usual, found, ops.log(alpha)), tuple(self.shape))
+    return ops.reshape(ops.where(usual, log_numbers, ops.log(alpha)), tuple(self.shape))
 
 
 @composite("_standard_gamma")
@@ -68,9 +71,9 @@ def standard_gamma(self: Any, generator: Any) -> Any:
 
 @composite("_sample_dirichlet")
 def sample_dirichlet(self: Any, generator: Any) -> Any:
-    found = ops.softmax(_log_gamma_numbers(self, generator), -1)
+    shares = ops.softmax(_log_gamma_numbers(self, generator), -1)
     info = finfo(self.dtype)
-    return ops.clamp(as_type(found, self.dtype), float(info.tiny), 1 - float(info.eps) / 2)
+    return ops.clamp(as_type(shares, self.dtype), float(info.tiny), 1 - float(info.eps) / 2)
 
 
 # --- derivatives -----------------------------------------------------------------------------------------------
@@ -148,8 +151,8 @@ def _huge_gamma(ratio: Any) -> Any:
     one = number(1, ratio)
     inside = ops.logical_and(ops.gt(ratio, 0), ops.ne(ratio, 1))
     r = ops.where(inside, ratio, number(2, ratio))
-    found = ops.div.default(ops.mul(r, ops.log(r)), ops.sub(r, one))
-    return ops.where(inside, found, ops.clamp(ratio, None, 1))
+    slope = ops.div.default(ops.mul(r, ops.log(r)), ops.sub(r, one))
+    return ops.where(inside, slope, ops.clamp(ratio, None, 1))
 
 
 @composite("_standard_gamma_grad")
@@ -180,9 +183,9 @@ def standard_gamma_grad(self: Any, output: Any) -> Any:
     ratio = ops.div.default(ops.clamp(ops.sub(a, 1), 0), z)
     slope = ops.where(below, ops.sub(a, z), ops.rsub(ratio, 1.0))
     curvature = ops.where(below, z, ops.div.default(ratio, z))
-    found = ops.mul(_integral(integrand, _width(slope, curvature), dtype), ops.where(below, z, one))
-    found = ops.where(huge, limit, ops.where(small, series, found))
-    return as_type(ops.where(fine, found, number(math.nan, z)), dtype)
+    result = ops.mul(_integral(integrand, _width(slope, curvature), dtype), ops.where(below, z, one))
+    result = ops.where(huge, limit, ops.where(small, series, result))
+    return as_type(ops.where(fine, result, number(math.nan, z)), dtype)
 
 
 @composite("_dirichlet_grad")
@@ -209,5 +212,5 @@ def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
 
     ratio = ops.div.default(ops.mul(ops.clamp(ops.sub(q, 1), 0), here), there)
     width = _width(ops.sub(p, ratio), ops.div.default(ratio, there))
-    found = ops.mul(_integral(integrand, width, dtype), here)
-    return as_type(ops.where(fine, ops.div.default(found, other), number(math.nan, x)), dtype)
+    slope = ops.mul(_integral(integrand, width, dtype), here)
+    return as_type(ops.where(fine, ops.div.default(slope, other), number(math.nan, x)), dtype)

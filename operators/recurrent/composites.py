@@ -156,7 +156,7 @@ def _lstm_back(
     to_o = ops.mul(g, bend)
     more = [None] * 5 if extra is None else _parts(extra, 5)
     to_c = _plus(to_c, more[4])
-    found = ops.cat(
+    slopes = ops.cat(
         (
             ops.sigmoid_backward(_plus(ops.mul(to_c, n), more[0]), i),
             ops.sigmoid_backward(_plus(ops.mul(to_c, cell), more[1]), f),
@@ -165,7 +165,7 @@ def _lstm_back(
         ),
         -1,
     )
-    return found, found, None, ops.mul(to_c, f)
+    return slopes, slopes, None, ops.mul(to_c, f)
 
 
 def _gru_back(
@@ -183,15 +183,15 @@ def _gru_back(
 def _tanh_back(
     g: Any, to_c: Any, kept: Any, extra: Any, before: Any, cell: Any, out: Any
 ) -> tuple[Any, Any, Any, Any]:
-    found = ops.tanh_backward(g, out)
-    return found, found, None, None
+    slope = ops.tanh_backward(g, out)
+    return slope, slope, None, None
 
 
 def _relu_back(
     g: Any, to_c: Any, kept: Any, extra: Any, before: Any, cell: Any, out: Any
 ) -> tuple[Any, Any, Any, Any]:
-    found = ops.threshold_backward(g, out, 0)
-    return found, found, None, None
+    slope = ops.threshold_backward(g, out, 0)
+    return slope, slope, None, None
 
 
 _BACK: Final = {"lstm": _lstm_back, "gru": _gru_back, "tanh": _tanh_back, "relu": _relu_back}
@@ -228,27 +228,27 @@ def rnn_layer_backward(
     cells: Any = None if c is None else ops.narrow(kept, 1, 4 * hidden, hidden)
     for t in range(len(sizes)) if reverse else range(len(sizes) - 1, -1, -1):
         size = sizes[t]
-        place = starts[t], size
-        here: Any = ops.narrow(kept, 0, *place)
-        last = None if extra is None else ops.narrow(extra, 0, *place)
+        rows = starts[t], size
+        here: Any = ops.narrow(kept, 0, *rows)
+        last = None if extra is None else ops.narrow(extra, 0, *rows)
         before = _before(out, h, sizes, starts, t, reverse)
         cell = None if c is None else _before(cells, c, sizes, starts, t, reverse)
-        slope = ops.add(ops.narrow(g, 0, *place), _first(d, size))
+        slope = ops.add(ops.narrow(g, 0, *rows), _first(d, size))
         if w is not None:
             slopes[t] = slope
             projected[t] = ops.mul(
-                ops.narrow(here, 1, 3 * hidden, hidden), ops.tanh(ops.narrow(cells, 0, *place))
+                ops.narrow(here, 1, 3 * hidden, hidden), ops.tanh(ops.narrow(cells, 0, *rows))
             )
             slope = _times(slope, w)
         own[t], recurrent[t], direct, to_cell = back(
-            slope, None if c is None else _first(to_c, size), here, last, before, cell, ops.narrow(out, 0, *place)
+            slope, None if c is None else _first(to_c, size), here, last, before, cell, ops.narrow(out, 0, *rows)
         )  # fmt: skip
         befores[t] = before
         d = _with_first(d, _plus(_times(recurrent[t], v), direct))
         to_c = None if c is None else _with_first(to_c, to_cell)
     to_own, to_recurrent = ops.cat(own), ops.cat(recurrent)
     nothing = ops.new_empty(g, (0,))
-    found = (
+    grads = (
         ops.reshape(_times(to_own, u), tuple(input.shape)),
         d,
         nothing if c is None else to_c,
@@ -258,7 +258,7 @@ def rnn_layer_backward(
         ops.sum.dim(to_recurrent, (0,)),
         ops.clone(nothing) if w is None else _times(ops.transpose(ops.cat(slopes), 0, 1), ops.cat(projected)),
     )
-    return tuple(as_type(t, input.dtype) for t in found)
+    return tuple(as_type(t, input.dtype) for t in grads)
 
 
 def _before(
@@ -269,8 +269,8 @@ def _before(
     if not 0 <= previous < len(sizes):
         return _first(initial, size)
     known = min(size, sizes[previous])
-    found = ops.narrow(rows, 0, starts[previous], known)
-    return found if known == size else ops.cat((found, ops.narrow(initial, 0, known, size - known)))
+    earlier = ops.narrow(rows, 0, starts[previous], known)
+    return earlier if known == size else ops.cat((earlier, ops.narrow(initial, 0, known, size - known)))
 
 
 Weights = tuple[Any, Any, Any, Any, Any]
@@ -289,12 +289,12 @@ def _weights(
             f"{op}(): got an incorrect number of RNN parameters: {num_layers} layers in {directions} directions have "
             f"{each * num_layers * directions}, {each} each; got {len(params)}"
         )
-    found = []
+    result = []
     for start in range(0, len(params), each):
         part = list(params[start : start + each])
         biases = part[2:4] if has_biases else [None, None]
-        found.append((part[0], part[1], biases[0], biases[1], part[-1] if projected else None))
-    return found
+        result.append((part[0], part[1], biases[0], biases[1], part[-1] if projected else None))
+    return result
 
 
 def _run(
@@ -328,14 +328,14 @@ def _run(
             x = ops.dropout(x, dropout, True)
         outputs = []
         for direction in range(directions):
-            place = layer * directions + direction
-            u, v, p, q, w = weights[place]
-            states = [ops.select(state, 0, place) for state in hx]
+            number = layer * directions + direction
+            u, v, p, q, w = weights[number]
+            states = [ops.select(state, 0, number) for state in hx]
             cell = states[1] if len(states) > 1 else None
-            found = ops._rnn_layer(x, states[0], cell, u, v, p, q, w, batch_sizes, mode, direction == 1)
-            outputs.append(found[0])
+            results = ops._rnn_layer(x, states[0], cell, u, v, p, q, w, batch_sizes, mode, direction == 1)
+            outputs.append(results[0])
             for k in range(len(hx)):
-                last[k].append(found[1 + k])
+                last[k].append(results[1 + k])
         x = outputs[0] if directions == 1 else ops.cat(outputs, -1)
     finals = [ops.unsqueeze(f[0], 0) if len(f) == 1 else ops.stack(f) for f in last]
     return x, *finals
@@ -435,8 +435,8 @@ def _cell(op: str, mode: str, input: Any, hx: Any, cx: Any, *weights: Any) -> tu
                 f"{op}(): {name} has inconsistent hidden_size: got {state.shape[1]}, expected {hidden}"
             )
     x = ops.unsqueeze(input, 0)
-    found = ops._rnn_layer(x, hx, cx, w_ih, w_hh, b_ih, b_hh, None, None, mode, False)
-    return found[0], found[1], found[2]
+    results = ops._rnn_layer(x, hx, cx, w_ih, w_hh, b_ih, b_hh, None, None, mode, False)
+    return results[0], results[1], results[2]
 
 
 @composite("lstm_cell")
@@ -471,8 +471,8 @@ def _numbers(op: str, name: str, tensor: Any) -> list[int]:
         )
     if tensor.device.type == "meta":
         raise DataDependentError(op, "meta")
-    found: list[int] = tensor.tolist()
-    return found
+    numbers: list[int] = tensor.tolist()
+    return numbers
 
 
 def _places(sizes: Any, steps: int, batch: int) -> Any:
@@ -539,9 +539,9 @@ def pad_packed_sequence(
             f"total_length={total_length} and max sequence length being {len(sizes)}"
         )
     rest = tuple(data.shape[1:])
-    places = _on(_places(batch_sizes, len(sizes), batch), data.device)
+    positions = _on(_places(batch_sizes, len(sizes), batch), data.device)
     empty = ops.full((steps * batch, *rest), padding_value, dtype=data.dtype, device=data.device)
-    padded = ops.reshape(ops.index_copy(empty, 0, places, data), (steps, batch, *rest))
+    padded = ops.reshape(ops.index_copy(empty, 0, positions, data), (steps, batch, *rest))
     columns = ops.arange(batch, device=batch_sizes.device)
     lengths = ops.sum.dim(ops.lt(ops.unsqueeze(columns, 1), ops.unsqueeze(batch_sizes, 0)), (1,))
     return ops.transpose(padded, 0, 1) if batch_first else padded, as_type(lengths, int64)

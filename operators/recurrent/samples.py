@@ -92,8 +92,8 @@ def networks(make: Inputs, mode: str, packed: bool) -> Iterator[tuple[str, list[
         params: list[Any] = []
         for layer in range(count):
             for _ in range(directions):
-                found = weights(make, mode, HIDDEN * directions if layer else IN, bias)
-                params += [w for w in found if w is not None]
+                tensors = weights(make, mode, HIDDEN * directions if layer else IN, bias)
+                params += [w for w in tensors if w is not None]
         hx = [near(make, count * directions, BATCH, HIDDEN) for _ in range(2 if mode == "lstm" else 1)]
         states = hx if mode == "lstm" else hx[0]
         options = [bias, count, 0.0, False, both]

@@ -69,8 +69,8 @@ def _count(op: str, self: Any, dim: Any) -> int:
 
 @composite("mean.dim")
 def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    found = dtype or self.dtype
-    if not (found.is_floating_point or found.is_complex):
+    result_dtype = dtype or self.dtype
+    if not (result_dtype.is_floating_point or result_dtype.is_complex):
         what, name = ("the input", self.dtype) if dtype is None else ("the requested dtype", dtype)
         raise DtypeError(
             f"mean(): means are floating point or complex numbers, and {what} is {name.name}\n"
@@ -78,7 +78,7 @@ def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
         )
     # Sums of half precision numbers may be beyond their dtype, where their mean is not.
     x = widened(self if dtype is None else as_type(self, dtype))
-    return as_type(ops.div.default(ops.sum.dim(x, dim, keepdim), _count("mean", self, dim)), found)
+    return as_type(ops.div.default(ops.sum.dim(x, dim, keepdim), _count("mean", self, dim)), result_dtype)
 
 
 def _orderable(self: Any) -> Any:
@@ -326,8 +326,8 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise ValueRangeError(f"renorm(): maxnorm must not be negative, got {maxnorm}")
     if self.ndim < 2:
         raise DimensionCountError(f"renorm(): the input needs at least 2 dimensions, got {self.ndim}")
-    place = wrap("renorm", dim, self)
-    others = [d for d in range(self.ndim) if d != place]
+    kept = wrap("renorm", dim, self)
+    others = [d for d in range(self.ndim) if d != kept]
     x = widened(self)
     norm = ops.linalg_vector_norm(x, p, others, True)
     longer = ops.gt(norm, maxnorm)
@@ -346,5 +346,5 @@ def sum_to_size(self: Any, size: Any) -> Any:
     if shape == target:
         return self
     kept = [more + d for d, t in enumerate(target) if t == 1 and shape[more + d] != 1]
-    found = ops.sum.dim(self, kept, True) if kept else self
-    return ops.sum.dim(found, [*range(more)]) if more else found
+    result = ops.sum.dim(self, kept, True) if kept else self
+    return ops.sum.dim(result, [*range(more)]) if more else result

@@ -48,8 +48,8 @@ def _sizes(
     count, old = input.ndim - 2, list(input.shape[2:])
     sizes, factors = _listed(size, count), _listed(scale_factor, count)
     if (sizes is None) == (factors is None):
-        found = "neither is" if sizes is None else "both are"
-        raise ValueRangeError(f"interpolate(): one of size and scale_factor is needed, and {found} given")
+        problem = "neither is" if sizes is None else "both are"
+        raise ValueRangeError(f"interpolate(): one of size and scale_factor is needed, and {problem} given")
     if sizes is not None:
         if len(sizes) != count:
             raise ValueRangeError(
@@ -135,8 +135,8 @@ def cubic(like: Any, size: int, new: int, factor: float | None, align_corners: b
     at = _centers(like, new, _scale(size, new, factor, align_corners), align_corners)
     floor = ops.floor(at)
     steps = ops.unsqueeze(ops.arange.start(-1, 3, device=like.device), 1)
-    places = ops.clamp(ops.add(as_type(floor, int64), steps), 0, size - 1)
-    return Taps(places, keys(ops.sub(ops.sub(at, floor), as_type(steps, float64)), -0.75))
+    positions = ops.clamp(ops.add(as_type(floor, int64), steps), 0, size - 1)
+    return Taps(positions, keys(ops.sub(ops.sub(at, floor), as_type(steps, float64)), -0.75))
 
 
 def keys(distance: Any, a: float) -> Any:
@@ -160,13 +160,13 @@ def filtered(like: Any, size: int, new: int, factor: float | None, align_corners
     first = ops.clamp(as_type(ops.add(center, 0.5 - radius), int64), min=0)
     stop = ops.clamp(as_type(ops.add(center, 0.5 + radius), int64), max=size)
     steps = ops.arange(min(size, math.ceil(radius) * 2 + 1), device=like.device)
-    places = ops.add(first, ops.unsqueeze(steps, 1))
-    distance = ops.div(ops.add(ops.sub(as_type(places, float64), center), 0.5), max(scale, 1.0))
+    positions = ops.add(first, ops.unsqueeze(steps, 1))
+    distance = ops.div(ops.add(ops.sub(as_type(positions, float64), center), 0.5), max(scale, 1.0))
     weights = keys(distance, -0.5) if mode == "bicubic" else triangle(distance)
-    weights = ops.where(ops.lt(places, stop), weights, ops.zeros_like(weights))
+    weights = ops.where(ops.lt(positions, stop), weights, ops.zeros_like(weights))
     total = ops.sum.dim(weights, (0,), True)
     weights = ops.div.default(weights, ops.where(ops.eq(total, 0), 1.0, total))
-    return Taps(ops.clamp(places, max=size - 1), weights)
+    return Taps(ops.clamp(positions, max=size - 1), weights)
 
 
 def combined(x: Any, dim: int, taps: Taps) -> Any:
@@ -308,8 +308,8 @@ def _taps(
 def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, exact: bool) -> Any:
     """Return x with the nearest elements along a dimension."""
     if x.dtype.is_floating_point:
-        places = ops.unsqueeze(nearest(x, size, new, factor, exact), 0)
-        return ops._weighted_taps(x, places, ops.ones((1, new), dtype=float64, device=x.device), dim)
+        positions = ops.unsqueeze(nearest(x, size, new, factor, exact), 0)
+        return ops._weighted_taps(x, positions, ops.ones((1, new), dtype=float64, device=x.device), dim)
     times = new // size
     if new == size * times and factor in (None, times) and (times & (times - 1) == 0):
         # Each element is repeated: no index, and a sum for a gradient.
@@ -453,13 +453,13 @@ def _unfolded(at: Any, size: int, padding: int, align_corners: bool) -> tuple[An
     return ops.where.default(ops.gt(at, 0), ops.minimum(at, last), zero), slope
 
 
-def _tap(place: Any, weight: Any, slope: Any, size: int) -> Tap:
+def _tap(position: Any, weight: Any, slope: Any, size: int) -> Tap:
     """Return a tap whose share is 0 where it lies outside of the input."""
-    inside = ops.logical_and(ops.ge(place, 0), ops.le(place, _last(size, place)))
+    inside = ops.logical_and(ops.ge(position, 0), ops.le(position, _last(size, position)))
     zero = number(0, weight)
-    place = as_type(ops.where.default(inside, place, zero), int64)
+    position = as_type(ops.where.default(inside, position, zero), int64)
     weight = ops.where.default(inside, weight, zero)
-    return Tap(place, weight, inside, None if slope is None else ops.where.default(inside, slope, zero))
+    return Tap(position, weight, inside, None if slope is None else ops.where.default(inside, slope, zero))
 
 
 def taps(line: Any, size: int, mode: int, padding: int, align_corners: bool) -> list[Tap]:
@@ -499,10 +499,10 @@ def _cubic(
         else:
             weight = ops.mul(ops.mul(ops.mul(x, a), rest), rest)
             slope = ops.mul(ops.mul(rest, a), ops.rsub(ops.mul(x, 3), 1))
-        place = ops.add(floor, step)
+        position = ops.add(floor, step)
         if padding:
-            place = ops.round(_unfolded(place, size, padding, align_corners)[0])
-        yield _tap(place, weight, ops.mul(slope, sign * scale), size)
+            position = ops.round(_unfolded(position, size, padding, align_corners)[0])
+        yield _tap(position, weight, ops.mul(slope, sign * scale), size)
 
 
 def _combined(
@@ -516,9 +516,9 @@ def _combined(
         for i, size in enumerate(sizes)
     ]
     for chosen in product(*lines):
-        place, weight, inside = chosen[0].place, chosen[0].weight, chosen[0].inside
+        position, weight, inside = chosen[0].place, chosen[0].weight, chosen[0].inside
         for i, tap in enumerate(chosen[1:], 1):
-            place = ops.add(ops.mul(place, sizes[i]), tap.place)
+            position = ops.add(ops.mul(position, sizes[i]), tap.place)
             weight, inside = ops.mul(weight, tap.weight), ops.logical_and(inside, tap.inside)
         slopes = []
         for i, tap in enumerate(chosen):
@@ -526,7 +526,7 @@ def _combined(
             for j, other in enumerate(chosen):
                 slope = slope if slope is None or i == j else ops.mul(slope, other.weight)
             slopes.append(slope)
-        yield ops.unsqueeze(place, 1), ops.unsqueeze(inside, 1), ops.unsqueeze(weight, 1), slopes
+        yield ops.unsqueeze(position, 1), ops.unsqueeze(inside, 1), ops.unsqueeze(weight, 1), slopes
 
 
 # --- samples ---------------------------------------------------------------------------------------------------
@@ -550,10 +550,10 @@ def grid_sampler(
     flat, g = ops.reshape(widened(input), (batch, channels, prod(sizes))), widened(grid)
     count = prod(grid.shape[1:-1])
     total: Any = ops.new_zeros(flat, (batch, channels, count))
-    for place, inside, weight, _ in _combined(g, sizes, interpolation_mode, padding_mode, align_corners):
-        found = ops.gather(flat, 2, ops.expand(place, (batch, channels, count)))
-        found = ops.where.default(inside, found, number(0, found))  # zero times infinity is not zero
-        total = ops.add(total, ops.mul(found, weight))
+    for position, inside, weight, _ in _combined(g, sizes, interpolation_mode, padding_mode, align_corners):
+        values = ops.gather(flat, 2, ops.expand(position, (batch, channels, count)))
+        values = ops.where.default(inside, values, number(0, values))  # zero times infinity is not zero
+        total = ops.add(total, ops.mul(values, weight))
     return as_type(ops.reshape(total, (batch, channels, *grid.shape[1:-1])), input.dtype)
 
 
@@ -569,16 +569,16 @@ def grid_sampler_backward(
     spread = ops.zeros_like(flat)
     moved = [ops.new_zeros(g, (batch, count)) for _ in sizes]
     around = _combined(widened(grid), sizes, interpolation_mode, padding_mode, align_corners)
-    for place, inside, weight, slopes in around:
-        everywhere = ops.expand(place, (batch, channels, count))
+    for position, inside, weight, slopes in around:
+        everywhere = ops.expand(position, (batch, channels, count))
         # Infinite gradients, like infinite elements, do not count at places outside.
         spread = ops.scatter_add(
             spread, 2, everywhere, ops.where.default(inside, ops.mul(g, weight), number(0, spread))
         )
         if interpolation_mode != 1:
-            found = ops.gather(flat, 2, everywhere)
-            found = ops.where.default(inside, found, number(0, found))
-            product_of = ops.sum.dim(ops.mul(found, g), (1,))
+            values = ops.gather(flat, 2, everywhere)
+            values = ops.where.default(inside, values, number(0, values))
+            product_of = ops.sum.dim(ops.mul(values, g), (1,))
             moved = [
                 ops.add(one, ops.mul(product_of, slope)) for one, slope in zip(moved, slopes, strict=True)
             ]

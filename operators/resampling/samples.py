@@ -55,8 +55,8 @@ def interpolate(make: Inputs) -> Iterator[Sample]:
 
 def _taps(make: Inputs, taps: int, new: int, size: int) -> tuple[Any, Any]:
     """Return places among so many elements, and weights for them."""
-    places = make.indices(taps, new, limit=size)
-    return places, (places.to(float64) - 0.5) / (size + 1)
+    positions = make.indices(taps, new, limit=size)
+    return positions, (positions.to(float64) - 0.5) / (size + 1)
 
 
 @family("weighted_taps")

@@ -79,9 +79,9 @@ def _extreme(op: str, self: Any, dim: int, at_least: Any) -> tuple[Any, Any]:
 
     shape = [1] * self.ndim
     shape[at] = -1
-    places = ops.arange(self.shape[at], dtype=int64, device=self.device)
-    places = ops.clone(ops.expand(ops.reshape(places, tuple(shape)), tuple(self.shape)))
-    values, indices = scan((self, places), at, combine)
+    positions = ops.arange(self.shape[at], dtype=int64, device=self.device)
+    positions = ops.clone(ops.expand(ops.reshape(positions, tuple(shape)), tuple(self.shape)))
+    values, indices = scan((self, positions), at, combine)
     return (ops.clone(self) if values is self else values), indices
 
 
@@ -174,12 +174,12 @@ def _expect_real(op: str, dx: Any) -> None:
 
 def _exact(y: Any, x: Any) -> tuple[Any, Any, Any]:
     """Return samples and places, integers as float64, in which no sum wraps around, and the dtype of the integral."""
-    found = common_dtype(y, 1.0) if x is None else common_dtype(y, x, 1.0)
+    dtype = common_dtype(y, 1.0) if x is None else common_dtype(y, x, 1.0)
 
     def exact(t: Any) -> Any:
         return as_type(t, float64) if t is not None and t.dtype.kind in ("signed", "unsigned") else t
 
-    return exact(y), exact(x), found
+    return exact(y), exact(x), dtype
 
 
 def _trapezoid(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
@@ -248,11 +248,11 @@ def gradient_by_numbers(self: Any, spacing: Any, dim: Any, edge_order: int) -> T
 def gradient_by_places(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
     _expect_spacings(len(spacing), dims)
-    for places, d in zip(spacing, dims, strict=True):
-        if places.ndim != 1 or places.shape[0] != self.shape[d]:
+    for positions, d in zip(spacing, dims, strict=True):
+        if positions.ndim != 1 or positions.shape[0] != self.shape[d]:
             raise ShapeError(
                 f"gradient(): the places along dimension {d} must be {self.shape[d]} numbers, got the shape "
-                f"{list(places.shape)}"
+                f"{list(positions.shape)}"
             )
     return _derived(self, spacing, dims, edge_order, _by_places)
 
@@ -262,12 +262,12 @@ def _derived(
 ) -> Tensors:
     """Return derivatives; those of integers are computed in float64, where no difference wraps around."""
     x = as_type(self, float64) if is_integral(self.dtype) else self
-    found = [derive(x, h, dim, edge_order) for h, dim in zip(spacing, dims, strict=True)]
+    slopes = [derive(x, h, dim, edge_order) for h, dim in zip(spacing, dims, strict=True)]
     if x is self:
-        return tuple(found)
+        return tuple(slopes)
     dtypes = [common_dtype(self, h) for h in spacing]
     dtypes = [common_dtype(self, 1.0) if is_integral(dtype) else dtype for dtype in dtypes]
-    return tuple(as_type(slope, dtype) for slope, dtype in zip(found, dtypes, strict=True))
+    return tuple(as_type(slope, dtype) for slope, dtype in zip(slopes, dtypes, strict=True))
 
 
 def _uniform(self: Any, h: Any, dim: int, edge_order: int) -> Any:
@@ -291,12 +291,12 @@ def _parabola(end: Any, second: Any, third: Any) -> Any:
     return ops.sub(ops.sub(ops.mul(second, 2.0), ops.mul(end, 1.5)), ops.mul(third, 0.5))
 
 
-def _by_places(self: Any, places: Any, dim: int, edge_order: int) -> Any:
+def _by_places(self: Any, positions: Any, dim: int, edge_order: int) -> Any:
     """Differentiate samples at given places: the derivative of the parabola through three neighbours."""
     n = self.shape[dim]
     shape = (-1, *(1,) * (self.ndim - dim - 1))
-    places = as_type(places, self.dtype) if is_integral(places.dtype) else places
-    gaps = ops.reshape(ops.sub(ops.slice(places, 0, 1, n, 1), ops.slice(places, 0, 0, n - 1, 1)), shape)
+    positions = as_type(positions, self.dtype) if is_integral(positions.dtype) else positions
+    gaps = ops.reshape(ops.sub(ops.slice(positions, 0, 1, n, 1), ops.slice(positions, 0, 0, n - 1, 1)), shape)
     steps = ops.sub(ops.slice(self, dim, 1, n, 1), ops.slice(self, dim, 0, n - 1, 1))
     slopes = ops.div.default(steps, gaps)
 

@@ -79,12 +79,12 @@ def trapezoid(make: Inputs) -> Iterator[Sample]:
 
 @family("trapezoid_x")
 def trapezoid_x(make: Inputs) -> Iterator[Sample]:
-    for shape, places, dim in (
+    for shape, size, dim in (
         ((4,), (4,), -1), ((3, 4), (4,), -1), ((3, 4), (3,), 0), ((3, 4), (3, 4), 0), ((2, 3, 4), (3, 4), -1),
         ((2, 3, 4), (3,), 1),
     ):  # fmt: skip
-        args = (make.tensor(*shape), make.tensor(*places))
-        yield Sample(args, {"dim": dim}, f"shape {shape} at {places}, dim {dim}")
+        args = (make.tensor(*shape), make.tensor(*size))
+        yield Sample(args, {"dim": dim}, f"shape {shape} at {size}, dim {dim}")
     yield Sample((make.tensor(3, 4), make.tensor(3)), name="error: places", error=RuntimeError)
 
 

@@ -50,12 +50,12 @@ def scatter_value(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 @composite("scatter.reduce")
 def scatter_reduced(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
-    found = combined(self, dim, index, src, reduce)
+    result = combined(self, dim, index, src, reduce)
     warn_user(
         f"scatter(): reduce={reduce!r} with a tensor src is deprecated\n"
         f"  try: scatter_reduce(dim, index, src, {_REDUCTIONS[reduce]!r})"
     )
-    return found
+    return result
 
 
 composite(
@@ -106,8 +106,10 @@ def index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, incl
         raise ValueRangeError(f"index_reduce(): reduce is one of prod, mean, amax and amin, not {reduce}")
     check_shapes("index_add", self, dim, index, source)
     if not self.ndim:
-        flat, places, values = (ops.reshape(t, (-1,)) for t in (self, index, source))
-        return ops.reshape(ops.scatter_reduce(flat, 0, places, values, reduce, include_self=include_self), ())
+        flat, positions, values = (ops.reshape(t, (-1,)) for t in (self, index, source))
+        return ops.reshape(
+            ops.scatter_reduce(flat, 0, positions, values, reduce, include_self=include_self), ()
+        )
     axis = wrap("index_reduce", dim, self)
     if not source.numel():
         ops.index_select(self, axis, index)  # refuses places that `scatter_reduce` would not look at
@@ -127,8 +129,8 @@ def _slots(self: Any, axis: int, index: Any) -> tuple[int, ...]:
 @composite("put")
 def put(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
     check_shapes("put", self, index, source)
-    flat, places, values = (ops.reshape(t, (-1,)) for t in (self, index, source))
-    return ops.reshape(ops.index_put(flat, [places], values, accumulate), tuple(self.shape))
+    flat, positions, values = (ops.reshape(t, (-1,)) for t in (self, index, source))
+    return ops.reshape(ops.index_put(flat, [positions], values, accumulate), tuple(self.shape))
 
 
 @composite("masked_scatter")
@@ -147,8 +149,8 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
         )
     if not source.numel() or (not count and count is not None):
         return ops.clone(ops.expand(self, shape))
-    places = ops.clamp(ops.sub(order, 1), 0, source.numel() - 1)
-    values = ops.reshape(ops.index_select(ops.reshape(source, (-1,)), 0, places), shape)
+    positions = ops.clamp(ops.sub(order, 1), 0, source.numel() - 1)
+    values = ops.reshape(ops.index_select(ops.reshape(source, (-1,)), 0, positions), shape)
     return ops.where.default(mask, values, ops.expand(self, shape))
 
 
@@ -169,15 +171,15 @@ def embedding_dense_backward(
     grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
     check_shapes("embedding_dense_backward", grad_output, indices, num_weights)
-    places, columns = ops.reshape(indices, (-1,)), grad_output.shape[-1]
-    rows = ops.reshape(grad_output, (places.shape[0], columns))
+    flat_index, columns = ops.reshape(indices, (-1,)), grad_output.shape[-1]
+    rows = ops.reshape(grad_output, (flat_index.shape[0], columns))
     if scale_grad_by_freq:
-        ones = ops.new_ones(rows, tuple(places.shape))
-        counts = ops.index_add(ops.new_zeros(rows, (num_weights,)), 0, places, ones)
-        rows = ops.div(rows, ops.unsqueeze(ops.index_select(counts, 0, places), 1))
+        ones = ops.new_ones(rows, tuple(flat_index.shape))
+        counts = ops.index_add(ops.new_zeros(rows, (num_weights,)), 0, flat_index, ones)
+        rows = ops.div(rows, ops.unsqueeze(ops.index_select(counts, 0, flat_index), 1))
     if padding_idx >= 0:
-        rows = ops.where(ops.unsqueeze(ops.eq(places, padding_idx), 1), 0, rows)
-    return ops.index_add(ops.new_zeros(grad_output, (num_weights, columns)), 0, places, rows)
+        rows = ops.where(ops.unsqueeze(ops.eq(flat_index, padding_idx), 1), 0, rows)
+    return ops.index_add(ops.new_zeros(grad_output, (num_weights, columns)), 0, flat_index, rows)
 
 
 @composite("embedding")
@@ -298,8 +300,8 @@ def reduced_bags(
     bags, owner, stop = _owners(indices, offsets, include_last_offset)
     columns, nothing = weight.shape[1], ops.zeros((0,), dtype=int64, device=weight.device)
     if not bags:
-        places = ops.zeros((0, columns), dtype=int64, device=weight.device) if mode == "max" else nothing
-        return ops.new_zeros(weight, (0, columns)), places
+        positions = ops.zeros((0, columns), dtype=int64, device=weight.device) if mode == "max" else nothing
+        return ops.new_zeros(weight, (0, columns)), positions
     if stop is not None and stop < indices.numel():
         # What follows the last offset belongs to no bag.
         indices, owner = ops.slice(indices, 0, 0, stop), ops.slice(owner, 0, 0, stop)
@@ -342,8 +344,8 @@ def _expect_bags(
             "embedding_bag(): if input is 2D, its rows are the bags and offsets has to be None"
         )
     if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
-        found = "None" if offsets is None else f"{offsets.ndim} dimensions"
-        raise ValueRangeError(f"embedding_bag(): offsets has to be a 1D Tensor but got {found}")
+        actual = "None" if offsets is None else f"{offsets.ndim} dimensions"
+        raise ValueRangeError(f"embedding_bag(): offsets has to be a 1D Tensor but got {actual}")
     for name, tensor in (("input", input), ("offsets", offsets)):
         if tensor is not None and tensor.dtype not in (int32, int64):
             raise DtypeError(
@@ -375,12 +377,12 @@ def _expect_bags(
 def _owners(indices: Any, offsets: Any, include_last: bool) -> tuple[int, Any, int | None]:
     """Return the number of bags, for each index in which bag it lies, and where the last bag ends."""
     count, length = indices.numel(), offsets.shape[0]
-    places = ops.arange.default(count, device=indices.device)
+    positions = ops.arange.default(count, device=indices.device)
     if include_last and not length:
         raise ShapeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
     bags = length - 1 if include_last else length
     if not bags:
-        return 0, places, None
+        return 0, positions, None
     first, last = (python_value(ops.select(offsets, 0, at)) for at in (0, -1))
     if first is not None and last is not None:
         if first != 0:
@@ -393,7 +395,7 @@ def _owners(indices: Any, offsets: Any, include_last: bool) -> tuple[int, Any, i
         if ops.any(falls).item():
             raise ShapeError("embedding_bag(): offsets must not decrease")
     starts = ops.slice(offsets, 0, 0, bags)
-    return bags, ops.sub(ops._searchsorted(starts, places, True), 1), last if include_last else None
+    return bags, ops.sub(ops._searchsorted(starts, positions, True), 1), last if include_last else None
 
 
 def _expect_rows(indices: Any, rows: int) -> None:
@@ -419,12 +421,12 @@ def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> tuple[Any, Any]
     low = ops.new_full(plain, (bags, columns), float("-inf"))
     high = ops.scatter_reduce(low, 0, owners, plain, "amax")
     # The first position of the largest element: only it gets the gradient.
-    found = ops.logical_or(ops.eq(plain, ops.gather(high, 0, owners)), ops.isnan(plain))
+    hit = ops.logical_or(ops.eq(plain, ops.gather(high, 0, owners)), ops.isnan(plain))
     if counted is not None:
-        found = ops.logical_and(found, ops.unsqueeze(counted, 1))
+        hit = ops.logical_and(hit, ops.unsqueeze(counted, 1))
     own = ops.expand(ops.unsqueeze(ops.arange.default(count, device=taken.device), 1), (count, columns))
     first = ops.scatter_reduce(
-        ops.new_full(own, (bags, columns), count), 0, owners, ops.where(found, own, count), "amin"
+        ops.new_full(own, (bags, columns), count), 0, owners, ops.where(hit, own, count), "amin"
     )
     largest = ops.gather(taken, 0, ops.clamp(first, None, count - 1))
     some = ops.lt(first, count)
@@ -443,16 +445,16 @@ def _lengths(op: str, lengths: Any, offsets: Any, indices: Any) -> Any:
         raise ArgumentError(op, "indices is not supported: give lengths or offsets")
     if lengths is None and offsets is None:
         raise ChoiceError(op, "either lengths or offsets must be given")
-    found = lengths if lengths is not None else offsets
-    if found.dtype not in (int32, int64):
-        raise DtypeError(f"{op}(): lengths and offsets are int32 or int64, got {found.dtype}")
-    if not found.ndim:
+    bounds = lengths if lengths is not None else offsets
+    if bounds.dtype not in (int32, int64):
+        raise DtypeError(f"{op}(): lengths and offsets are int32 or int64, got {bounds.dtype}")
+    if not bounds.ndim:
         raise ShapeError(f"{op}(): lengths and offsets have at least one dimension")
-    if lengths is None and not found.shape[-1]:
+    if lengths is None and not bounds.shape[-1]:
         raise ShapeError(
-            f"{op}(): offsets have one element more than there are segments, got shape {list(found.shape)}"
+            f"{op}(): offsets have one element more than there are segments, got shape {list(bounds.shape)}"
         )
-    return as_type(found, int64) if lengths is not None else ops.diff(as_type(found, int64), 1, -1)
+    return as_type(bounds, int64) if lengths is not None else ops.diff(as_type(bounds, int64), 1, -1)
 
 
 @composite("segment_reduce")
@@ -490,21 +492,25 @@ def segment_reduce(
     name, start = REDUCTIONS[reduce]
     x = widened(data)
     lead, rest = tuple(data.shape[:axis]), tuple(data.shape[axis + 1 :])
-    place = ops.expand(ops.arange(size, device=data.device), (*lead, size))
-    place = ops.searchsorted(ops.contiguous(ends), ops.contiguous(place), right=True) if segments else place
+    segment = ops.expand(ops.arange(size, device=data.device), (*lead, size))
+    segment = (
+        ops.searchsorted(ops.contiguous(ends), ops.contiguous(segment), right=True) if segments else segment
+    )
     if lengths is None and segments:  # what lies before the first offset belongs to no segment
-        place = ops.where.default(ops.eq(place, 0), number(segments, place), ops.sub(place, number(1, place)))
-    index = ops.expand(ops.reshape(place, (*lead, size, *(1,) * len(rest))), tuple(data.shape))
+        segment = ops.where.default(
+            ops.eq(segment, 0), number(segments, segment), ops.sub(segment, number(1, segment))
+        )
+    index = ops.expand(ops.reshape(segment, (*lead, size, *(1,) * len(rest))), tuple(data.shape))
     # One more for the elements outside of all segments.
     empty = ops.full(
         (*lead, segments + 1, *rest), start if initial is None else initial, dtype=x.dtype, device=x.device
     )
-    found = ops.scatter_reduce(empty, axis, index, x, name)
-    found = ops.slice(found, axis, 0, segments, 1)
+    result = ops.scatter_reduce(empty, axis, index, x, name)
+    result = ops.slice(result, axis, 0, segments, 1)
     if reduce == "mean":
-        wide = ops.expand(ops.reshape(counts, (*lead, segments, *(1,) * len(rest))), tuple(found.shape))
-        none = number(float("nan") if initial is None else initial, found)
-        found = ops.where.default(
-            ops.eq(wide, 0), none, ops.div.default(found, as_type(ops.clamp(wide, 1), found.dtype))
+        wide = ops.expand(ops.reshape(counts, (*lead, segments, *(1,) * len(rest))), tuple(result.shape))
+        none = number(float("nan") if initial is None else initial, result)
+        result = ops.where.default(
+            ops.eq(wide, 0), none, ops.div.default(result, as_type(ops.clamp(wide, 1), result.dtype))
         )
-    return as_type(found, data.dtype)
+    return as_type(result, data.dtype)

@@ -39,18 +39,16 @@ def many_values(make: Inputs, *dim: int, **named: Any) -> Iterator[Sample]:
 @family("scatter", "scatter_value")
 def scatter(make: Inputs) -> Iterator[Sample]:
     with_value = make.definition.name == "scatter.value"
-    for shape, dim, places in (
+    for shape, dim, size in (
         ((5,), 0, (3,)),
         ((4, 3), 0, (2, 3)),
         ((4, 3), 1, (4, 2)),
         ((2, 3, 4), 1, (2, 2, 4)),
         ((), 0, ()),
     ):
-        index = _distinct(make, places, dim, shape[dim] if shape else 1)
-        last = make.number if with_value else make.tensor(*places)
-        yield Sample(
-            (make.tensor(*shape), dim, index, last), name=f"shape {shape}, dim {dim}, index {places}"
-        )
+        index = _distinct(make, size, dim, shape[dim] if shape else 1)
+        last = make.number if with_value else make.tensor(*size)
+        yield Sample((make.tensor(*shape), dim, index, last), name=f"shape {shape}, dim {dim}, index {size}")
     index = make.of([0, 2, 0], int64)
     if make.definition.name == "scatter_add":
         yield Sample((make.tensor(3), 0, index, make.tensor(3)), name="repeated index")
@@ -82,10 +80,10 @@ def scatter(make: Inputs) -> Iterator[Sample]:
 @family("scatter_reduced")
 def scatter_reduced(make: Inputs) -> Iterator[Sample]:
     for reduce in ("add", "multiply"):
-        for shape, dim, places in PLACES:
-            index = make.indices(*places, limit=shape[dim] if shape else 1)
-            args = (make.tensor(*shape), dim, index, make.tensor(*places, low=-2, high=2))
-            yield Sample(args, {"reduce": reduce}, f"{reduce}, shape {shape}, dim {dim}, index {places}")
+        for shape, dim, size in PLACES:
+            index = make.indices(*size, limit=shape[dim] if shape else 1)
+            args = (make.tensor(*shape), dim, index, make.tensor(*size, low=-2, high=2))
+            yield Sample(args, {"reduce": reduce}, f"{reduce}, shape {shape}, dim {dim}, index {size}")
     yield Sample((make.tensor(3), 0, make.of([0], int64), make.tensor(1)), {"reduce": "amax"}, "error: reduce",
                  error=RuntimeError)  # fmt: skip
 
@@ -110,10 +108,10 @@ def scatter_reduce(make: Inputs) -> Iterator[Sample]:
     for reduce in reductions(make):
         for include_self in (True, False):
             how = {"include_self": include_self}
-            for shape, dim, places in PLACES:
-                index = make.indices(*places, limit=shape[dim] if shape else 1)
-                src = make.tensor(*places, low=-2, high=2)
-                name = f"{reduce}, include_self {include_self}, shape {shape}, dim {dim}, index {places}"
+            for shape, dim, size in PLACES:
+                index = make.indices(*size, limit=shape[dim] if shape else 1)
+                src = make.tensor(*size, low=-2, high=2)
+                name = f"{reduce}, include_self {include_self}, shape {shape}, dim {dim}, index {size}"
                 yield Sample((make.tensor(*shape), dim, index, src, reduce), how, name)
             index = make.of([[0, 1, 0], [0, 0, 1]], int64)
             name = f"{reduce}, include_self {include_self}"

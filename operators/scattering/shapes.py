@@ -111,12 +111,12 @@ def index_copy(self: Described, dim: int, index: Described, source: Described, *
         raise IndexValueError(
             f"{op}(): there are {count} indices, but source has {have} slices along dimension {at}"
         )
-    wanted = reduced_shape(self.shape, (at,), False) if self.ndim else ()
-    given = reduced_shape(source.shape, (at,), False) if source.ndim else ()
-    if wanted != given and (prod(wanted) != 1 or source.ndim):
+    expected = reduced_shape(self.shape, (at,), False) if self.ndim else ()
+    slices = reduced_shape(source.shape, (at,), False) if source.ndim else ()
+    if expected != slices and (prod(expected) != 1 or source.ndim):
         raise ShapeError(
-            f"{op}(): the slices along dimension {at} must have one shape, but have {list(given)} in source and "
-            f"{list(wanted)} in self"
+            f"{op}(): the slices along dimension {at} must have one shape, but have {list(slices)} in source and "
+            f"{list(expected)} in self"
         )
     return Result(self.shape)
 

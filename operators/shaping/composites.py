@@ -135,8 +135,8 @@ def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
         raise ShapeError(f"{op} is for matrices and batches of them, and the tensor has 1 dimension")
     if not self.ndim:
         _warn_of_number(op)
-    found = ops.conj(self) if conjugate and self.dtype.is_complex else self
-    return ops.transpose(found, -2, -1) if self.ndim else found
+    result = ops.conj(self) if conjugate and self.dtype.is_complex else self
+    return ops.transpose(result, -2, -1) if self.ndim else result
 
 
 @composite("movedim")
@@ -237,19 +237,17 @@ def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
         warn_user(
             "meshgrid(): it will be required to pass the indexing argument, which is 'ij' if it is left out"
         )
-    places = list(range(len(tensors)))
+    axes = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
-        places[0], places[1] = 1, 0
+        axes[0], axes[1] = 1, 0
     sizes = [1] * len(tensors)
-    for tensor, place in zip(tensors, places, strict=True):
-        sizes[place] = tensor.numel()
+    for tensor, axis in zip(tensors, axes, strict=True):
+        sizes[axis] = tensor.numel()
 
-    def alone(tensor: Any, place: int) -> Any:
-        return ops.view.default(tensor, tuple(n if i == place else 1 for i, n in enumerate(sizes)))
+    def alone(tensor: Any, axis: int) -> Any:
+        return ops.view.default(tensor, tuple(n if i == axis else 1 for i, n in enumerate(sizes)))
 
-    return [
-        ops.expand(alone(tensor, place), tuple(sizes)) for tensor, place in zip(tensors, places, strict=True)
-    ]
+    return [ops.expand(alone(tensor, axis), tuple(sizes)) for tensor, axis in zip(tensors, axes, strict=True)]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------
@@ -275,11 +273,11 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
 
 
 def _pieces(self: Any, dim: int, sizes: Sequence[int]) -> list[Any]:
-    found, start = [], 0
+    pieces, start = [], 0
     for size in sizes:
-        found.append(ops.slice(self, dim, start, start + size, 1))
+        pieces.append(ops.slice(self, dim, start, start + size, 1))
         start += size
-    return found
+    return pieces
 
 
 @composite("split")
@@ -345,22 +343,22 @@ def tensor_split_indices(self: Any, indices: Sequence[int], dim: int) -> list[An
 
 @composite("tensor_split.tensor_indices_or_sections")
 def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) -> Any:
-    given = tensor_indices_or_sections
+    points = tensor_indices_or_sections
     _size_to_split(self, dim)
-    if given.device.type not in ("cpu", "meta"):
-        raise ShapeError(f"tensor_split(): the tensor of split points is on {given.device}\n  try: .cpu()")
-    if given.dtype.name != "int64":
+    if points.device.type not in ("cpu", "meta"):
+        raise ShapeError(f"tensor_split(): the tensor of split points is on {points.device}\n  try: .cpu()")
+    if points.dtype.name != "int64":
         raise DtypeError(
-            f"tensor_split(): the tensor of split points must have dtype int64, not {given.dtype}"
+            f"tensor_split(): the tensor of split points must have dtype int64, not {points.dtype}"
         )
-    if given.ndim > 1:
+    if points.ndim > 1:
         raise DimensionCountError(
             f"tensor_split(): it takes a number of pieces or a vector of indices, not a tensor of "
-            f"{given.ndim} dimensions"
+            f"{points.ndim} dimensions"
         )
-    if not given.ndim:
-        return tensor_split(self, int(given.item()), dim)
-    return tensor_split_indices(self, [int(index) for index in given.tolist()], dim)
+    if not points.ndim:
+        return tensor_split(self, int(points.item()), dim)
+    return tensor_split_indices(self, [int(index) for index in points.tolist()], dim)
 
 
 def _size_to_split(self: Any, dim: int) -> int:
@@ -442,10 +440,10 @@ def stack(tensors: Sequence[Any], dim: int) -> Any:
 
 def _stacked_in_order(tensors: Sequence[Any], dim: int, order: Sequence[int]) -> Any:
     """Stack tensors whose dimensions lie in an order in memory; the new one lies around that whose place it takes."""
-    place = order.index(dim)
-    joined = ops.cat([ops.unsqueeze(ops.permute(tensor, order), place) for tensor in tensors], place)
+    position = order.index(dim)
+    joined = ops.cat([ops.unsqueeze(ops.permute(tensor, order), position) for tensor in tensors], position)
     lies = [other + (other >= dim) for other in order]
-    lies.insert(place, dim)
+    lies.insert(position, dim)
     return ops.permute(joined, [lies.index(other) for other in range(len(lies))])
 
 
@@ -484,10 +482,10 @@ def column_stack(tensors: Sequence[Any]) -> Any:
 def cartesian_prod(tensors: Sequence[Any]) -> Any:
     if not len(tensors):
         raise ShapeError("cartesian_prod(): no tensor is given")
-    for place, tensor in enumerate(tensors):
+    for position, tensor in enumerate(tensors):
         if tensor.ndim != 1:
             raise DimensionCountError(
-                f"cartesian_prod(): takes vectors, and tensor {place} has {tensor.ndim} dimensions"
+                f"cartesian_prod(): takes vectors, and tensor {position} has {tensor.ndim} dimensions"
             )
     if len(tensors) == 1:
         return tensors[0]
@@ -522,8 +520,8 @@ def combinations(self: Any, r: int, with_replacement: bool) -> Any:
         size = math.comb(n + taken - 1, taken) if with_replacement else math.comb(n, taken)
         row = ops.repeat_interleave.Tensor(counts, output_size=size)
         before = ops.sub(ops.cumsum(counts, 0), counts)
-        place = ops.sub(ops.arange(size, device=self.device), ops.index_select(before, 0, row))
-        last = ops.add(ops.add(ops.index_select(last, 0, row), place), step)
+        offset = ops.sub(ops.arange(size, device=self.device), ops.index_select(before, 0, row))
+        last = ops.add(ops.add(ops.index_select(last, 0, row), offset), step)
         chosen = [*(ops.index_select(c, 0, row) for c in chosen), last]
     return ops.stack([ops.index_select(self, 0, c) for c in chosen], 1)
 

@@ -225,20 +225,20 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
     check_shapes("constant_pad_nd", self, pad, value)
     before, after = pad[::2], pad[1::2]
     inner = self
-    for place, counts in enumerate(zip(before, after, strict=True)):
-        dim = self.ndim - 1 - place
+    for index, counts in enumerate(zip(before, after, strict=True)):
+        dim = self.ndim - 1 - index
         if min(counts) < 0:  # taken away
             inner = ops.slice(inner, dim, max(-counts[0], 0), self.shape[dim] - max(-counts[1], 0), 1)
     if max(pad, default=0) <= 0:
         return ops.clone(inner)
     expect_strided("constant_pad_nd", self)
     shape = list(inner.shape)
-    for place, counts in enumerate(zip(before, after, strict=True)):
-        shape[self.ndim - 1 - place] += max(counts[0], 0) + max(counts[1], 0)
+    for index, counts in enumerate(zip(before, after, strict=True)):
+        shape[self.ndim - 1 - index] += max(counts[0], 0) + max(counts[1], 0)
     whole = ops.new_full(self, tuple(shape), value)
     middle = whole
-    for place, count in enumerate(before):
-        dim = self.ndim - 1 - place
+    for index, count in enumerate(before):
+        dim = self.ndim - 1 - index
         middle = ops.slice(middle, dim, max(count, 0), max(count, 0) + inner.shape[dim], 1)
     middle.copy_(inner)
     return whole
@@ -283,8 +283,8 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
         raise ShapeError(
             f"pad(): mode {mode!r} needs elements in every dimension except the batch: {list(self.shape)}"
         )
-    for place in range(len(pad) // 2):
-        _check_padding(mode, self, self.ndim - 1 - place, pad[2 * place], pad[2 * place + 1])
+    for index in range(len(pad) // 2):
+        _check_padding(mode, self, self.ndim - 1 - index, pad[2 * index], pad[2 * index + 1])
     if mode == "circular" and min(pad) < 0:  # the remaining part wraps around, not the removed one
         self = ops.constant_pad_nd(self, [min(count, 0) for count in pad], 0)
         pad = [max(count, 0) for count in pad]
@@ -294,27 +294,27 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
 @composite("_pad_places")
 def pad_places(self: Any, pad: Sequence[int], mode: str) -> Any:
     check_shapes("_pad_places", self, pad, mode)
-    for place in range(len(pad) // 2):
-        before, after = pad[2 * place], pad[2 * place + 1]
-        dim = self.ndim - 1 - place
+    for index in range(len(pad) // 2):
+        before, after = pad[2 * index], pad[2 * index + 1]
+        dim = self.ndim - 1 - index
         if before or after:
             at = ops.arange.start(-before, self.shape[dim] + after, device=self.device)
-            places = _PLACES[mode](at, self.shape[dim])
+            positions = _PLACES[mode](at, self.shape[dim])
             if self.dtype.is_floating_point:
-                ones = ops.ones((1, places.numel()), dtype=float64, device=self.device)
-                self = ops._weighted_taps(self, ops.unsqueeze(places, 0), ones, dim)
+                ones = ops.ones((1, positions.numel()), dtype=float64, device=self.device)
+                self = ops._weighted_taps(self, ops.unsqueeze(positions, 0), ones, dim)
             else:
-                self = ops.index_select(self, dim, places)
+                self = ops.index_select(self, dim, positions)
     return ops.contiguous(self)
 
 
 def _check_padding(mode: str, self: Any, dim: int, before: int, after: int) -> None:
     size = self.shape[dim]
-    found = f"padding ({before}, {after}) at dimension {dim} of input {list(self.shape)}"
+    problem = f"padding ({before}, {after}) at dimension {dim} of input {list(self.shape)}"
     if mode == "reflect" and max(before, after) >= max(size, 1):
-        raise ShapeError(f"pad(): a reflection is at most one shorter than the dimension: {found}")
+        raise ShapeError(f"pad(): a reflection is at most one shorter than the dimension: {problem}")
     if mode == "circular" and max(before, after) > size:
-        raise ShapeError(f"pad(): mode 'circular' goes around once at most: {found}")
+        raise ShapeError(f"pad(): mode 'circular' goes around once at most: {problem}")
     left = size + min(before, 0) + min(after, 0) if mode == "circular" else size + before + after
     if left < (0 if mode == "circular" and max(before, after) <= 0 else 1):
-        raise ShapeError(f"pad(): nothing would be left: {found}")
+        raise ShapeError(f"pad(): nothing would be left: {problem}")

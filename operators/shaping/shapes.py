@@ -132,26 +132,26 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
         )
     lead = len(size) - self.ndim
     shape, strides = [], []
-    for dim, wanted in enumerate(size):
+    for dim, requested in enumerate(size):
         own = dim - lead
         if own < 0:
-            if wanted < 0:
+            if requested < 0:
                 raise ShapeError(
                     f"{op}(): dimension {dim} of {list(size)} is new, and a new dimension needs a size of its own, not "
-                    f"{wanted}"
+                    f"{requested}"
                 )
-            shape.append(wanted)
+            shape.append(requested)
             strides.append(0)
             continue
         have = self.shape[own]
-        wanted = have if wanted == -1 else wanted
-        if (wanted != have and have != 1) or wanted < 0:
+        requested = have if requested == -1 else requested
+        if (requested != have and have != 1) or requested < 0:
             raise ShapeError(
                 f"{op}(): a tensor of shape {list(self.shape)} does not expand to {list(size)}: in dimension {dim} the "
-                f"size {have} cannot become {wanted}, only a size of 1 repeats"
+                f"size {have} cannot become {requested}, only a size of 1 repeats"
             )
-        shape.append(wanted)
-        strides.append(self.strides[own] if wanted == have else 0)
+        shape.append(requested)
+        strides.append(self.strides[own] if requested == have else 0)
     for dim in range(lead - 1, -1, -1):
         # As PyTorch gives new dimensions: 0 where they repeat, else the step over everything behind them.
         strides[dim] = 0 if shape[dim] != 1 or dim + 1 == len(shape) else shape[dim + 1] * strides[dim + 1]
@@ -272,19 +272,19 @@ def cat(tensors: Sequence[Described], dim: int = 0, *, op: str) -> Result:
     kept = [(i, t) for i, t in enumerate(tensors) if tuple(t.shape) != (0,)]
     if not kept:
         return Result((0,))  # whatever the dimension, which tensors of other shapes may have
-    place, first = kept[0]
+    position, first = kept[0]
     at = wrap_dim(op, dim, first.ndim)
     for index, tensor in kept[1:]:
         if tensor.ndim != first.ndim:
             raise DimensionCountError(
-                f"{op}(): tensor {place} has {first.ndim} dimensions and tensor {index} has {tensor.ndim}; only equal "
-                f"numbers can be joined"
+                f"{op}(): tensor {position} has {first.ndim} dimensions and tensor {index} has {tensor.ndim}; only "
+                f"equal numbers can be joined"
             )
         for other in range(first.ndim):
             if other != at and tensor.shape[other] != first.shape[other]:
                 raise ShapeError(
                     f"{op}(): tensors that are joined along dimension {at} must agree in the others, and in dimension "
-                    f"{other} tensor {place} has size {first.shape[other]}, tensor {index} has {tensor.shape[other]}"
+                    f"{other} tensor {position} has size {first.shape[other]}, tensor {index} has {tensor.shape[other]}"
                 )
     shape = list(first.shape)
     shape[at] = sum(tensor.shape[at] for _, tensor in kept)
@@ -389,8 +389,8 @@ def pad_places(self: Described, pad: Sequence[int], mode: str, *, op: str) -> Sh
     modes = ("reflect", "replicate", "circular")
     if mode not in modes:
         raise ShapeError(f"{op}(): unknown mode {mode!r}\n  there are: {', '.join(modes)}")
-    for place, count in enumerate(pad):
-        size = self.shape[self.ndim - 1 - place // 2]
+    for position, count in enumerate(pad):
+        size = self.shape[self.ndim - 1 - position // 2]
         if count > 0 and (count >= size if mode == "reflect" else size == 0):
             raise ShapeError(f"{op}(): mode {mode!r} cannot add {count} elements to a dimension of {size}")
     return shape

@@ -93,10 +93,10 @@ def search(
     if sorter is not None:
         check_shapes("_searchsorted", sorted_sequence, values)
         sorted_sequence = _arranged(op, sorted_sequence, sorter)
-    found = ops._searchsorted(sorted_sequence, values, right or side == "right")
+    positions = ops._searchsorted(sorted_sequence, values, right or side == "right")
     if out_int32 and sorted_sequence.shape[-1] > iinfo(int32).max:
         raise ValueRangeError(f"{op}(): the sequence is too long for results in int32")
-    return as_type(found, int32) if out_int32 else found
+    return as_type(positions, int32) if out_int32 else positions
 
 
 def _within(value: Any, sequence: Any, right: bool, side: str | None) -> tuple[Any, bool, str | None]:
@@ -158,15 +158,15 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -
     values, others = as_type(elements, dtype), ops.reshape(as_type(test_elements, dtype), (-1,))
     count = others.shape[0]
     if count < 10:  # so few comparisons cost less than a sort
-        found = ops.any(ops.eq(ops.unsqueeze(values, -1), others), -1)
+        hit = ops.any(ops.eq(ops.unsqueeze(values, -1), others), -1)
     else:
         ordered = ops.sort(others)[0]
         if dtype.is_floating_point:
             # NaN equals nothing; another element in its place does not disturb the order.
             ordered = ops.sort(ops.where(ops.isnan(ordered), ops.select(ordered, 0, 0), ordered))[0]
-        places = ops.clamp(ops._searchsorted(ordered, values), None, count - 1)
-        found = ops.eq(ops.take(ordered, places), values)
-    return ops.logical_not(found) if invert else found
+        positions = ops.clamp(ops._searchsorted(ordered, values), None, count - 1)
+        hit = ops.eq(ops.take(ordered, positions), values)
+    return ops.logical_not(hit) if invert else hit
 
 
 @composite("isin.Tensor_Scalar")
@@ -178,8 +178,8 @@ def isin_number(elements: Any, test_element: Any, assume_unique: bool, invert: b
 @composite("isin.Scalar_Tensor")
 def isin_of_number(element: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     expect_real(test_elements)
-    found = ops.any(ops.eq(test_elements, element))
-    return ops.logical_not(found) if invert else found
+    hit = ops.any(ops.eq(test_elements, element))
+    return ops.logical_not(hit) if invert else hit
 
 
 # --- distinct elements -----------------------------------------------------------------------------------------
@@ -191,20 +191,20 @@ def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim
         raise UnsupportedError(f"unique_consecutive(): not implemented for {self.dtype}")
     if dim is None:
         output, inverse, counts = ops._unique_consecutive(self, return_inverse, return_counts)
-        found = [output, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-        return output if len(found) == 1 else tuple(found)
+        results = [output, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+        return output if len(results) == 1 else tuple(results)
     axis = expect_unique_dim("unique_consecutive", self, dim)
-    found = _runs(ops.transpose(self, 0, axis), return_inverse, return_counts)
-    found[0] = ops.transpose(found[0], 0, axis)
-    return found[0] if len(found) == 1 else tuple(found)
+    results = _runs(ops.transpose(self, 0, axis), return_inverse, return_counts)
+    results[0] = ops.transpose(results[0], 0, axis)
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 @composite("_unique_consecutive")
 def unique_runs(self: Any, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
-    found = _runs(ops.reshape(self, (-1,)), return_inverse, return_counts)
+    runs = _runs(ops.reshape(self, (-1,)), return_inverse, return_counts)
     nothing = ops.zeros((0,), dtype=int64, device=self.device)
-    inverse = ops.reshape(found.pop(1), tuple(self.shape)) if return_inverse else nothing
-    return found[0], inverse, found[1] if return_counts else ops.clone(nothing)
+    inverse = ops.reshape(runs.pop(1), tuple(self.shape)) if return_inverse else nothing
+    return runs[0], inverse, runs[1] if return_counts else ops.clone(nothing)
 
 
 def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
@@ -217,13 +217,13 @@ def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
     # Where a run begins: at the first element, and wherever an element differs from the one before it.
     begins = ops.cat([ops.ones((min(count, 1),), dtype=bool_, device=device), differs])
     starts = ops.reshape(ops.nonzero.default(begins), (-1,))
-    found = [ops.index_select(items, 0, starts)]
+    results = [ops.index_select(items, 0, starts)]
     if return_inverse:
-        found.append(ops.sub(ops.cumsum(as_type(begins, int64), 0), 1))
+        results.append(ops.sub(ops.cumsum(as_type(begins, int64), 0), 1))
     if return_counts:
         end = ops.full((min(count, 1),), count, dtype=int64, device=device)
-        found.append(ops.sub(ops.cat([ops.slice(starts, 0, 1, None), end]), starts))
-    return found
+        results.append(ops.sub(ops.cat([ops.slice(starts, 0, 1, None), end]), starts))
+    return results
 
 
 def expect_unique_dim(op: str, self: Any, dim: int) -> int:

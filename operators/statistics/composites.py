@@ -68,12 +68,12 @@ def _median(self: Any, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, Any
         return _ranked(self, middle, dim, keepdim)
     count = ops.sum.dim(ops.eq(self, self), dim, True)
     if skip:
-        place = ops.maximum(ops.floor_divide(ops.sub(count, 1), 2), number(0, count))
+        rank = ops.maximum(ops.floor_divide(ops.sub(count, 1), 2), number(0, count))
     else:
         # NaN are sorted last, so the first of them follows all others.
         whole = ops.eq(count, self.shape[dim])
-        place = ops.where.default(whole, number(middle, count), count)
-    return _ranked(self, place, dim, keepdim)
+        rank = ops.where.default(whole, number(middle, count), count)
+    return _ranked(self, rank, dim, keepdim)
 
 
 def _ranked(self: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -87,12 +87,12 @@ def _ranked(self: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     same = ops.eq(self, value)
     if self.dtype.is_floating_point:
         same = ops.logical_or(same, ops.logical_and(ops.ne(self, self), ops.ne(value, value)))
-    place = ops.argmax(as_type(same, uint8), dim, True)
-    value = ops.gather(self, dim, place)
+    index = ops.argmax(as_type(same, uint8), dim, True)
+    value = ops.gather(self, dim, index)
     return (
-        (value, place)
+        (value, index)
         if keepdim
-        else (alone(ops.squeeze.dim(value, dim)), alone(ops.squeeze.dim(place, dim)))
+        else (alone(ops.squeeze.dim(value, dim)), alone(ops.squeeze.dim(index, dim)))
     )
 
 
@@ -146,11 +146,11 @@ def _check_quantile(op: str, self: Any, q: Any, interpolation: str) -> None:
 
 def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
     _check_quantile(op, self, q, interpolation)
-    place = 0 if dim is None else wrap(op, dim, self)
+    axis = 0 if dim is None else wrap(op, dim, self)
     if dim is None or not self.ndim:
         x = ops.reshape(self, (-1,))
     else:
-        x = ops.permute(self, (*(d for d in range(self.ndim) if d != place), place))
+        x = ops.permute(self, (*(d for d in range(self.ndim) if d != axis), axis))
     ordered = ops.sort(x, -1)[0]
     size = ordered.shape[-1]
     ranks = _ranks(ordered, ops.reshape(q, (-1,)), skip=op == "nanquantile")
@@ -164,7 +164,7 @@ def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation
         weight = ops.sub(ranks, below) if interpolation == "linear" else 0.5
         # From the nearer side on: beside an infinity the other formula gives NaN, and passes it on in gradients.
         lower = ops.lerp(lower, upper, weight)
-    return _arrange(lower, self, q, dim, place, keepdim)
+    return _arrange(lower, self, q, dim, axis, keepdim)
 
 
 def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
@@ -181,20 +181,20 @@ def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
 
 def _inside(ranks: Any, size: int) -> Any:
     """Return ranks as places; the last of very many is rounded up as a float32."""
-    places = as_type(ranks, int64)
-    return places if size <= 1 << 24 else ops.clamp(places, max=size - 1)
+    positions = as_type(ranks, int64)
+    return positions if size <= 1 << 24 else ops.clamp(positions, max=size - 1)
 
 
-def _arrange(found: Any, self: Any, q: Any, dim: Any, place: int, keepdim: bool) -> Any:
+def _arrange(result: Any, self: Any, q: Any, dim: Any, axis: int, keepdim: bool) -> Any:
     """Return quantiles that are in the last dimension with this dimension first, and the reduced one in its place."""
     if q.ndim:
-        found = ops.contiguous(ops.permute(found, (found.ndim - 1, *range(found.ndim - 1))))
+        result = ops.contiguous(ops.permute(result, (result.ndim - 1, *range(result.ndim - 1))))
     whole = dim is None or not self.ndim
     if keepdim:
-        shape = [1 if whole or d == place else n for d, n in enumerate(self.shape)]
+        shape = [1 if whole or d == axis else n for d, n in enumerate(self.shape)]
     else:
-        shape = [] if whole else [n for d, n in enumerate(self.shape) if d != place]
-    return alone(ops.reshape(found, (*q.shape, *shape)))
+        shape = [] if whole else [n for d, n in enumerate(self.shape) if d != axis]
+    return alone(ops.reshape(result, (*q.shape, *shape)))
 
 
 # --- counts ----------------------------------------------------------------------------------------------------
@@ -261,37 +261,37 @@ def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
     # The bounds in the dtype of the elements, as a kernel computes with them; counts as integers, since half precision
     # stops at 256 or 2048.
     first, last, flat = (widened(x) for x in (number(low, flat), number(high, flat), flat))
-    places = ops.div.default(ops.mul(ops.sub(flat, first), bins), ops.sub(last, first))
-    places = ops.clamp(as_type(places, int64), 0, bins - 1)
+    positions = ops.div.default(ops.mul(ops.sub(flat, first), bins), ops.sub(last, first))
+    positions = ops.clamp(as_type(positions, int64), 0, bins - 1)
     counts = ops.zeros((bins,), dtype=int64, device=self.device)
-    return as_type(ops.index_add(counts, 0, places, ops.ones_like(places)), self.dtype)
+    return as_type(ops.index_add(counts, 0, positions, ops.ones_like(positions)), self.dtype)
 
 
 @composite("mode")
 def mode(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.dtype.is_complex:
         raise DtypeError(f"mode(): complex numbers have no order, got {self.dtype}")
-    place = wrap("mode", dim, self)
+    axis = wrap("mode", dim, self)
     if not self.ndim:
         return ops.clone(self), number(0, self, int64)
-    size = self.shape[place]
+    size = self.shape[axis]
     if not size:
         raise IndexValueError(f"mode(): expected a dimension with elements, but dimension {dim} has none")
-    ordered, places = ops.sort(ops.detach(self), place, False, stable=True)
+    ordered, positions = ops.sort(ops.detach(self), axis, False, stable=True)
     ranks = ops.reshape(
-        ops.arange(size, device=self.device), tuple(-1 if d == place else 1 for d in range(self.ndim))
+        ops.arange(size, device=self.device), tuple(-1 if d == axis else 1 for d in range(self.ndim))
     )
     # Where an element differs from the one before, a run begins; the first of the longest runs has the mode.
-    differs = ops.ne(ops.slice(ordered, place, 1, size, 1), ops.slice(ordered, place, 0, size - 1, 1))
-    first = ops.expand(ops.eq(ops.slice(ranks, place, 0, 1, 1), 0), _with_size(self, place, 1))
-    begins = ops.cat([first, differs], place)
-    start = ops.cummax(ops.where.default(begins, ranks, number(0, ranks)), place)[0]
-    best = ops.argmax(ops.sub(ranks, start), place, True)
-    index = ops.gather(places, place, best)
-    value = ops.gather(self, place, index)
+    differs = ops.ne(ops.slice(ordered, axis, 1, size, 1), ops.slice(ordered, axis, 0, size - 1, 1))
+    first = ops.expand(ops.eq(ops.slice(ranks, axis, 0, 1, 1), 0), _with_size(self, axis, 1))
+    begins = ops.cat([first, differs], axis)
+    start = ops.cummax(ops.where.default(begins, ranks, number(0, ranks)), axis)[0]
+    best = ops.argmax(ops.sub(ranks, start), axis, True)
+    index = ops.gather(positions, axis, best)
+    value = ops.gather(self, axis, index)
     if keepdim:
         return value, index
-    return alone(ops.squeeze.dim(value, place)), alone(ops.squeeze.dim(index, place))
+    return alone(ops.squeeze.dim(value, axis)), alone(ops.squeeze.dim(index, axis))
 
 
 def _with_size(self: Any, dim: int, size: int) -> tuple[int, ...]:
@@ -322,29 +322,29 @@ def _check_bins(op: str, dims: int, dtype: Any, edges: Sequence[Any]) -> None:
 def _outer_edges(op: str, points: Any, range: Any) -> list[tuple[float, float]]:
     """Return the range of each coordinate: the given one, or that of the points, widened if it is empty."""
     dims = points.shape[1]
-    found: list[tuple[Any, Any]]
+    limits: list[tuple[Any, Any]]
     if range is not None:
         if len(range) != 2 * dims:
             raise ShapeError(
                 f"{op}(): the range has a smallest and a largest number for each of {dims} coordinates, but it has "
                 f"{len(range)} elements"
             )
-        found = [(float(range[2 * d]), float(range[2 * d + 1])) for d in _count(dims)]
+        limits = [(float(range[2 * d]), float(range[2 * d + 1])) for d in _count(dims)]
     elif points.numel():
         least, most = (ops.unbind(f(points, 0), 0) for f in (ops.amin, ops.amax))
-        found = [(python_value(low), python_value(high)) for low, high in zip(least, most, strict=True)]
-        if found and found[0][0] is None:
+        limits = [(python_value(low), python_value(high)) for low, high in zip(least, most, strict=True)]
+        if limits and limits[0][0] is None:
             return [(0.0, 1.0)] * dims  # without data every range serves
     else:
-        found = [(0.0, 1.0)] * dims
-    for d, (low, high) in enumerate(found):
+        limits = [(0.0, 1.0)] * dims
+    for d, (low, high) in enumerate(limits):
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueRangeError(f"{op}(): the range of coordinate {d}, [{low}, {high}], is not finite")
         if low > high:
             raise ValueRangeError(
                 f"{op}(): the range of coordinate {d} ends at {high} before it starts at {low}"
             )
-    return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in found]
+    return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in limits]
 
 
 def _edges(op: str, self: Any, bins: Sequence[int], range: Any) -> list[Any]:
@@ -391,18 +391,18 @@ def _counts(op: str, self: Any, edges: Sequence[Any], weight: Any, density: bool
         added = ops.reshape(ops.detach(weight), (-1,))
     shape = tuple(edge.shape[0] - 1 for edge in edges)
     size = math.prod(shape)
-    place = ops.zeros((points.shape[0],), dtype=int64, device=self.device)
+    position = ops.zeros((points.shape[0],), dtype=int64, device=self.device)
     inside: Any = None
     for edge, count, x in zip(edges, shape, ops.unbind(points, 1), strict=True):
-        found = ops.sub(ops.searchsorted(ops.contiguous(edge), ops.contiguous(x), right=True), 1)
+        index = ops.sub(ops.searchsorted(ops.contiguous(edge), ops.contiguous(x), right=True), 1)
         top = ops.select(edge, 0, edge.shape[0] - 1)
-        found = ops.where.default(ops.eq(x, top), number(count - 1, found), found)
-        fits = ops.logical_and(ops.ge(found, 0), ops.lt(found, count))
+        index = ops.where.default(ops.eq(x, top), number(count - 1, index), index)
+        fits = ops.logical_and(ops.ge(index, 0), ops.lt(index, count))
         inside = fits if inside is None else ops.logical_and(inside, fits)
-        place = ops.add(ops.mul(place, count), found)
+        position = ops.add(ops.mul(position, count), index)
     # Values outside of all bins go to one behind the others.
-    place = ops.where.default(inside, place, number(size, place))
-    sums = ops.index_add(ops.zeros((size + 1,), dtype=self.dtype, device=self.device), 0, place, added)
+    position = ops.where.default(inside, position, number(size, position))
+    sums = ops.index_add(ops.zeros((size + 1,), dtype=self.dtype, device=self.device), 0, position, added)
     hist = ops.reshape(ops.slice(sums, 0, 0, size, 1), shape)
     if density:
         hist = ops.div.default(hist, ops.sum(hist))
@@ -470,11 +470,11 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     x = floating(ops.reshape(self, (1, -1)) if self.ndim < 2 else self)
     observations = x.shape[1]
     weights = None
-    for name, given in (("fweights", fweights), ("aweights", aweights)):
-        if given is not None:
-            _check_weights(name, given, observations)
-            given = ops.reshape(given, (observations,))
-            weights = given if weights is None else ops.mul(weights, given)
+    for name, option in (("fweights", fweights), ("aweights", aweights)):
+        if option is not None:
+            _check_weights(name, option, observations)
+            option = ops.reshape(option, (observations,))
+            weights = option if weights is None else ops.mul(weights, option)
     total: Any = observations
     if weights is not None:
         total = ops.sum(weights)
@@ -504,14 +504,14 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
 def corrcoef(self: Any) -> Any:
     if self.ndim > 2:
         raise DimensionCountError(f"corrcoef(): the input has at most 2 dimensions, got {self.ndim}")
-    found = ops.cov(self)
-    if not found.ndim:
-        return ops.div.default(found, found)
-    variances = ops.diagonal(found)
-    deviations = ops.sqrt(ops.real(variances) if found.dtype.is_complex else variances)
-    found = ops.div.default(
-        ops.div.default(found, ops.unsqueeze(deviations, 1)), ops.unsqueeze(deviations, 0)
+    result = ops.cov(self)
+    if not result.ndim:
+        return ops.div.default(result, result)
+    variances = ops.diagonal(result)
+    deviations = ops.sqrt(ops.real(variances) if result.dtype.is_complex else variances)
+    result = ops.div.default(
+        ops.div.default(result, ops.unsqueeze(deviations, 1)), ops.unsqueeze(deviations, 0)
     )
-    if found.dtype.is_complex:
-        return ops.complex(ops.clamp(ops.real(found), -1, 1), ops.clamp(ops.imag(found), -1, 1))
-    return ops.clamp(found, -1, 1)
+    if result.dtype.is_complex:
+        return ops.complex(ops.clamp(ops.real(result), -1, 1), ops.clamp(ops.imag(result), -1, 1))
+    return ops.clamp(result, -1, 1)
