@@ -28,8 +28,8 @@ _TOLERANCES = {
 
 def tolerances(*dtypes: Dtype) -> tuple[float, float]:
     """Return (rtol, atol) for values of these dtypes: the loosest; zero for integers and bools."""
-    found = [_TOLERANCES.get(d.name, (0.0, 0.0)) for d in dtypes]
-    return max(r for r, _ in found), max(a for _, a in found)
+    pairs = [_TOLERANCES.get(d.name, (0.0, 0.0)) for d in dtypes]
+    return max(r for r, _ in pairs), max(a for _, a in pairs)
 
 
 def assert_close(
@@ -82,13 +82,13 @@ def assert_close(
         raise ValueError("rtol and atol must both be given or both be left out")
     checks = (check_device, check_dtype, check_layout, check_stride)
     try:
-        for place, one, two in _pairs(actual, expected, ""):
+        for path, one, two in _pairs(actual, expected, ""):
             if not allow_subclasses and type(one) is not type(two):
                 raise TypeError(
-                    f"{place}assert_close(): the values are of the classes {type(one).__name__} and "
+                    f"{path}assert_close(): the values are of the classes {type(one).__name__} and "
                     f"{type(two).__name__}, and allow_subclasses=False"
                 )
-            _compare(one, two, rtol, atol, equal_nan, checks, place)
+            _compare(one, two, rtol, atol, equal_nan, checks, path)
     except AssertionError as error:
         if msg is None:
             raise
@@ -155,11 +155,11 @@ def _compare(
     worst = np.unravel_index(
         int(np.nanargmax(np.where(np.isnan(difference), np.inf, difference))), close.shape
     )
-    place = tuple(int(i) for i in worst)
+    position = tuple(int(i) for i in worst)
     raise AssertionError(
         f"{msg}Tensors are not close: {int((~close).sum())} of {close.size} elements differ "
         f"(rtol={rtol:g}, atol={atol:g})\n"
-        f"  largest difference {difference[worst]:g} at {place}: {left[worst]} and {right[worst]}"
+        f"  largest difference {difference[worst]:g} at {position}: {left[worst]} and {right[worst]}"
     )
 
 

@@ -77,22 +77,22 @@ def make_tensor(
             f"make_tensor(): requires_grad=True needs a floating-point or complex dtype, not {dtype}"
         )
     first, last = _bounds(dtype, low, high)
-    made: Any
+    tensor: Any
     if dtype.is_floating_point:
-        made = _uniform(size, dtype, device, first, last)
+        tensor = _uniform(size, dtype, device, first, last)
     elif dtype.is_complex:
         part = dtype.to_real()
-        made = tt.complex(*(_uniform(size, part, device, first, last) for _ in range(2)))
+        tensor = tt.complex(*(_uniform(size, part, device, first, last) for _ in range(2)))
     else:
         wide = dtype if dtype.kind != "bool" and dtype.name != "uint64" else tt.int64
-        made = tt.randint(math.ceil(first), math.ceil(last), size, dtype=wide, device=device).to(dtype)
+        tensor = tt.randint(math.ceil(first), math.ceil(last), size, dtype=wide, device=device).to(dtype)
     if exclude_zero:
-        made = tt.where(made == 0, tt.full_like(made, _smallest(dtype)), made)
-    if noncontiguous and made.numel() > 1:
-        made = tt.repeat_interleave(made, 2, dim=-1)[..., ::2]
+        tensor = tt.where(tensor == 0, tt.full_like(tensor, _smallest(dtype)), tensor)
+    if noncontiguous and tensor.numel() > 1:
+        tensor = tt.repeat_interleave(tensor, 2, dim=-1)[..., ::2]
     elif memory_format is not None:
-        made = made.clone(memory_format=memory_format)
-    result: Tensor = made.requires_grad_() if requires_grad else made
+        tensor = tensor.clone(memory_format=memory_format)
+    result: Tensor = tensor.requires_grad_() if requires_grad else tensor
     return result
 
 
@@ -129,8 +129,8 @@ def _range(dtype: Dtype) -> tuple[float, float]:
 def _uniform(size: Sequence[int], dtype: Dtype, device: Device | str, low: float, high: float) -> Any:
     share = tt.rand(size, dtype=tt.float64, device=device)
     # Halves first: the difference of the bounds need not be a number of the dtype.
-    found = (low * (1 - share) + high * share).to(dtype)
-    return tt.where(found >= high, tt.full_like(found, low), found)  # rounding may reach the upper bound
+    scaled = (low * (1 - share) + high * share).to(dtype)
+    return tt.where(scaled >= high, tt.full_like(scaled, low), scaled)  # rounding may reach the upper bound
 
 
 def _smallest(dtype: Dtype) -> float:

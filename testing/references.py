@@ -44,8 +44,8 @@ _IGNORED: Final = frozenset({"dtype", "layout", "device", "memory_format", "stab
 
 @cache
 def _load(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = object_named(name)
-    return found
+    function: Callable[..., Any] = object_named(name)
+    return function
 
 
 def widened(value: Any) -> Any:
@@ -101,16 +101,16 @@ def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> t
         group += value if isinstance(value, (list, tuple)) else [] if value is None else [value]
     if not group:
         return ()
-    found = result_type(*group)
+    dtype = result_type(*group)
     rules = definition.result if isinstance(definition.result, tuple) else (definition.result,)
-    if "int_to_float" in rules and found.kind in ("bool", "signed", "unsigned"):
+    if "int_to_float" in rules and dtype.kind in ("bool", "signed", "unsigned"):
         return get_default_dtype().numpy, np.dtype(np.float64)
-    wide = np.dtype(np.complex128 if is_complex32(found.numpy) else np.float64)
-    if not found.is_floating_point and not is_complex32(found.numpy):
-        return (found.numpy,)
+    wide = np.dtype(np.complex128 if is_complex32(dtype.numpy) else np.float64)
+    if not dtype.is_floating_point and not is_complex32(dtype.numpy):
+        return (dtype.numpy,)
     if "bool" in rules:
         # A comparison is of the arguments in their common dtype, in which two numbers may become one.
-        return found.numpy, wide
+        return dtype.numpy, wide
     return (wide,)
 
 

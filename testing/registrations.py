@@ -119,7 +119,7 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
         return broken  # nothing else can be checked without the operators
     known = places()
     if backends is None:
-        backends = [place for place in known if place == Place("cpu")]
+        backends = [backend for backend in known if backend == Place("cpu")]
     definitions = list(REGISTRY.definitions())
     problems = [
         *check_plugins(),
@@ -131,8 +131,8 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     for definition in definitions:
         for check in PER_OPERATOR:
             problems += check(definition)
-    for place in backends:
-        problems += check_backend(place)
+    for backend in backends:
+        problems += check_backend(backend)
     return problems
 
 
@@ -189,7 +189,7 @@ def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
 
 def _brought_by(backends: Iterable[Place]) -> Callable[[Provider], bool]:
     """Return a predicate for registrations from the packages of some backends, or from the program."""
-    sources = [REGISTRY.backend_sources.get((place.device, place.layout)) for place in backends]
+    sources = [REGISTRY.backend_sources.get((backend.device, backend.layout)) for backend in backends]
     owners = {source.distribution for source in sources if source is not None}
     return lambda source: source.is_program or source.distribution in owners
 
@@ -224,8 +224,8 @@ def check_backends(backends: Iterable[Place], ops: Collection[str] | None = None
             for check in PER_OPERATOR:
                 if check is not check_kernel_signatures:
                     problems += check(definition)
-    for place in backends:
-        problems += check_backend(place)
+    for backend in backends:
+        problems += check_backend(backend)
     return problems if ops is None else [problem for problem in problems if problem.subject in own]
 
 
@@ -410,17 +410,17 @@ def check_backend(place: Place) -> list[Problem]:
     backend: Any = REGISTRY.backend(place.device, place.layout)
     problems = []
     for definition in REGISTRY.definitions():
-        found = coverage(definition, place)
-        if found.missing:
+        how_served = coverage(definition, place)
+        if how_served.missing:
             # A plugin's own operators may be for its own device or layout only.
             if definition.signature.namespace == "tt":
                 problems.append(
                     Problem(f"backend {place}", definition.name, "has no kernel and no composite")
                 )
-        elif definition.core and found.how == "composite":
+        elif definition.core and how_served.how == "composite":
             problems.append(Problem(f"backend {place}", definition.name, "is core and has no kernel"))
-        elif found.how == "kernel" and backend is not None and not promises_nothing(definition):
-            absent = unserved_dtypes(REGISTRY.operator(definition.name), set(found.dtypes), backend)
+        elif how_served.how == "kernel" and backend is not None and not promises_nothing(definition):
+            absent = unserved_dtypes(REGISTRY.operator(definition.name), set(how_served.dtypes), backend)
             if absent:
                 problems.append(
                     Problem(

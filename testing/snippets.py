@@ -48,9 +48,9 @@ def code_of(value: Any) -> str:
 def _tensor(value: Any) -> str:
     device = "" if value.device.type == "cpu" else f", device={str(value.device)!r}"
     if value.is_contiguous() or not value.numel():
-        made = f"tt.tensor({_numbers(value.tolist())}, dtype={value.dtype}{device})"
+        text = f"tt.tensor({_numbers(value.tolist())}, dtype={value.dtype}{device})"
         return (
-            made
+            text
             if value.numel() or value.ndim < 2
             else f"tt.empty({tuple(value.shape)}, dtype={value.dtype}{device})"
         )
@@ -91,11 +91,11 @@ def snippet(definition: OpDefinition, form: str, args: Sequence[Any], kwargs: Ma
     args, kwargs : sequence, mapping
         Of the call.
     """
-    given = [code_of(value) for value in args]
+    written = [code_of(value) for value in args]
     named = [f"{name}={code_of(value)}" for name, value in kwargs.items()]
     if form == "inplace":
-        return f"import tt\n{given[0]}.{definition.signature.name}_({', '.join([*given[1:], *named])})"
-    return f"import tt\ntt.ops.{_path(definition)}({', '.join([*given, *named])})"
+        return f"import tt\n{written[0]}.{definition.signature.name}_({', '.join([*written[1:], *named])})"
+    return f"import tt\ntt.ops.{_path(definition)}({', '.join([*written, *named])})"
 
 
 def repeat(call: CheckedCall, how: str) -> str:
@@ -113,12 +113,12 @@ def repeat(call: CheckedCall, how: str) -> str:
     names: list[str] = []
     lines: list[str] = []
     written: list[str] = []
-    for place, (argument, value) in enumerate(call.named()):
+    for position, (argument, value) in enumerate(call.named()):
         default = argument.default
         same = type(value) is type(default) and not isinstance(value, TensorBase) and value == default
         if default is not MISSING and same:
             continue
-        keyword = f"{argument.name}=" if argument.keyword_only or len(written) < place else ""
+        keyword = f"{argument.name}=" if argument.keyword_only or len(written) < position else ""
         if any(True for _ in tensors_in(value)):
             lines.append(f"{argument.name} = {_made(value, how)}")
             names += [argument.name] if isinstance(value, TensorBase) else []
@@ -129,14 +129,14 @@ def repeat(call: CheckedCall, how: str) -> str:
             written.append(
                 keyword + ("'meta'" if how == "meta" and isinstance(value, Device) else code_of(value))
             )
-    definition, given = call.definition, ", ".join(names)
+    definition, variables = call.definition, ", ".join(names)
     line = f"tt.ops.{_path(definition, call.caller.form)}({', '.join(written)})"
-    function = f"lambda {given}: {line}" if names else f"lambda: {line}"
+    function = f"lambda {variables}: {line}" if names else f"lambda: {line}"
     method = definition.signature.name + ("" if definition.has_property else f"({', '.join(written[1:])})")
     several = len(definition.signature.returns) > 1
     outs = "tuple(t.clone().fill_(0) for t in result)" if several else "result.clone().fill_(0)"
     recipes = {
-        "show": [line, f"print({given})"],
+        "show": [line, f"print({variables})"],
         "fake": ["with tt.fake_mode():", f"    {line}"],
         "twice": [line, line],
         "seed": [text for seed in (7, 7, 8) for text in (f"tt.manual_seed({seed})", f"print({line})")],
@@ -152,8 +152,8 @@ def repeat(call: CheckedCall, how: str) -> str:
             f"print([t.grad for t in ({''.join(f'{n}, ' for n in names)})])",
         ],
         "vmap": [f"tt.func.vmap({function})({', '.join(f'tt.stack([{n}, {n}])' for n in names)})"],
-        "gradcheck": [f"tt.autograd.gradcheck({function}, ({given},))"],
-        "gradgradcheck": [f"tt.autograd.gradgradcheck({function}, ({given},))"],
+        "gradcheck": [f"tt.autograd.gradcheck({function}, ({variables},))"],
+        "gradgradcheck": [f"tt.autograd.gradgradcheck({function}, ({variables},))"],
     }  # fmt: skip
     return "\n".join(["import tt", *lines, *recipes.get(how, [line])])
 
@@ -164,10 +164,12 @@ def _made(value: Any, how: str) -> str:
         code, each = code_of(value), "t.to('meta') if isinstance(t, tt.Tensor) else t"
         return f"[{each} for t in {code}]" if how == "meta" else code
     floating = value.dtype.is_floating_point or value.dtype.is_complex
-    wanted = how in ("backward", "gradcheck", "gradgradcheck") and getattr(value, "requires_grad", False)
-    grad = ".requires_grad_()" if wanted or (how == "gradient" and floating) else ""
-    place = ".to('meta')" if how == "meta" else ""
-    return f"{code_of(value)}{place}{grad}"
+    with_gradient = how in ("backward", "gradcheck", "gradgradcheck") and getattr(
+        value, "requires_grad", False
+    )
+    grad = ".requires_grad_()" if with_gradient or (how == "gradient" and floating) else ""
+    to_meta = ".to('meta')" if how == "meta" else ""
+    return f"{code_of(value)}{to_meta}{grad}"
 
 
 def _path(definition: OpDefinition, form: str = "functional") -> str:
@@ -175,5 +177,5 @@ def _path(definition: OpDefinition, form: str = "functional") -> str:
     name = definition.signature
     path = name.name if name.namespace == "tt" else f"{name.namespace}.{name.name}"
     path += "_" if form == "inplace" else ""
-    found = reduce(getattr, path.split("."), ops)
-    return f"{path}.{name.overload}" if name.overload and hasattr(found, name.overload) else path
+    member = reduce(getattr, path.split("."), ops)
+    return f"{path}.{name.overload}" if name.overload and hasattr(member, name.overload) else path

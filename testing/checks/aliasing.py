@@ -50,10 +50,10 @@ def span(tensor: Any) -> tuple[int, int] | None:
 
 def overlaps_itself(tensor: Any) -> bool:
     """Return whether several elements of a strided tensor are one in memory."""
-    places = np.zeros((), np.int64)
+    offsets = np.zeros((), np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        places = places[..., None] + stride * np.arange(size)
-    return np.unique(places).size < places.size
+        offsets = offsets[..., None] + stride * np.arange(size)
+    return np.unique(offsets).size < offsets.size
 
 
 # --- checks ----------------------------------------------------------------------------------------------------

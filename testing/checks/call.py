@@ -117,12 +117,12 @@ def whole(tensor: Any) -> Any:
     """Return the whole memory behind a strided tensor as a tensor of one dimension, or the tensor itself."""
     if not is_strided(tensor) or not tensor._spec.backend.has_views:
         return tensor
-    found = plain(tensor)
-    size = found.untyped_storage().nbytes() // found.dtype.itemsize
-    reach = 1 + sum((n - 1) * s for n, s in zip(found.shape, found.stride(), strict=True))
-    if 0 in found.shape or found.storage_offset() + reach > size:
-        return found
-    return found.as_strided((size,), (1,), 0)
+    inner = plain(tensor)
+    size = inner.untyped_storage().nbytes() // inner.dtype.itemsize
+    reach = 1 + sum((n - 1) * s for n, s in zip(inner.shape, inner.stride(), strict=True))
+    if 0 in inner.shape or inner.storage_offset() + reach > size:
+        return inner
+    return inner.as_strided((size,), (1,), 0)
 
 
 def copied(args: Any, *, requires_grad: bool = True) -> Any:
@@ -168,8 +168,8 @@ def like(new: Any, old: Any) -> Any:
 
 def main_dtype(call: CheckedCall) -> Dtype | None:
     """Return the dtype of the first floating-point tensor of a call, else that of the first tensor."""
-    found = [t.dtype for t in tensors_in(call.args)]
-    return next((d for d in found if d.is_floating_point or d.is_complex), found[0] if found else None)
+    dtypes = [t.dtype for t in tensors_in(call.args)]
+    return next((d for d in dtypes if d.is_floating_point or d.is_complex), dtypes[0] if dtypes else None)
 
 
 def device_type(call: CheckedCall) -> str:

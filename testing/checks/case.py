@@ -128,8 +128,8 @@ class Case:
 
         For an operator that changes arguments, the result is the changed copies of them.
         """
-        given = self.sample.args if args is None else args
-        return self._on_copies(given, lambda values: self.call(values, self._form))
+        arguments = self.sample.args if args is None else args
+        return self._on_copies(arguments, lambda values: self.call(values, self._form))
 
     def run_bound(self, bound: Mapping[str, Any]) -> Any:
         """Call the operator with all arguments by name."""
@@ -142,9 +142,11 @@ class Case:
             return call((copy_of(values[0]), *values[1:]))
         if not self.operator.mutates:
             return call(values)
-        given = [map_tensors(v, copy_of) if i in self.operator.mutates else v for i, v in enumerate(values)]
-        call(given)
-        return list(tensors_in([given[i] for i in self.operator.mutates if i < len(given)]))
+        arguments = [
+            map_tensors(v, copy_of) if i in self.operator.mutates else v for i, v in enumerate(values)
+        ]
+        call(arguments)
+        return list(tensors_in([arguments[i] for i in self.operator.mutates if i < len(arguments)]))
 
 
 def copy_of(tensor: Any) -> Any:

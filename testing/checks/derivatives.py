@@ -152,10 +152,10 @@ def _compare_with_cpu(
             yield f"tensor {number} has {'no' if one is None else 'a'} gradient, unlike on the CPU"
         elif one is not None:
             rtol, atol = tolerances(one.dtype)
-            wanted = as_array(other)
-            scale = float(np.max(np.abs(wanted), initial=1.0, where=np.isfinite(wanted)))
+            reference = as_array(other)
+            scale = float(np.max(np.abs(reference), initial=1.0, where=np.isfinite(reference)))
             allowed = 10 * rtol, min(10 * (rtol + atol) * scale, float(np.finfo(np.float64).max))
-            for message in differences(one, wanted, tolerance=allowed):
+            for message in differences(one, reference, tolerance=allowed):
                 yield f"the gradient of tensor {number} is not that of the CPU: {message}"
 
 
@@ -171,8 +171,8 @@ def _compare_with_differences(
     outputs: list[Any],
 ) -> Iterator[str]:
     arrays = [_wide(as_array(t)) for t in points]
-    places = [i for i, t in enumerate(tensors_in(case.result)) if floating(t)]
-    if not all(np.isfinite(a).all() for a in arrays) or len(places) != len(outputs):
+    positions = [i for i, t in enumerate(tensors_in(case.result)) if floating(t)]
+    if not all(np.isfinite(a).all() for a in arrays) or len(positions) != len(outputs):
         return  # some results do not depend on the differentiated arguments
     random = np.random.default_rng(1)
     directions = [
@@ -186,14 +186,14 @@ def _compare_with_differences(
         if step and any((m == a).any() for m, a in zip(moved.values(), arrays, strict=True)):
             return None  # the step is lost in the rounding of large numbers
         try:
-            found = problem.evaluate(moved)
+            moved_result = problem.evaluate(moved)
         except (RuntimeError, ValueError):
             return None  # at the edge of the operator's domain, or a part lacks the precision
-        if [(a.shape, a.dtype.itemsize // (1 + np.iscomplexobj(a))) for a in found] != [
+        if [(a.shape, a.dtype.itemsize // (1 + np.iscomplexobj(a))) for a in moved_result] != [
             (w.shape, 8) for w in weights
         ]:
             return None
-        return sum(float(np.vdot(w, a).real) for w, a in zip(weights, found, strict=True))
+        return sum(float(np.vdot(w, a).real) for w, a in zip(weights, moved_result, strict=True))
 
     values = [at(step) for step in (-STEP, 0.0, STEP)]
     if any(v is None or not np.isfinite(v) for v in values):
@@ -203,16 +203,16 @@ def _compare_with_differences(
     numerical = (right - left) / (2 * STEP)
     pairs = [(_wide(as_array(g)), d) for g, d in zip(gradients, directions, strict=True) if g is not None]
     with np.errstate(all="ignore"):
-        found = sum(float(np.vdot(g, d).real) for g, d in pairs)
+        moved_result = sum(float(np.vdot(g, d).real) for g, d in pairs)
         size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
     noise = 1e-9 * abs(middle) / STEP  # the rounding in the difference of two large numbers
     coarse = 1e-4 * max(1.0, abs(numerical)) + noise
     allowed = coarse + (_rounding(points) * size if np.isfinite(size) else 0.0)
     if abs(slopes[0] - slopes[1]) > allowed or not np.isfinite(numerical):
         return
-    if abs(found - numerical) <= allowed:
+    if abs(moved_result - numerical) <= allowed:
         return
-    if _rounding(points) and abs(found - numerical) <= 1e-2 * max(1.0, size):
+    if _rounding(points) and abs(moved_result - numerical) <= 1e-2 * max(1.0, size):
         # Next to a singular point (a group of nearly equal numbers) single precision loses more than usual: then the
         # same formula in double precision has to agree.
         results, leaves = problem.record()
@@ -227,7 +227,7 @@ def _compare_with_differences(
         again = (wider[1] - wider[0]) / (20 * STEP)
         if not abs(again - numerical) <= allowed:
             return
-        yield f"the derivative along a direction is {found:.6g}, by differences {numerical:.6g}"
+        yield f"the derivative along a direction is {moved_result:.6g}, by differences {numerical:.6g}"
 
 
 def _in_double(case: Case, names: list[str], arrays: list[Any]) -> GradcheckProblem:

@@ -89,8 +89,8 @@ def check_repeat(case: Case) -> Iterator[str]:
     first = _content(case.result)
     again = case.run()
     pairs = zip(tensors_in(case.result), tensors_in(again), strict=False)
-    given = case.tensors  # sharing their memory is for another check to judge
-    if any(overlap(one, other) and not any(overlap(one, t) for t in given) for one, other in pairs):
+    arguments = case.tensors  # sharing their memory is for another check to judge
+    if any(overlap(one, other) and not any(overlap(one, t) for t in arguments) for one, other in pairs):
         yield "the same call, made again, returned the memory of the first result"
     elif _content(case.result) != first:
         yield "the same call, made again, changed the first result"
@@ -100,8 +100,8 @@ def check_repeat(case: Case) -> Iterator[str]:
 
 def _content(result: Any) -> list[Any]:
     """Return all of a result, to the last bit."""
-    found = [as_array(t) for t in tensors_in(result)]
-    return [(a.shape, a.dtype.name, a.tobytes()) for a in found] or [repr(result)]
+    arrays = [as_array(t) for t in tensors_in(result)]
+    return [(a.shape, a.dtype.name, a.tobytes()) for a in arrays] or [repr(result)]
 
 
 # --- seeds -----------------------------------------------------------------------------------------------------

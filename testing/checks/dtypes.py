@@ -54,11 +54,11 @@ def converted(call: CheckedCall, dtype: Dtype) -> CheckedCall:
 
 def dtypes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call in the other dtypes for which kernels are registered on its device."""
-    main, place = main_dtype(call), device_type(call)
-    kernels = call.operator.registry.kernels_of(call.operator.name, place, ("strided",))
+    main, device = main_dtype(call), device_type(call)
+    kernels = call.operator.registry.kernels_of(call.operator.name, device, ("strided",))
     names = {name for r in kernels for name in r.dtypes} & {*dtype_names(call.definition.dtypes)}
     for dtype in DTYPES:
-        if main is not None and dtype is not main and dtype.name in names and has_dtype(place, dtype):
+        if main is not None and dtype is not main and dtype.name in names and has_dtype(device, dtype):
             yield converted(call, dtype)
 
 
@@ -66,7 +66,7 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call in another dtype, and compare it with the same one in double precision where both can be had."""
     main = main_dtype(call)
     try:
-        found = outcome(call, log)
+        result = outcome(call, log)
     except Exception as error:  # any error of the author's kernel is reported
         if refused(error):
             log.note(f"{call.on}: refused: {in_words(error)}")
@@ -87,7 +87,7 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
     def precise(other: CheckedCall) -> Any:
         return map_tensors(outcome(converted(other, double), log), lambda t: t.to(main))
 
-    for one, other in zip(tensors_in(found), tensors_in(expected), strict=False):
+    for one, other in zip(tensors_in(result), tensors_in(expected), strict=False):
         if not one.dtype.is_floating_point and not one.dtype.is_complex:
             continue
         rtol, atol = _coarse(main, other)

@@ -80,14 +80,14 @@ def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
         [one for one in extremes for _ in extremes],
         [other for _ in extremes for other in extremes],
     )
-    made = itertools.count()
+    numbers = itertools.count()
 
     def filled(tensor: Any) -> Any:
         if tensor.dtype.kind != case.dtype.kind or tensor.dtype.itemsize != case.dtype.itemsize:
             array = as_array(tensor).reshape(-1)
             values = np.resize(array, count) if array.size else np.zeros(count, array.dtype)
         else:
-            number = next(made)
+            number = next(numbers)
             chosen = grid[number % 2]
             values = np.array(chosen[number // 2 :] + chosen[: number // 2], tensor.dtype.numpy)
         return tt.tensor(values, device=tensor.device)
@@ -104,9 +104,9 @@ def _spoiled(case: Case) -> Iterator[dict[str, Any]]:
             if not tensor.dtype.is_floating_point or not tensor.numel():
                 return tensor
             values = as_array(tensor).copy()
-            places = random.choice(values.size, size=min(len(extremes), values.size), replace=False)
-            for place, extreme in zip(places, extremes, strict=False):
-                values[np.unravel_index(place, values.shape)] = extreme
+            positions = random.choice(values.size, size=min(len(extremes), values.size), replace=False)
+            for position, extreme in zip(positions, extremes, strict=False):
+                values[np.unravel_index(position, values.shape)] = extreme
             return tt.tensor(values, device=tensor.device)
 
         yield {key: map_tensors(value, filled) for key, value in case.bound.items()}
@@ -118,11 +118,11 @@ def _signs_of_zero(result: Any, expected: Any) -> Iterator[str]:
     for one, other in pairs:
         if not one.dtype.is_floating_point:
             continue
-        found, wanted = np.asarray(as_array(one), np.float64), np.asarray(other, np.float64)
-        wrong = (found == 0) & (wanted == 0) & (np.signbit(found) != np.signbit(wanted))
+        actual, right = np.asarray(as_array(one), np.float64), np.asarray(other, np.float64)
+        wrong = (actual == 0) & (right == 0) & (np.signbit(actual) != np.signbit(right))
         if wrong.any():
             at = [int(i) for i in np.argwhere(wrong)[0]]
-            wrong_zero, right_zero = found[tuple(at)], wanted[tuple(at)]
+            wrong_zero, right_zero = actual[tuple(at)], right[tuple(at)]
             yield f"at extreme values: the sign of zero is wrong at {at}: {wrong_zero} instead of {right_zero}"
 
 

@@ -38,7 +38,7 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
     for how in ("fake", "meta"):
         try:
             fake_call = _without_data(call, how)
-            found = _run(fake_call, how, log)
+            fake_result = _run(fake_call, how, log)
         except MissingFakeError as error:
             yield Finding("missing_fake", str(error).splitlines()[0], call, how)
             return
@@ -52,8 +52,8 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
                 "fake_fails", f"without data, the call raises {type(error).__name__}: {error}", call, how
             )
             return
-        findings = list(_compare(call, real, found, how))
-        findings += _sharing(call, fake_call, found, how)
+        findings = list(_compare(call, real, fake_result, how))
+        findings += _sharing(call, fake_call, fake_result, how)
         yield from findings
         if findings:
             return
@@ -195,9 +195,9 @@ def check_format(case: Case) -> Iterator[str]:
         yield SKIPPED
         return
     bound = {name: map_tensors(value, channels_last) for name, value in case.bound.items()}
-    given = CheckedCall(case.given.caller, tuple(bound.values()), case.given.on)
+    formatted = CheckedCall(case.given.caller, tuple(bound.values()), case.given.on)
     try:
-        fake = case.run_bound(dict(zip(bound, _without_data(given, "meta").args, strict=True)))
+        fake = case.run_bound(dict(zip(bound, _without_data(formatted, "meta").args, strict=True)))
     except DataDependentError:
         return
     for one, other in zip(tensors_in(case.run_bound(bound)), tensors_in(fake), strict=True):

@@ -92,8 +92,8 @@ def check_method(case: Case) -> Iterator[str]:
     if not (public and args and isinstance(args[0], TensorBase)):
         yield SKIPPED
         return
-    found: Any = getattr(args[0], definition.signature.name)
-    result = found if attribute else found(*args[1:], **case.sample.kwargs)
+    member: Any = getattr(args[0], definition.signature.name)
+    result = member if attribute else member(*args[1:], **case.sample.kwargs)
     if definition.name in UNDEFINED:
         return
     one, other = list(tensors_in(result)), list(tensors_in(case.result))

@@ -75,9 +75,9 @@ def _applies(call: CheckedCall, log: Log) -> bool:
 
 def _with_gradients(call: CheckedCall) -> CheckedCall:
     """Return a copy of the call whose arguments require gradients."""
-    wanted = {*_candidates(call)}
+    chosen = {*_candidates(call)}
     copies = [t.detach() for t in tensors_in(copied(call.args))]
-    return call.with_tensors([c.requires_grad_() if i in wanted else c for i, c in enumerate(copies)])
+    return call.with_tensors([c.requires_grad_() if i in chosen else c for i, c in enumerate(copies)])
 
 
 def _recorded(call: CheckedCall, log: Log) -> tuple[CheckedCall, list[Any], list[Any]]:
@@ -200,18 +200,18 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
     if findings and findings[0].fault == "gradient_fails":
         return
     shown = _with_gradients(call)
-    places = _candidates(call)
+    candidates = _candidates(call)
     others = [t.detach() for t in tensors_in(copied(call.args))]
 
     def function(*tensors: Any) -> Any:
-        given = dict(zip(places, tensors, strict=True))
-        fresh = [given.get(i, t.clone()) for i, t in enumerate(others)]
+        replaced = dict(zip(candidates, tensors, strict=True))
+        fresh = [replaced.get(i, t.clone()) for i, t in enumerate(others)]
         with same_seed(call):
-            found = log.run(call.with_tensors(fresh))
-        found = [t for t in tensors_in(found) if floating(t)]
-        return tuple(found)
+            outcome = log.run(call.with_tensors(fresh))
+        outcome = [t for t in tensors_in(outcome) if floating(t)]
+        return tuple(outcome)
 
-    inputs = tuple(others[i].clone().requires_grad_() for i in places)
+    inputs = tuple(others[i].clone().requires_grad_() for i in candidates)
     fast = sum(t.numel() for t in inputs) * max(1, sum(t.numel() for t in results)) > LARGE
     yield from _by_differences(function, inputs, fast, shown, log)
 
@@ -223,16 +223,16 @@ def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
 
     def gradients(chosen: list[Any]) -> list[Any]:
         total = sum((ops.sum(ops.mul(result, 0.5)) for result in chosen), start=0)
-        found = _gradients(leaves, [(total, None)])
-        return [ops.zeros_like(plain(t)) if g is None else g for g, t in zip(found, leaves, strict=True)]
+        grad = _gradients(leaves, [(total, None)])
+        return [ops.zeros_like(plain(t)) if g is None else g for g, t in zip(grad, leaves, strict=True)]
 
     try:
         each = [gradients([result]) for result in results]
         joint = gradients(results)
     except Exception:  # a pass that fails is found, and named, by the comparison with finite differences
         return
-    for place, found in enumerate(joint):
-        text = unlike(found, sum((row[place] for row in each[1:]), start=each[0][place]), 1e-6, 1e-9)
+    for position, grad in enumerate(joint):
+        text = unlike(grad, sum((row[position] for row in each[1:]), start=each[0][position]), 1e-6, 1e-9)
         if text:
             text = f"a backward pass from all results gives another gradient than the sum of one from each: {text}"
             yield Finding("gradient_undefined", text, call, "gradcheck")
@@ -243,9 +243,9 @@ def _by_differences(
     function: Callable[..., Any], inputs: tuple[Any, ...], fast: bool, call: CheckedCall, log: Log
 ) -> Iterator[Finding]:
     """Compare derivatives of the first order with finite differences, and where they agree, those of the second."""
-    given: dict[str, Any] = {} if log.rtol is None else {"rtol": log.rtol, "atol": log.atol}
+    tolerances: dict[str, Any] = {} if log.rtol is None else {"rtol": log.rtol, "atol": log.atol}
     try:
-        gradcheck(function, inputs, fast_mode=fast, check_grad_dtypes=True, **given)
+        gradcheck(function, inputs, fast_mode=fast, check_grad_dtypes=True, **tolerances)
     except GradcheckError as error:
         yield Finding(_kind(str(error)), str(error), call, "gradcheck")
         return
@@ -253,7 +253,7 @@ def _by_differences(
         yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "gradcheck")
         return
     try:
-        gradgradcheck(function, inputs, fast_mode=True, **{"atol": 1e-4, **given})
+        gradgradcheck(function, inputs, fast_mode=True, **{"atol": 1e-4, **tolerances})
     except GradcheckError as error:
         yield Finding("second_gradient_wrong", str(error), call, "gradgradcheck")
     except (GradientError, DataDependentError) as error:
@@ -312,4 +312,4 @@ def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
 
 def _gradients(leaves: list[Any], starts: list[tuple[Any, Any]]) -> list[Any]:
     """Return copies of the gradients that backward passes give; see `backward`."""
-    return [None if found is None else plain(found).clone() for found in backward(leaves, starts)]
+    return [None if grad is None else plain(grad).clone() for grad in backward(leaves, starts)]

@@ -52,18 +52,18 @@ def _fits(case: Case) -> bool:
 
 def _kinds(case: Case) -> dict[str, Callable[[Any], Any]]:
     """Return how each kind of target is made of a tensor."""
-    found: dict[str, Callable[[Any], Any]] = {
+    kinds: dict[str, Callable[[Any], Any]] = {
         "a tensor": copy_of,
         "an instance of a subclass": lambda x: copy_of(x).as_subclass(Subclass),
     }
     if hasattr(tt.Tensor, "requires_grad") and (case.dtype.is_floating_point or case.dtype.is_complex):
-        found |= {
+        kinds |= {
             "a leaf": lambda x: copy_of(x).requires_grad_(),
             "a result": lambda x: copy_of(x).requires_grad_().clone(),
             "a parameter": lambda x: tt.nn.Parameter(copy_of(x)),
             "a leaf of a subclass": lambda x: copy_of(x).as_subclass(Subclass).requires_grad_(),
         }
-    return found
+    return kinds
 
 
 def _modes() -> dict[str, Callable[[], Any]]:
@@ -100,7 +100,7 @@ def _changed(
             if (silent or name in ("class", "grad")) and value != before[name]:
                 yield f"{where}: {name} was {before[name]} and is {value}"
     if silent and expected is not None and target.dtype is case.sample.args[0].dtype:
-        yield from (f"{where}: {found}" for found in differences(target.detach(), expected))
+        yield from (f"{where}: {message}" for message in differences(target.detach(), expected))
 
 
 def _facts(tensor: Any) -> dict[str, Any]:

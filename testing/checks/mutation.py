@@ -101,10 +101,10 @@ def outside(tensor: Any) -> Array:
     memory = whole(tensor)
     if memory is tensor or memory.numel() == tensor.numel() or not tensor.numel():
         return np.zeros(0)
-    places: Any = np.full(tuple(tensor.shape), tensor.storage_offset())
+    offsets: Any = np.full(tuple(tensor.shape), tensor.storage_offset())
     for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
-        places = places + (np.arange(size) * stride).reshape((-1,) + (1,) * (tensor.ndim - dim - 1))
-    return np.delete(values(memory), np.unique(places))
+        offsets = offsets + (np.arange(size) * stride).reshape((-1,) + (1,) * (tensor.ndim - dim - 1))
+    return np.delete(values(memory), np.unique(offsets))
 
 
 # --- comparison with the schema --------------------------------------------------------------------------------

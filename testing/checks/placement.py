@@ -36,11 +36,11 @@ __all__ = ["check_device", "devices", "probe_device"]
 def moved(call: CheckedCall, device: str) -> CheckedCall | None:
     """Return the call on another device, or None if its tensors cannot be moved there."""
     try:
-        made = call.map(lambda t: like(plain(t).to(device), t), f"device {device}")
+        copy = call.map(lambda t: like(plain(t).to(device), t), f"device {device}")
     except (TTError, KeyError, TypeError):
         return None
-    args = tuple(Device(device) if isinstance(a, Device) else a for a in made.args)
-    return CheckedCall(made.caller, args, made.on)
+    args = tuple(Device(device) if isinstance(a, Device) else a for a in copy.args)
+    return CheckedCall(copy.caller, args, copy.on)
 
 
 def devices(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
@@ -69,7 +69,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call on another device, and compare it with the same one on the CPU."""
     name = device_type(call)
     try:
-        found = outcome(call, log)
+        result = outcome(call, log)
     except Exception as error:  # any error of the author's kernel is reported
         if unserved(error) and not call.operator.registry.kernels_of(call.operator.name, name, ("strided",)):
             log.note(
@@ -78,7 +78,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
             return
         yield Finding("device_fails", f"{type(error).__name__}: {error}", call)
         return
-    for tensor in tensors_in(found):
+    for tensor in tensors_in(result):
         if tensor.device.type != name and call.operator.device_at < 0:
             yield Finding("wrong_device", f"the result is on {tensor.device}, the arguments on {name}", call)
             return
@@ -89,7 +89,7 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
         expected = outcome(home, log)
     except TTError:  # the CPU serves the operator not, or not so
         return
-    text = unlike(on_cpu(found), expected, log.rtol, log.atol)
+    text = unlike(on_cpu(result), expected, log.rtol, log.atol)
 
     def at_home(other: CheckedCall) -> Any:
         home = moved(other, "cpu")
@@ -125,12 +125,12 @@ def check_device(case: Case) -> Iterator[str]:
     for tensor in tensors_in(case.result):
         if tensor.device.type != expected:
             yield f"the result is on {tensor.device} instead of {expected}"
-    with _Watch({*case.named_places}) as watch, _downloads(case) as found:
+    with _Watch({*case.named_places}) as watch, _downloads(case) as downloads:
         case.run()
     for stray in watch.strays:
         yield f"inside of the call, {stray}"
-    if found:
-        yield f"the call reads {len(found)} arrays back to the host ({', '.join(map(str, found[:3]))})"
+    if downloads:
+        yield f"the call reads {len(downloads)} arrays back to the host ({', '.join(map(str, downloads[:3]))})"
 
 
 _READ_SIZES: Final = frozenset(
@@ -146,7 +146,7 @@ def _downloads(case: Case) -> Iterator[list[str]]:
     Any operator may read a number to decide what to do (whether a matrix is singular, for instance), and one whose
     shape depends on data may read that, too.  On the host itself reading copies nothing.
     """
-    found: list[str] = []
+    downloads: list[str] = []
     backend: Any = REGISTRY.backend(case.device_type)
     if (
         case.device_type == "cpu"
@@ -154,17 +154,17 @@ def _downloads(case: Case) -> Iterator[list[str]]:
         or case.definition.name in _READ_SIZES
         or "to_numpy" in vars(backend)
     ):
-        yield found
+        yield downloads
         return
     original = backend.to_numpy
 
     def counted(handle: Any) -> Any:
         if handle.ndim:
-            found.append(f"shape {tuple(handle.shape)}")
+            downloads.append(f"shape {tuple(handle.shape)}")
         return original(handle)
 
     backend.to_numpy = counted
     try:
-        yield found
+        yield downloads
     finally:
         del backend.to_numpy

@@ -32,14 +32,14 @@ def wrong_results(call: CheckedCall, result: Any) -> Iterator[Finding]:
         if result is not None and result != ():
             yield Finding("wrong_result", f"{_kind(result)} came back, and the schema returns nothing", call)
         return
-    found = returned(call, result)
-    if len(found) != len(returns) or (len(returns) > 1 and len(result) != len(returns)):
+    results = returned(call, result)
+    if len(results) != len(returns) or (len(returns) > 1 and len(result) != len(returns)):
         count = len(result) if isinstance(result, list | tuple) else 1
         yield Finding(
             "wrong_result", f"{count} results came back, and the schema returns {len(returns)}", call
         )
         return
-    for index, (declared_, value) in enumerate(found):
+    for index, (declared_, value) in enumerate(results):
         where = "the result" if len(returns) == 1 else f"result {index}"
         if not _fits(value, declared_.type):
             yield Finding(
@@ -70,9 +70,9 @@ def _tensor(call: CheckedCall, where: str, tensor: Any) -> Iterator[Finding]:
     backend = tensor._spec.backend
     promised = backend.native_dtype(tensor.dtype)
     if isinstance(tensor._handle, backend.handle_type):
-        found = backend.dtype_of(tensor._handle)
-        if found != promised:
-            yield Finding("wrong_dtype", f"{where} holds {found}, and says that it is {tensor.dtype}", call)
+        held = backend.dtype_of(tensor._handle)
+        if held != promised:
+            yield Finding("wrong_dtype", f"{where} holds {held}, and says that it is {tensor.dtype}", call)
     devices = {str(t.device) for t in tensors_in(call.args)}
     own = call.operator.device_at >= 0
     if len(devices) == 1 and not own and str(tensor.device) not in devices:

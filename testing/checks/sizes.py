@@ -38,14 +38,14 @@ def resized(call: CheckedCall, size: int, new: int, on: str | None = None) -> Ch
 def _resize(tensor: Any, size: int, new: int) -> Any:
     if size not in tensor.shape or not is_strided(tensor):
         return tensor
-    found = plain(tensor)
-    for dim in [d for d, n in enumerate(found.shape) if n == size]:
+    resized = plain(tensor)
+    for dim in [d for d, n in enumerate(resized.shape) if n == size]:
         if new <= size:
-            found = ops.narrow(found, dim, 0, new)
+            resized = ops.narrow(resized, dim, 0, new)
         else:
-            found = ops.cat([found, ops.narrow(found, dim, 0, new - size)], dim)
-    found = found.contiguous().clone() if tensor.is_contiguous() else found
-    return like(found, tensor)
+            resized = ops.cat([resized, ops.narrow(resized, dim, 0, new - size)], dim)
+    resized = resized.contiguous().clone() if tensor.is_contiguous() else resized
+    return like(resized, tensor)
 
 
 def sizes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:

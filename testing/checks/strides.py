@@ -51,15 +51,15 @@ def arranged(tensor: Any, layout: str) -> Any:
     """Return a tensor with the same values and another memory layout, with noise between and before them."""
     shape = tuple(tensor.shape)
     if not shape:
-        found = _noise(tensor, (3,))[1:][1]
+        result = _noise(tensor, (3,))[1:][1]
     elif layout == "transposed" and len(shape) > 1:
-        found = _noise(tensor, shape[::-1]).permute(*range(len(shape) - 1, -1, -1))
+        result = _noise(tensor, shape[::-1]).permute(*range(len(shape) - 1, -1, -1))
     elif layout == "offset":
-        found = _noise(tensor, (shape[0] + 1, *shape[1:]))[1:]
+        result = _noise(tensor, (shape[0] + 1, *shape[1:]))[1:]
     else:
-        found = _noise(tensor, (*shape[:-1], 3 * shape[-1] + 1))[..., 1::3]
-    found.copy_(plain(tensor))
-    return like(found, tensor)
+        result = _noise(tensor, (*shape[:-1], 3 * shape[-1] + 1))[..., 1::3]
+    result.copy_(plain(tensor))
+    return like(result, tensor)
 
 
 def _noise(tensor: Any, shape: tuple[int, ...]) -> Any:
@@ -78,7 +78,7 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare a call with the same one on row-major arguments."""
     expected = outcome(contiguous(call), log)
     try:
-        found = outcome(call, log)
+        result = outcome(call, log)
     except TTError as error:
         log.note(f"{call.on} are refused: {str(error).splitlines()[0]}")
         return
@@ -87,7 +87,7 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
         return
     if undefined(call):
         return
-    text = unlike(found, expected, log.rtol, log.atol)
+    text = unlike(result, expected, log.rtol, log.atol)
     if text:
         finding = Finding("layout_wrong", f"not what row-major arguments give: {text}", call)
         yield from judged(finding, lambda c: outcome(c, log), lambda c: outcome(contiguous(c), log), log)

@@ -74,24 +74,24 @@ def _only_ties(call: CheckedCall, one: Way, other: Way, log: Log) -> bool:
 
 def _differing(call: CheckedCall, result: Any, other_result: Any, log: Log) -> set[int] | None:
     """Return which results differ; None where ties cannot explain it: other shapes, or values from elsewhere."""
-    found, expected = list(tensors_in(result)), list(tensors_in(other_result))
-    if len(found) != len(expected):
+    actual, expected = list(tensors_in(result)), list(tensors_in(other_result))
+    if len(actual) != len(expected):
         return None
     arrays = _arrays(call)
     differ: set[int] = set()
-    for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+    for position, (one, other) in enumerate(zip(actual, expected, strict=True)):
         if tuple(one.shape) != tuple(other.shape):
             return None
         if not unlike(one, other, log.rtol, log.atol):
             continue
         a, b = _known(values(one)), _known(values(other))
         if one.dtype.is_floating_point or one.dtype.is_complex:
-            given = np.concatenate([array.reshape(-1) for array in arrays]) if arrays else np.zeros(0)
-            if not (np.isin(a, given) | np.isnan(a)).all() or not np.isin(b, given).all():
+            elements = np.concatenate([array.reshape(-1) for array in arrays]) if arrays else np.zeros(0)
+            if not (np.isin(a, elements) | np.isnan(a)).all() or not np.isin(b, elements).all():
                 return None
-        elif _same_values(a, b, arrays, found):
+        elif _same_values(a, b, arrays, actual):
             continue
-        differ.add(place)
+        differ.add(position)
     return differ
 
 
@@ -134,8 +134,8 @@ def _chosen(call: CheckedCall) -> list[int]:
 
 def _arrays(call: CheckedCall) -> list[Array]:
     chosen = _chosen(call)
-    found = [values(t) for i, t in enumerate(tensors_in(call.args)) if i in chosen]
-    return [_known(a) for a in found]
+    arrays = [values(t) for i, t in enumerate(tensors_in(call.args)) if i in chosen]
+    return [_known(a) for a in arrays]
 
 
 def _known(array: Array) -> Array:
@@ -171,26 +171,28 @@ def _without_ties(call: CheckedCall) -> Iterator[CheckedCall]:
     longer = [[d for d, n in enumerate(a.shape) if n > 2] for a in arrays]
     if not arrays or not all(longer):
         return
-    made = []
+    values_by_array = []
     for array, dims in zip(arrays, longer, strict=True):
-        places = sum((np.indices(array.shape)[d] for d in dims), np.zeros(array.shape, dtype=np.int64))
+        ranks = sum((np.indices(array.shape)[d] for d in dims), np.zeros(array.shape, dtype=np.int64))
         # Every third place along each dim holds a number of its own: fewer than the ones of the common value, and all
         # different.  Along dims of two elements both are equal.
         first = array[tuple(slice(None) if d in dims else slice(0, 1) for d in range(array.ndim))]
         own = np.broadcast_to(np.arange(first.size).reshape(first.shape), array.shape)
         common = array.reshape(-1)[0]
-        made.append(np.where(places % 3 == 0, common + 1 + own, common).astype(array.dtype).reshape(-1))
-    yield _with_values(call, made)
+        values_by_array.append(
+            np.where(ranks % 3 == 0, common + 1 + own, common).astype(array.dtype).reshape(-1)
+        )
+    yield _with_values(call, values_by_array)
 
 
 def _with_values(call: CheckedCall, flat: list[Array]) -> CheckedCall:
     """Return the call with other values, in the same places of memory."""
-    made = copied(call.args)
-    wanted = _chosen(call)
+    copies = copied(call.args)
+    chosen = _chosen(call)
     rest = iter(flat)
-    for place, tensor in enumerate(tensors_in(made)):
-        if place in wanted:
+    for position, tensor in enumerate(tensors_in(copies)):
+        if position in chosen:
             new = next(rest).reshape(tuple(tensor.shape))
             target = plain(tensor)
             target.copy_(make(new.tolist(), dtype=target.dtype).to(target.device))
-    return CheckedCall(call.caller, made, call.on)
+    return CheckedCall(call.caller, copies, call.on)

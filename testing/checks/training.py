@@ -37,12 +37,12 @@ def check_training(case: Case) -> Iterator[str]:
         yield f"the loss did not fall: it was {losses[0]:.4g} and is {losses[-1]:.4g} after {STEPS} steps"
     if device == "cpu":
         return
-    expected, wanted = train("cpu")
+    expected, expected_parameters = train("cpu")
     if not np.allclose(losses, expected, rtol=1e-3, atol=1e-5):
         yield f"the losses are {np.round(losses, 5).tolist()}, and on the CPU {np.round(expected, 5).tolist()}"
-    for number, (found, right) in enumerate(zip(parameters, wanted, strict=True)):
-        if not np.allclose(found, right, rtol=1e-3, atol=1e-5):
-            yield f"parameter {number} differs from that of the CPU by {np.abs(found - right).max():.3g}"
+    for number, (actual, right) in enumerate(zip(parameters, expected_parameters, strict=True)):
+        if not np.allclose(actual, right, rtol=1e-3, atol=1e-5):
+            yield f"parameter {number} differs from that of the CPU by {np.abs(actual - right).max():.3g}"
 
 
 def train(device: str) -> tuple[list[float], list[Any]]:

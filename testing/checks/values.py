@@ -67,30 +67,33 @@ def differences(
     elif expected is None:
         yield "a tensor instead of None"
         return
-    found, wanted = as_array(actual), np.asarray(as_array(expected))
-    if found.shape != wanted.shape:
-        yield f"shape {found.shape} instead of {wanted.shape}"
+    result, reference = as_array(actual), np.asarray(as_array(expected))
+    if result.shape != reference.shape:
+        yield f"shape {result.shape} instead of {reference.shape}"
         return
-    if wanted.dtype.kind == "c" and not dtype.is_complex:
+    if reference.dtype.kind == "c" and not dtype.is_complex:
         yield f"{dtype} instead of a complex dtype"
         return
-    if found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes():
+    if result.dtype == reference.dtype and result.tobytes() == reference.tobytes():
         return
     if dtype.is_floating_point or dtype.is_complex:
         wide = np.complex128 if dtype.is_complex else np.float64
         with np.errstate(all="ignore"):  # to the dtype and back: overflow becomes infinite
-            wanted, found = in_dtype(wanted, dtype.numpy).astype(wide), found.astype(wide)
+            reference, result = in_dtype(reference, dtype.numpy).astype(wide), result.astype(wide)
         rtol, atol = tolerance or (DOUBLE if dtype.name in ("float64", "complex128") else tolerances(dtype))
         if dtype.to_real().itemsize == 2:
             atol += steps * LARGEST * finfo(dtype).eps
-        close = np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True)
+        close = np.isclose(result, reference, rtol=rtol, atol=atol, equal_nan=True)
     else:
         with np.errstate(all="ignore"):
-            wanted = in_dtype(wanted, dtype.numpy)
-        close = found == wanted
+            reference = in_dtype(reference, dtype.numpy)
+        close = result == reference
     if not np.all(close):
-        at = tuple(int(i) for i in np.argwhere(~close)[0]) if found.ndim else ()
-        yield f"{int(np.sum(~close))} of {found.size} values differ, at {list(at)} {found[at]} instead of {wanted[at]}"
+        at = tuple(int(i) for i in np.argwhere(~close)[0]) if result.ndim else ()
+        yield (
+            f"{int(np.sum(~close))} of {result.size} values differ, at {list(at)} {result[at]} instead of "
+            f"{reference[at]}"
+        )
 
 
 def _same_value(actual: Any, expected: Any, tolerance: tuple[float, float] | None) -> bool:
@@ -139,16 +142,16 @@ def _qr(result: Any) -> Any:
 def _of(result: Any, values: Any, product: Any) -> list[Any]:
     """Return values and a product, scaled to one and hence as exact as its largest element, as tensors if they were."""
     scale = float(np.max(np.abs(product), initial=0)) or 1.0
-    found = [values, (product / scale).astype(product.dtype)]
-    return [tt.tensor(array) for array in found] if isinstance(result[0], TensorBase) else found
+    parts = [values, (product / scale).astype(product.dtype)]
+    return [tt.tensor(array) for array in parts] if isinstance(result[0], TensorBase) else parts
 
 
 def _in_order(result: Any) -> Any:
     """Return the eigenvalues of a general matrix, which come in any order, sorted."""
     values = result[0] if isinstance(result, list | tuple) else result
     array = as_array(values)
-    found = np.take_along_axis(array, np.argsort(np.round(array, 3), axis=-1), axis=-1)
-    return tt.tensor(found) if isinstance(values, TensorBase) else found
+    in_order = np.take_along_axis(array, np.argsort(np.round(array, 3), axis=-1), axis=-1)
+    return tt.tensor(in_order) if isinstance(values, TensorBase) else in_order
 
 
 def _where_definite(result: Any) -> Any:
@@ -163,8 +166,8 @@ def _up_to_turns(result: Any) -> Any:
     array = as_array(result)
     if array.dtype.kind != "c":
         return result
-    found = [array.real, np.exp(1j * array.imag).astype(array.dtype)]
-    return [tt.tensor(part) for part in found] if isinstance(result, TensorBase) else found
+    parts = [array.real, np.exp(1j * array.imag).astype(array.dtype)]
+    return [tt.tensor(part) for part in parts] if isinstance(result, TensorBase) else parts
 
 
 # Of "svd" the singular values alone: the vectors depend on the other arguments.
@@ -184,10 +187,10 @@ def compared(case: Case, found: Any, expected: Any, steps: float | None = None) 
 def same_with(case: Case, bound: Mapping[str, Any], expected: Any, words: str) -> Iterator[str]:
     """Call with other arguments, which the words describe, and compare the result with the expected one."""
     try:
-        found = list(compared(case, case.run_bound(bound), expected))
+        messages = list(compared(case, case.run_bound(bound), expected))
     except Exception as error:  # whatever it is, there is a result to be had
-        found = [f"{type(error).__name__}: {error}"]
-    for message in found:
+        messages = [f"{type(error).__name__}: {error}"]
+    for message in messages:
         yield f"{words}: {message}"
 
 

@@ -50,9 +50,9 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
         runs += [(f"'{names[i]}' alone", (i,), 0) for i in everything if targets <= {i}]
     if call.definition.kind != "view":  # a view may need the strides that only the first dim leaves
         runs.append(("all tensors along their last dim", everything, -1))
-    for words, places, dim in runs:
-        looped = partial(_looped, places=places, log=log)
-        mapped = partial(_mapped, vmap=vmap, places=places, dim=dim, log=log)
+    for words, mapped_tensors, dim in runs:
+        looped = partial(_looped, places=mapped_tensors, log=log)
+        mapped = partial(_mapped, vmap=vmap, places=mapped_tensors, dim=dim, log=log)
         expected = looped(call)
         if expected is None:
             return
@@ -74,24 +74,24 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 def _gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare the gradients of a call inside vmap with those of a loop."""
-    places = [
+    floating_tensors = [
         i
         for i, (a, _, t) in enumerate(call.tensors())
         if a.name in call.definition.grad and i not in _targets(call) and floating(t) and t.numel()
     ]
-    if not places or call.definition.undifferentiated or declared(call):
+    if not floating_tensors or call.definition.undifferentiated or declared(call):
         return
     try:
         call = converted(call, doubled(main_dtype(call)))
         tensors = [plain(t) for t in tensors_in(call.args)]
         others = [_flipped(t) for t in tensors]
-        gradients = partial(_gradients_at, call, log, places)
+        gradients = partial(_gradients_at, call, log, floating_tensors)
         rows = list(zip(gradients(*tensors), gradients(*others), strict=True))
     except Exception as error:  # the operator need not take the flipped values, nor double precision
         log.note(f"gradients in a loop over examples raise {in_words(error)}")
         return
     try:
-        found = tt.func.vmap(gradients)(
+        mapped = tt.func.vmap(gradients)(
             *[ops.stack(list(pair)) for pair in zip(tensors, others, strict=True)]
         )
     except (HiddenValuesError, DataDependentError, UnsupportedError) as error:
@@ -102,7 +102,7 @@ def _gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
             "vmap_fails", f"gradients over all tensors: {type(error).__name__}: {error}", call, "vmap"
         )
         return
-    text = unlike(list(found), [ops.stack([plain(t) for t in pair]) for pair in rows], log.rtol, log.atol)
+    text = unlike(list(mapped), [ops.stack([plain(t) for t in pair]) for pair in rows], log.rtol, log.atol)
     if text:
         yield Finding("vmap_wrong", f"gradients over all tensors: {text}", call, "vmap")
 

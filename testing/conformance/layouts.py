@@ -95,10 +95,10 @@ def check_layout(
                 if checks is None or name in checks:
                     report.checks[name] += 1
                     try:
-                        found = list(check(case))
+                        messages = list(check(case))
                     except Exception as error:
-                        found = [f"{type(error).__name__}: {error}"]
-                    report.failures += [failed(name, message) for message in found]
+                        messages = [f"{type(error).__name__}: {error}"]
+                    report.failures += [failed(name, message) for message in messages]
     return report
 
 
@@ -159,20 +159,20 @@ def _values(case: Case) -> Iterator[str]:
     if case.random or case.definition.name in UNDEFINED | FREE:
         return
     expected = replace(case, sample=replace(case.sample, args=map_tensors(case.sample.args, dense))).run()
-    results, wanted = list(tensors_in(case.result)), list(tensors_in(expected))
-    if len(results) != len(wanted):
-        yield f"{len(results)} results instead of {len(wanted)}"
+    results, references = list(tensors_in(case.result)), list(tensors_in(expected))
+    if len(results) != len(references):
+        yield f"{len(results)} results instead of {len(references)}"
     elif not results and case.result != expected:
         yield f"{case.result!r} instead of {expected!r}"
-    for one, other in zip(results, wanted, strict=False):
-        found, array = dense(one), as_array(other)
-        if (found.shape, one.dtype) != (other.shape, other.dtype):
+    for one, other in zip(results, references, strict=False):
+        actual, array = dense(one), as_array(other)
+        if (actual.shape, one.dtype) != (other.shape, other.dtype):
             yield f"{one.dtype} of shape {list(one.shape)} instead of {other.dtype} of {list(other.shape)}"
             continue
         # Elements that are infinite or NaN there are not compared.
-        kept = np.where(np.isfinite(widened(array)), array, as_array(found)).astype(array.dtype)
+        kept = np.where(np.isfinite(widened(array)), array, as_array(actual)).astype(array.dtype)
         rtol, atol = tolerances(one.dtype)
-        yield from differences(found, kept, tolerance=(8 * rtol, 64 * atol))
+        yield from differences(actual, kept, tolerance=(8 * rtol, 64 * atol))
 
 
 LAYOUT_CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {

@@ -80,17 +80,17 @@ def family(op: str) -> str:
 
 def families(results: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     """Return outcomes by family."""
-    found: dict[str, list[Outcome]] = {}
+    by_family: dict[str, list[Outcome]] = {}
     for outcome in results:
-        found.setdefault(family(outcome.target.op), []).append(outcome)
-    return found
+        by_family.setdefault(family(outcome.target.op), []).append(outcome)
+    return by_family
 
 
 def served(place: Place, wanted: Iterable[Target]) -> Iterator[Outcome]:
     """Yield how a backend serves operators, without calling them."""
     for target in wanted:
-        found = coverage(REGISTRY.operator(target.op).definition, place, to_dtype(target.dtype))
-        yield Outcome(target, found.how)
+        how_served = coverage(REGISTRY.operator(target.op).definition, place, to_dtype(target.dtype))
+        yield Outcome(target, how_served.how)
 
 
 def outcomes(
@@ -212,15 +212,15 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
     """
     with open(path, encoding="utf-8") as file:
         try:
-            found = json.load(file)
+            content = json.load(file)
         except (ValueError, UnicodeDecodeError) as error:
             raise ValueRangeError(
                 f"{path} is not a baseline: {error}\n  write one with: --save-baseline FILE"
             ) from None
-    what = found.get("format") if isinstance(found, dict) else None
-    if what != FORMAT or not isinstance(found.get("backends"), dict):
+    what = content.get("format") if isinstance(content, dict) else None
+    if what != FORMAT or not isinstance(content.get("backends"), dict):
         raise ValueRangeError(
             f"{path} is not a baseline of this version: its format is {what!r}, not {FORMAT!r}\n"
             "  write one with: --save-baseline FILE"
         )
-    return Baseline(found["backends"])
+    return Baseline(content["backends"])

@@ -96,16 +96,16 @@ def backends(session: Session) -> Iterator[Conformance]:
     """
     option = session.config.getoption
     dtypes = option("--tt-dtype")
-    wanted = QUICK if not dtypes else None if "all" in dtypes else dtypes
+    chosen = QUICK if not dtypes else None if "all" in dtypes else dtypes
     path = option("--tt-baseline")
     try:
         baseline = read_baseline(path) if path else None
         checks = chosen_checks(option("--tt-checks") or None)
         for name in option("--tt-backend"):
-            place = parse_place(name)
+            backend = parse_place(name)
             yield Conformance.from_parent(
-                session, name=f"tt-{place}", nodeid=f"tt-{place}", place=place,
-                wanted=targets(place.device, option("--tt-ops") or ("*",), wanted), checks=checks,
+                session, name=f"tt-{backend}", nodeid=f"tt-{backend}", place=backend,
+                wanted=targets(backend.device, option("--tt-ops") or ("*",), chosen), checks=checks,
                 seed=option("--tt-seed"), baseline=baseline,
             )  # fmt: skip
     except (TTError, OSError) as error:

@@ -80,15 +80,15 @@ def targets(
     UnknownOpError, UnknownNameError
         When a pattern or a dtype means nothing.
     """
-    wanted = None if dtypes is None else {to_dtype(d).name for d in dtypes}
-    found = []
+    names = None if dtypes is None else {to_dtype(d).name for d in dtypes}
+    result = []
     for definition in select(ops):
         if definition.samples is None and sampled:
             continue
         promised = [n for n in dtype_names(definition.dtypes) if has_dtype(device, to_dtype(n))]
-        chosen = [n for n in promised if wanted is None or n in wanted] or promised
-        found += [Target(definition.name, name) for name in chosen]
-    return found
+        chosen = [n for n in promised if names is None or n in names] or promised
+        result += [Target(definition.name, name) for name in chosen]
+    return result
 
 
 def chosen_checks(checks: Sequence[str] | None) -> tuple[str, ...]:
@@ -149,8 +149,8 @@ def check_conformance(
     chosen = chosen_checks(checks)
     report = Report()
     for target in targets(device, ops, dtypes):
-        found = check_target(target, device, seed=seed, reference=reference, checks=chosen)
-        report.add(found)
+        outcome = check_target(target, device, seed=seed, reference=reference, checks=chosen)
+        report.add(outcome)
     return report
 
 
@@ -175,15 +175,15 @@ def check_target(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whatever the program's filters, samples must not warn
-            found = list(islice(samples(operator.definition, device, dtype, seed), most))
+            drawn = list(islice(samples(operator.definition, device, dtype, seed), most))
     except Exception as error:  # the device's operators that lay them out may be faulty
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
         report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
         return report
-    last = max((index for index, sample in enumerate(found) if sample.error is None), default=-1)
+    last = max((index for index, sample in enumerate(drawn) if sample.error is None), default=-1)
     # That another seed changes something is asked of all samples together: a part of them may leave no choice.
-    shared: dict[str, object] = {"varied": True} if most is not None and len(found) == most else {}
-    for index, sample in enumerate(found):
+    shared: dict[str, object] = {"varied": True} if most is not None and len(drawn) == most else {}
+    for index, sample in enumerate(drawn):
         case = Case(operator, device, dtype, sample, reference, shared=shared)
         case.last = index == last
         report.samples += 1
@@ -200,7 +200,7 @@ def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
     """Make the checks of one sample; return False where the operator is missing, so that others are of no use."""
     for name in checks:
         try:
-            made = list(CHECKS[name](case))
+            messages = list(CHECKS[name](case))
         except (NoKernelError, PluginMissingError) as error:
             if case.sample.error is not None:
                 return True
@@ -210,11 +210,11 @@ def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
             report.missing.append((case.operator.name, case.dtype.name))
             return False
         except Exception as error:  # any error of a plugin's kernel is reported
-            made = [f"{type(error).__name__}: {error}"]
-        if made == [SKIPPED]:
+            messages = [f"{type(error).__name__}: {error}"]
+        if messages == [SKIPPED]:
             continue
         report.checks[name] += 1
-        report.failures += [failure(case, name, message) for message in made]
-        if name == "runs" and (made or case.sample.error is not None):
+        report.failures += [failure(case, name, message) for message in messages]
+        if name == "runs" and (messages or case.sample.error is not None):
             return True
     return True

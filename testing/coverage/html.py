@@ -59,7 +59,7 @@ def fragment(matrix: Matrix) -> str:
     heads = "".join(f"<th>{escape(str(name))}</th>" for name in ("family", *matrix.places))
     lines = [f"<table><caption>{escape(title)}</caption>", f"<thead><tr>{heads}</tr></thead><tbody>"]
     for family in (*matrix.families(), None):
-        counts = [matrix.served(place, family) for place in matrix.places]
+        counts = [matrix.served(backend, family) for backend in matrix.places]
         cells = "".join(f"<td>{served} of {whole}</td>" for served, whole in counts)
         lines.append(f"<tr><th>{escape(family or 'all')}</th>{cells}</tr>")
     return "\n".join([*lines, "</tbody></table>"])
@@ -103,12 +103,12 @@ def _summary(matrix: Matrix) -> Iterator[str]:
     yield '<div class="wide"><table id="summary"><thead><tr><th scope="col">backend</th>'
     yield "".join(f'<th scope="col" class="number">{how}</th>' for how in used)
     yield '<th scope="col" class="number">served</th><th scope="col">brought by</th></tr></thead><tbody>'
-    for place in matrix.places:
-        counts = matrix.counts(place)
-        source = str(REGISTRY.backend_sources[place.device, place.layout])
-        yield f'<tr><th scope="row">{escape(str(place))}</th>'
+    for backend in matrix.places:
+        counts = matrix.counts(backend)
+        source = str(REGISTRY.backend_sources[backend.device, backend.layout])
+        yield f'<tr><th scope="row">{escape(str(backend))}</th>'
         yield "".join(f'<td class="number">{counts[how]}</td>' for how in used)
-        yield f'<td class="number">{percentage(*matrix.served(place))}</td><td>{escape(source)}</td></tr>'
+        yield f'<td class="number">{percentage(*matrix.served(backend))}</td><td>{escape(source)}</td></tr>'
     yield "</tbody></table></div><dl>"
     for how in used:
         yield f'<div><dt><span class="how {_CLASS[how]}">{how}</span></dt><dd>{escape(MEANINGS[how])}</dd></div>'
@@ -116,8 +116,8 @@ def _summary(matrix: Matrix) -> Iterator[str]:
 
 
 def _used(matrix: Matrix) -> list[How]:
-    found = {cell.how for row in matrix.rows for cell in row.cells}
-    return [how for how in MEANINGS if how in found]
+    used = {cell.how for row in matrix.rows for cell in row.cells}
+    return [how for how in MEANINGS if how in used]
 
 
 # --- filters ---------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _filters(matrix: Matrix) -> Iterator[str]:
     yield '<form id="filters" role="search" hidden>'
     yield '<label>name <input id="search" type="search" placeholder="linalg_* or soft" autocomplete="off"></label>'
     yield _choice("family", "family", matrix.families())
-    yield _choice("backend", "backend", [str(place) for place in matrix.places])
+    yield _choice("backend", "backend", [str(backend) for backend in matrix.places])
     yield _choice("how", "served by", list(_used(matrix)))
     yield _choice("dtype", "promises", dtypes)
     yield _choice("namespace", "namespace", namespaces)

@@ -54,7 +54,7 @@ def _lines(matrix: Matrix) -> Iterator[str]:
     yield GENERATED
     yield ""
     yield "# Coverage" + (f" of {matrix.dtype}" if matrix.dtype else "")
-    names = [str(place) for place in matrix.places]
+    names = [str(backend) for backend in matrix.places]
     yield from _table(
         ["family", "operators", *names],
         [
@@ -85,10 +85,10 @@ def _count(matrix: Matrix, family: str) -> str:
 
 def _share(matrix: Matrix, column: int, family: str | None) -> str:
     """Return what share of a family a backend serves, and how."""
-    place = matrix.places[column]
-    counts = matrix.counts(place, family)
+    backend = matrix.places[column]
+    counts = matrix.counts(backend, family)
     ways = ", ".join(f"{counts[how]} {how}" for how in MEANINGS if counts[how])
-    return f"{percentage(*matrix.served(place, family))}: {ways}"
+    return f"{percentage(*matrix.served(backend, family))}: {ways}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

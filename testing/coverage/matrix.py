@@ -117,16 +117,16 @@ class Matrix:
             "dtype": self.dtype or None,
             "backends": [
                 {
-                    "name": str(place),
-                    "brought_by": str(REGISTRY.backend_sources[place.device, place.layout]),
-                    "served": self.served(place)[0],
-                    "operators": self.served(place)[1],
-                    "counts": dict(self.counts(place)),
+                    "name": str(backend),
+                    "brought_by": str(REGISTRY.backend_sources[backend.device, backend.layout]),
+                    "served": self.served(backend)[0],
+                    "operators": self.served(backend)[1],
+                    "counts": dict(self.counts(backend)),
                 }
-                for place in self.places
+                for backend in self.places
             ],
             "families": {
-                family: {str(place): dict(self.counts(place, family)) for place in self.places}
+                family: {str(backend): dict(self.counts(backend, family)) for backend in self.places}
                 for family in self.families()
             },
             "operators": [
@@ -187,7 +187,9 @@ def matrix(
     """
     known = places()
     chosen = (
-        tuple(place for place in known if place.device != "meta") if backends is None else tuple(backends)
+        tuple(backend for backend in known if backend.device != "meta")
+        if backends is None
+        else tuple(backends)
     )
     asked = None if dtype is None else to_dtype(dtype)
     definitions = matching(list(REGISTRY.definitions()), ops)
@@ -195,7 +197,9 @@ def matrix(
         definitions = [d for d in definitions if d.signature.namespace == _known_namespace(namespace)]
     if asked is not None:
         definitions = [d for d in definitions if asked.name in dtype_names(d.dtypes)]
-    rows = [Row(d, family_of(d), tuple(coverage(d, place, asked) for place in chosen)) for d in definitions]
+    rows = [
+        Row(d, family_of(d), tuple(coverage(d, backend, asked) for backend in chosen)) for d in definitions
+    ]
     if missing:
         rows = [row for row in rows if any(cell.missing for cell in row.cells)]
     order = {family: i for i, family in enumerate(dict.fromkeys(row.family for row in rows))}

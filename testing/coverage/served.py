@@ -116,10 +116,10 @@ def definitions_of(name: str) -> list[OpDefinition]:
     public = name.removeprefix("tt.")
     if public.startswith("Tensor."):  # a method, as pages of operators that are no functions are called
         name = public = public.removeprefix("Tensor.")
-    found = public_names().get(public) or public_names().get(public.rpartition(".")[0])
-    if found is not None and not REGISTRY.overloads(name):
+    operator = public_names().get(public) or public_names().get(public.rpartition(".")[0])
+    if operator is not None and not REGISTRY.overloads(name):
         overload = "" if public in public_names() else "." + public.rpartition(".")[2]
-        name = found + overload
+        name = operator + overload
     names = REGISTRY.overloads(name)
     if not names and name.endswith("_"):
         names = tuple(n for n in REGISTRY.overloads(name[:-1]) if REGISTRY.operator(n).definition.has_inplace)
@@ -132,9 +132,7 @@ def places() -> list[Place]:
     """Return every device and layout that a working plugin, or tt itself, brings."""
     host.activate_all()
     REGISTRY.backend("meta")
-    return sorted(
-        (Place(*place) for place in REGISTRY.backends), key=lambda p: (p.device, p.layout != "strided")
-    )
+    return sorted((Place(*key) for key in REGISTRY.backends), key=lambda p: (p.device, p.layout != "strided"))
 
 
 def parse_place(text: str) -> Place:
@@ -146,23 +144,23 @@ def parse_place(text: str) -> Place:
         When no plugin brings it.
     """
     known = places()
-    for place in known:
-        if text in (str(place), f"{place.device}/{place.layout}"):
-            return place
+    for match in known:
+        if text in (str(match), f"{match.device}/{match.layout}"):
+            return match
 
     host.require("device", text.partition("/")[0])
-    raise UnknownNameError("backend", text, [str(place) for place in known])
+    raise UnknownNameError("backend", text, [str(match) for match in known])
 
 
 def brought_by(plugin: str, definition: OpDefinition) -> list[str]:
     """Return a plugin's contributions to an operator: "definition", "kernel cpu", "composite"."""
-    found = ["definition"] if REGISTRY.definition_source(definition.name).plugin == plugin else []
+    parts = ["definition"] if REGISTRY.definition_source(definition.name).plugin == plugin else []
     kernels = REGISTRY.kernels.get(definition.name, ())
-    found += dict.fromkeys(f"kernel {r.where}" for r in kernels if r.source.plugin == plugin)
+    parts += dict.fromkeys(f"kernel {r.where}" for r in kernels if r.source.plugin == plugin)
     composite = REGISTRY.composite(definition.name)
     if composite is not None and composite.source.plugin == plugin:
-        found.append("composite")
-    return found
+        parts.append("composite")
+    return parts
 
 
 # --- who serves what -------------------------------------------------------------------------------------------
@@ -170,13 +168,13 @@ def brought_by(plugin: str, definition: OpDefinition) -> list[str]:
 
 def kernel_dtypes(registration: Registration, definition: OpDefinition) -> set[str]:
     """Return the compute dtypes that a kernel serves, with those that the dispatcher computes in float32 for it."""
-    found = set(registration.dtypes)
+    served = set(registration.dtypes)
     native = registration.kernel.half == "native" or definition.kind == "view" or not definition.promote
     if not native:
-        found -= HALF
-        if "float32" in found:
-            found |= HALF
-    return found
+        served -= HALF
+        if "float32" in served:
+            served |= HALF
+    return served
 
 
 def computed_by(kernel: Kernel) -> str:
@@ -241,10 +239,10 @@ def coverage(
         kernels = [r for r in kernels if not r.kernel.native]
     compute = None if asked is None else compute_dtype(operator, asked)
     if compute is not None:
-        wanted = {compute.name}
+        names_of_compute = {compute.name}
         if compute.name == "complex32" and definition.promote and definition.kind != "view":
-            wanted.add("complex64")  # in which the dispatcher computes it
-        kernels = [r for r in kernels if wanted & kernel_dtypes(r, definition)]
+            names_of_compute.add("complex64")  # in which the dispatcher computes it
+        kernels = [r for r in kernels if names_of_compute & kernel_dtypes(r, definition)]
     if kernels:
         served = set[str]().union(*(kernel_dtypes(r, definition) for r in kernels))
         dtypes = tuple(d.name for d in ALL_DTYPES if d.name in served)
@@ -280,14 +278,14 @@ def _fallback(definition: OpDefinition, backend: Backend, dtype: Dtype | None) -
     """Return how the device serves an operator to which a backend's calls may fall back."""
     if backend.fallback is None or backend.fallback == backend.device_type:
         return None
-    found = coverage(definition, Place(backend.fallback), dtype)
-    return None if found.how in ("missing", "other layout") else found
+    result = coverage(definition, Place(backend.fallback), dtype)
+    return None if result.how in ("missing", "other layout") else result
 
 
 def passed_over(definition: OpDefinition, place: Place) -> tuple[str, ...]:
     """Return the kernels for a place that take no part currently, each with the reason."""
-    found = REGISTRY.all_kernels_of(definition.name, place.device, (place.layout,))
-    eligibilities = [(registration, registration.eligibility()) for registration in found]
+    registrations = REGISTRY.all_kernels_of(definition.name, place.device, (place.layout,))
+    eligibilities = [(registration, registration.eligibility()) for registration in registrations]
     return tuple(f"{r}: {standing.refusal}" for r, standing in eligibilities if standing.refusal)
 
 

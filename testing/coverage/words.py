@@ -26,13 +26,13 @@ def dtypes_in_words(names: Iterable[str]) -> str:
     >>> dtypes_in_words(["float16", "bfloat16", "float32", "float64", "int64"])
     'int64, floating'
     """
-    found = set(names)
+    remaining = set(names)
     words: list[str] = []
     classes = _CLASSES
-    if found.issuperset(d.name for d in DTYPES):
+    if remaining.issuperset(d.name for d in DTYPES):
         words, classes = ["all"], {}
     for word, members in {**classes, "float8": tuple(d.name for d in STORED)}.items():
-        words += [word] if found.issuperset(members) else [name for name in members if name in found]
+        words += [word] if remaining.issuperset(members) else [name for name in members if name in remaining]
     return ", ".join(words)
 
 

@@ -65,8 +65,8 @@ def components(array: Array) -> Array:
 
 def random_array(random: np.random.Generator, shape: tuple[int, ...], is_complex: bool) -> Array:
     """Return random real or complex numbers."""
-    found = random.standard_normal(shape)
-    return np.asarray(found + 1j * random.standard_normal(shape) if is_complex else found)
+    real = random.standard_normal(shape)
+    return np.asarray(real + 1j * random.standard_normal(shape) if is_complex else real)
 
 
 def tensors(values: Any) -> list[Any]:

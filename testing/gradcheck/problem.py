@@ -164,7 +164,7 @@ class GradcheckProblem:
 
     def analytical(self, outputs: list[Any], leaves: dict[int, Any]) -> dict[int, list[Array]]:
         """Return the Jacobian of each output with respect to each input, by backward passes."""
-        found: dict[int, list[Array]] = {i: [] for i in self.places}
+        jacobians: dict[int, list[Array]] = {i: [] for i in self.places}
         for k, output in enumerate(outputs):
             columns: dict[int, list[Array]] = {i: [] for i in self.places}
             units = (1, 1j) if output.dtype.is_complex else (1,)
@@ -178,8 +178,8 @@ class GradcheckProblem:
                     columns[i].append(components(self.where[i].read(gradient)))
             for i in self.places:
                 size = components(self.where[i].read(None)).size
-                found[i].append(np.stack(columns[i], 1) if columns[i] else np.zeros((size, 0)))
-        return found
+                jacobians[i].append(np.stack(columns[i], 1) if columns[i] else np.zeros((size, 0)))
+        return jacobians
 
 
 def _described(layout: Sequence[tuple[tuple[int, ...], str]]) -> str:

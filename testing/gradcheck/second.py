@@ -73,10 +73,10 @@ def gradgradcheck(
     known = [outputs[k] for k in known_places]
     if grad_outputs is None:
         rng = np.random.default_rng(0)
-        given = [_random_like(y, rng, gen_non_contig_grad_outputs) for y in known]
+        cotangents = [_random_like(y, rng, gen_non_contig_grad_outputs) for y in known]
     else:
-        given = tensors(grad_outputs)
-    places = problem.places
+        cotangents = tensors(grad_outputs)
+    positions = problem.places
     count = len(arguments)
 
     def products(*values: Any) -> tuple[Any, ...]:
@@ -84,30 +84,30 @@ def gradgradcheck(
         args, vectors = list(values[:count]), values[count:]
 
         def of_leaves(*leaves: Any) -> tuple[Any, ...]:
-            for i, leaf in zip(places, leaves, strict=True):
+            for i, leaf in zip(positions, leaves, strict=True):
                 args[i] = leaf
-            found = [y for y in tensors(func(*args)) if floating(y)]
-            return tuple(found[k] for k in known_places)
+            outputs = [y for y in tensors(func(*args)) if floating(y)]
+            return tuple(outputs[k] for k in known_places)
 
-        _, multiply = tt.func.vjp(of_leaves, *[args[i] for i in places])
-        found: tuple[Any, ...] = multiply(tuple(vectors))
-        return found
+        _, multiply = tt.func.vjp(of_leaves, *[args[i] for i in positions])
+        result: tuple[Any, ...] = multiply(tuple(vectors))
+        return result
 
     def gradients(*values: Any) -> tuple[Any, ...]:
         args, vectors = values[:count], values[count:]
-        leaves = [args[i] if args[i].requires_grad else args[i].detach().requires_grad_() for i in places]
-        replaced = dict(zip(places, leaves, strict=True))
+        leaves = [args[i] if args[i].requires_grad else args[i].detach().requires_grad_() for i in positions]
+        replaced = dict(zip(positions, leaves, strict=True))
         results = [y for y in tensors(func(*[replaced.get(i, a) for i, a in enumerate(args)])) if floating(y)]
         results = [y for y in results if y.requires_grad]
-        given = tt.autograd.grad(results, leaves, vectors, create_graph=True, allow_unused=True)
-        found = [g if g is not None else leaf.detach() * 0 for g, leaf in zip(given, leaves, strict=True)]
+        grads = tt.autograd.grad(results, leaves, vectors, create_graph=True, allow_unused=True)
+        complete = [g if g is not None else leaf.detach() * 0 for g, leaf in zip(grads, leaves, strict=True)]
         return tuple(
-            g.to_dense(masked_grad=masked) if g.layout.name.startswith("sparse") else g for g in found
+            g.to_dense(masked_grad=masked) if g.layout.name.startswith("sparse") else g for g in complete
         )
 
     return gradcheck(
         products if check_fwd_over_rev else gradients,
-        (*arguments, *given),
+        (*arguments, *cotangents),
         eps=eps,
         atol=atol,
         rtol=rtol,
@@ -126,5 +126,5 @@ def gradgradcheck(
 def _random_like(output: Any, rng: np.random.Generator, non_contiguous: bool) -> Any:
     shape = (*output.shape, 2) if non_contiguous else tuple(output.shape)
     values = random_array(rng, shape, output.dtype.is_complex)
-    made = from_array(values.astype(output.dtype.numpy), output)
-    return (made[..., 0] if non_contiguous else made).detach().requires_grad_()
+    tensor = from_array(values.astype(output.dtype.numpy), output)
+    return (tensor[..., 0] if non_contiguous else tensor).detach().requires_grad_()

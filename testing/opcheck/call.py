@@ -38,22 +38,22 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
             f"args must be a tuple of the operator's arguments, not {type(args).__name__}",
             hint="opcheck(op, (x,))",
         )
-    found = find(op)
+    operator = find(op)
     named = dict(kwargs or {})
-    if isinstance(found, PacketOp):
-        for caller in found.op_overloads.values():
+    if isinstance(operator, PacketOp):
+        for caller in operator.op_overloads.values():
             try:
                 return CheckedCall(caller, PacketOp._bind(caller, tuple(args), named))
             except ArgumentError:
                 continue
-        raise found._refusal(tuple(args), named)
-    if not isinstance(found, OpOverload):
+        raise operator._refusal(tuple(args), named)
+    if not isinstance(operator, OpOverload):
         raise ArgumentError(
             "opcheck",
             f"{op!r} is not an operator",
             hint="give tt.ops.namespace.name, the result of custom_op, or 'namespace::name'",
         )
-    return CheckedCall(found, PacketOp._bind(found, tuple(args), named))
+    return CheckedCall(operator, PacketOp._bind(operator, tuple(args), named))
 
 
 def find(op: Any) -> Any:
@@ -62,8 +62,8 @@ def find(op: Any) -> Any:
     if isinstance(op, CustomOp):
         return REGISTRY.overload(op.name)
     if isinstance(op, str):
-        found: Any = ops
+        operator: Any = ops
         for part in op.removeprefix("tt::").replace("::", ".").split("."):
-            found = getattr(found, part)
-        return found
+            operator = getattr(operator, part)
+        return operator
     return op

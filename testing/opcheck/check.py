@@ -120,9 +120,9 @@ def opcheck(
         warnings.simplefilter("ignore")
         fails = list(_calling(call, log))
         for name in chosen:
-            found = fails or list(_make(name, call, log, report))
-            log.reported |= {(finding.fault, finding.argument) for finding in found}
-            failures = [_failure(name, finding, also, log) for finding, also in _grouped(found)]
+            findings = fails or list(_make(name, call, log, report))
+            log.reported |= {(finding.fault, finding.argument) for finding in findings}
+            failures = [_failure(name, finding, also, log) for finding, also in _grouped(findings)]
             report.checks[name] += 1
             report.failures += failures
             report[name] = (

@@ -39,9 +39,9 @@ def smallest(finding: Finding, probe: Callable[[CheckedCall], Iterator[Finding]]
             if tries <= 0:
                 break
             tries -= 1
-            found = _find(finding, probe, smaller)
-            if found is not None:
-                finding, progress = found, True
+            match = _find(finding, probe, smaller)
+            if match is not None:
+                finding, progress = match, True
                 break
     return finding
 
@@ -59,13 +59,13 @@ def _smaller(call: CheckedCall) -> Iterator[CheckedCall]:
 
 def _fewer(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield the call with one argument at its default, and with one tensor of a list less."""
-    for place, (argument, value) in enumerate(call.named()):
+    for position, (argument, value) in enumerate(call.named()):
         default = None if argument.type.optional and argument.default is MISSING else argument.default
         if default is not MISSING and (type(value) is not type(default) or _differ(value, default)):
-            yield _with(call, place, default)
+            yield _with(call, position, default)
         if isinstance(value, list | tuple) and len(value) > 1 and any(True for _ in tensors_in(value)):
             for left_out in range(len(value)):
-                yield _with(call, place, type(value)([*value[:left_out], *value[left_out + 1 :]]))
+                yield _with(call, position, type(value)([*value[:left_out], *value[left_out + 1 :]]))
 
 
 def _differ(value: Any, default: Any) -> bool:
@@ -79,13 +79,13 @@ def _with(call: CheckedCall, place: int, value: Any) -> CheckedCall:
 def _find(
     finding: Finding, probe: Callable[[CheckedCall], Iterator[Finding]], smaller: CheckedCall
 ) -> Finding | None:
-    found = []
+    findings = []
     try:
         for one in probe(smaller):
-            found.append(one)
+            findings.append(one)
     except Exception:  # the operator need not take the smaller arguments
         pass
-    return next((f for f in found if _same(f, finding)), None)
+    return next((f for f in findings if _same(f, finding)), None)
 
 
 def _same(one: Finding, other: Finding) -> bool:

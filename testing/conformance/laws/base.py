@@ -34,11 +34,11 @@ class Law:
         done = f"law {word}"
         if isinstance(self.check, str) or (not self.every and case.shared.get(done)):
             return
-        made = list(self.check(case))
-        if made == [SKIPPED]:
+        messages = list(self.check(case))
+        if messages == [SKIPPED]:
             return
         case.shared[done] = True
-        for message in made:
+        for message in messages:
             yield f"law {word!r}: {message}"
 
 

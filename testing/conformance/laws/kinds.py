@@ -69,12 +69,12 @@ def reduction(case: Case) -> Iterator[str]:
 
 
 def _reduced(case: Case, ndim: int) -> set[int]:
-    given = case.bound.get("dim")
+    dim = case.bound.get("dim")
     if case.definition.name == "trace":
         return {0, 1}
-    if given is None or (given in ([], ()) and case.definition.name not in ("all.dim", "any.dim")):
+    if dim is None or (dim in ([], ()) and case.definition.name not in ("all.dim", "any.dim")):
         return set(range(ndim))
-    dims = given if isinstance(given, list | tuple) else [given]
+    dims = dim if isinstance(dim, list | tuple) else [dim]
     return {d % ndim if ndim else d for d in dims} & set(range(ndim))
 
 

@@ -40,8 +40,8 @@ def _asked(case: Case, otherwise: Callable[[], Dtype]) -> Dtype:
 
 
 def _lifted(case: Case, kinds: tuple[str, ...], to: Dtype) -> Dtype:
-    found = promoted(case)
-    return _asked(case, lambda: to if found.kind in kinds else found)
+    dtype = promoted(case)
+    return _asked(case, lambda: to if dtype.kind in kinds else dtype)
 
 
 def _law(statement: str, dtype_of: Callable[[Case], Dtype | None], word: str) -> Law:
@@ -55,12 +55,12 @@ def _law(statement: str, dtype_of: Callable[[Case], Dtype | None], word: str) ->
         for rule, result in zip(rules, results, strict=True):
             if rule != word:
                 continue
-            wanted = dtype_of(case)
-            if wanted is None and isinstance(result, TensorBase):
+            expected = dtype_of(case)
+            if expected is None and isinstance(result, TensorBase):
                 yield "the result is a tensor"
             for tensor in tensors_in(result):
-                if wanted is not None and tensor.dtype is not wanted:
-                    yield f"the result has the dtype {tensor.dtype} instead of {wanted}"
+                if expected is not None and tensor.dtype is not expected:
+                    yield f"the result has the dtype {tensor.dtype} instead of {expected}"
 
     return Law(statement, check, every=True)
 

@@ -34,7 +34,7 @@ def laws_of(definition: Any) -> dict[str, Law]:
         "variants": definition.variants,
         "tags": definition.tags,
     }
-    return {word: LAWS[key][word] for key, given in words.items() for word in given if word in LAWS[key]}
+    return {word: LAWS[key][word] for key, listed in words.items() for word in listed if word in LAWS[key]}
 
 
 def check_laws(case: Case) -> Iterator[str]:

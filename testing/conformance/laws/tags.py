@@ -142,8 +142,8 @@ def exact_out(case: Case) -> Iterator[str]:
     outs = [copy_of(t) for t in results]
     wrong = [t.to(_other_dtype(case, t.dtype)) for t in outs]
     yield from refused(lambda: case.into(wrong), f"out= of {wrong[0].dtype} for a result of {outs[0].dtype}")
-    wanted = results[0].dtype, results[0].shape
-    name = next((n for n, v in case.bound.items() if _fits(v, *wanted)), None)
+    described = results[0].dtype, results[0].shape
+    name = next((n for n, v in case.bound.items() if _fits(v, *described)), None)
     if name is not None and len(outs) == 1 and "exact_out" in case.definition.tags:
         argument = copy_of(case.bound[name])
         bound = {**case.bound, name: argument}

@@ -22,12 +22,12 @@ def function(case: Case) -> Iterator[str]:
     definition = case.definition
     for name in definition.public_names if definition.signature.namespace == "tt" else ():
         try:
-            found: Any = reduce(getattr, name.split("."), tt)
+            member: Any = reduce(getattr, name.split("."), tt)
         except AttributeError:
             yield f"tt has no {name}"
             continue
         if not case.random and definition.name not in UNDEFINED:
-            result = found(*case.sample.args, **case.sample.kwargs)
+            result = member(*case.sample.args, **case.sample.kwargs)
             for message in differences(result, as_array(case.result)):
                 yield f"tt.{name} gives something other than the operator: {message}"
 
@@ -60,10 +60,10 @@ def inplace(case: Case) -> Iterator[str]:
     definition = case.definition
     if definition.module:  # the activations: tt.nn.functional.celu_ is a function
         path = [*definition.module.split("."), f"{definition.python_name}_"]
-        found: Any = tt
+        member: Any = tt
         for name in path:
-            found = getattr(found, name, None)
-        if not callable(found):
+            member = getattr(member, name, None)
+        if not callable(member):
             yield f"tt.{'.'.join(path)} does not exist"
     elif not callable(getattr(Tensor, definition.inplace_name, None)):
         yield f"tensors have no method {definition.inplace_name!r}"
