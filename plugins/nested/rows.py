@@ -55,11 +55,11 @@ def along(op: str) -> Callable[..., Any]:
         inner = (*args[1:at], dim - 1, *args[at + 1 :])
         ragged = ragged_dim(self)
         if dim != ragged:
-            return _wrapped(run(op, (values_of(self), *inner)), lambda found: like(self, found))
+            return _wrapped(run(op, (values_of(self), *inner)), lambda result: like(self, result))
         results = [run(op, (row, *inner)) for row in rows_as_list(self)]
         if not isinstance(results[0], tuple | list):
             return join_rows(self, results)
-        columns = [join_rows(self, [found[k] for found in results]) for k in range(len(results[0]))]
+        columns = [join_rows(self, [result[k] for result in results]) for k in range(len(results[0]))]
         kind: Any = type(results[0])
         return kind(columns)
 
