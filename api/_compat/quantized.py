@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tt.core.lazy import attach
 from tt.core.types.layout import to_layout as _to_layout
 from tt.plugins.quantized.construct import (
     empty_quantized,
@@ -34,6 +35,11 @@ from tt.plugins.quantized.quantizer import (
     qscheme,
 )
 
+if TYPE_CHECKING:
+    from tt.core.types.layout import layout
+
+    quantized: layout
+
 __all__ = [
     "empty_quantized",
     "int_repr",
@@ -51,16 +57,10 @@ __all__ = [
     "qscheme",
     "quantize_per_channel",
     "quantize_per_tensor",
-    "quantized",  # noqa: F822 - by __getattr__
     "quantized_batch_norm",
     "quantized_max_pool1d",
     "quantized_max_pool2d",
     "quantized_max_pool3d",
-]
-
-
-def __getattr__(name: str) -> Any:
     # Looked up by name, so that a blocked or broken plugin raises with its reason.
-    if name == "quantized":
-        return _to_layout(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    *attach(__name__, {_to_layout: "quantized"}),
+]

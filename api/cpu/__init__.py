@@ -1,14 +1,11 @@
 """tt.cpu: the functions of the device type "cpu" (`tt.core.devices.device_module` describes them)."""
 
-from typing import Any
+from functools import partial
 
 from tt.core.devices.device_module import FUNCTIONS, DeviceModule
-from tt.cpu._capabilities import get_capabilities as get_capabilities
+from tt.core.lazy import attach
 
-__all__ = [*FUNCTIONS, "get_capabilities"]
-
-_module = DeviceModule("cpu")
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_module, name)
+__all__ = attach(
+    __name__,
+    {partial(getattr, DeviceModule("cpu")): " ".join(FUNCTIONS), "tt.cpu._capabilities": "get_capabilities"},
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tt.core.lazy import attach
 from tt.core.startup import start as _start
 from tt.core.types.layout import to_layout as _to_layout
 from tt.plugins.nested.construct import (
@@ -15,22 +16,21 @@ from tt.plugins.nested.construct import (
     to_padded_tensor,
 )
 
+if TYPE_CHECKING:
+    from tt.core.types.layout import layout
+
+    jagged: layout
+
 __all__ = [
     "as_nested_tensor",
-    "jagged",
     "masked_select",
     "narrow",
     "nested_tensor",
     "nested_tensor_from_jagged",
     "to_padded_tensor",
+    # Looked up by name, so that a blocked or broken plugin raises with its reason.
+    *attach(__name__, {_to_layout: "jagged"}),
 ]
 
 # Its functions may be the first ones that are called, and use the methods of tensors.
 _start()
-
-
-def __getattr__(name: str) -> Any:
-    # Looked up by name, so that a blocked or broken plugin raises with its reason.
-    if name == "jagged":
-        return _to_layout(name)
-    raise AttributeError(f"module 'tt.nested' has no attribute {name!r}")

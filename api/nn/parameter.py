@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import tt
+from tt.core.lazy import attach
 from tt.core.methods.parameter import Parameter
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
 
 if TYPE_CHECKING:
     from tt.nn.uninitialized import UninitializedBuffer, UninitializedParameter
 
-__all__ = [
-    "Buffer",
-    "Parameter",
-    "UninitializedBuffer",
-    "UninitializedParameter",
-    "is_lazy",
-]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
+# A class of tensors that refuses operations looks for plugins when it is made, which an import must not.
+attach(
+    __name__, {"tt.nn.uninitialized": "UninitializedBuffer UninitializedParameter UninitializedTensorMixin"}
+)
 
 
 class _BufferKind(type):
@@ -71,12 +71,3 @@ def is_lazy(param: Any) -> bool:
     (True, False)
     """
     return hasattr(type(param), "cls_to_become")  # the classes below would be imported by asking for them
-
-
-def __getattr__(name: str) -> Any:
-    # A class of tensors that refuses operations looks for plugins when it is made, which an import must not.
-    if name in ("UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin"):
-        from tt.nn import uninitialized
-
-        return getattr(uninitialized, name)
-    raise AttributeError(f"module 'tt.nn.parameter' has no attribute {name!r}")

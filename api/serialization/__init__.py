@@ -6,9 +6,9 @@ when it is used: programs that only load files start faster.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tt.core.lazy import attach
 from tt.serialization.allow_list import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from tt.serialization.loading import load
 from tt.serialization.locations import default_restore_location, location_tag, register_package
@@ -25,8 +25,10 @@ from tt.serialization.options import (
 from tt.serialization.storages import LoadedStorage
 
 if TYPE_CHECKING:
-    from tt.serialization.saving import save
-    from tt.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
+    from tt.serialization.saving import save as save
+    from tt.serialization.unsafe_globals import (
+        get_unsafe_globals_in_checkpoint as get_unsafe_globals_in_checkpoint,
+    )
 
 __all__ = [
     "LoadEndianness",
@@ -38,27 +40,13 @@ __all__ = [
     "get_default_load_endianness",
     "get_default_mmap_options",
     "get_safe_globals",
-    "get_unsafe_globals_in_checkpoint",
     "load",
     "location_tag",
     "register_package",
     "safe_globals",
-    "save",
     "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
     "skip_data",
+    *attach(__name__, {".saving": "save", ".unsafe_globals": "get_unsafe_globals_in_checkpoint"}),
 ]
-
-_LATE = {"save": "saving", "get_unsafe_globals_in_checkpoint": "unsafe_globals"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    member = globals()[name] = getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
-    return member
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})

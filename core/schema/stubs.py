@@ -1,8 +1,9 @@
 """Type stubs from the schema, so that an editor shows every function and method with its signature and description.
 
-The build makes core/tensor/tensor_methods.pyi, api/__init__.pyi, one stub for each namespace with operators and that
-of `ops`, and so does `python -m tt.core.schema.stubs`; git ignores them.  Members other than operators are read from
-the modules themselves; the few whose Python signatures say too little are written by hand in `stub_templates`.
+The build makes core/tensor/tensor_methods.pyi, api/__init__.pyi, one stub for each namespace with operators, that of
+`ops` and those of modules with lazy names, and so does `python -m tt.core.schema.stubs`; git ignores them.  Members
+other than operators are read from the modules themselves; the few whose Python signatures say too little are written
+by hand in `stub_templates`.
 
 This tool looks at the finished package from outside, so it imports the modules that it describes by name.
 """
@@ -59,7 +60,7 @@ def stubs() -> dict[str, str]:
         )
         if os.path.exists(os.path.join(root(), file)):
             found[file + "i"] = namespace_stub(module)
-    return found
+    return found | lazy_stubs()
 
 
 def namespaces() -> dict[str, list[OpDefinition]]:
@@ -206,6 +207,35 @@ def namespace_stub(module: str) -> str:
             lines += render_callable(name, value)
             taken.add(name)
     lines += _functions(module, taken)
+    return "\n".join(lines) + "\n"
+
+
+def lazy_stubs() -> dict[str, str]:
+    """Return the stubs of the modules that are nothing but a table of `tt.core.lazy`: path -> text."""
+    texts = {}
+    for folder, package in (("api", "tt"), ("backends", "tt.backends")):
+        for file in sorted(Path(root(), folder).rglob("*.py")):
+            if "\n__all__ = attach(" not in file.read_text(encoding="utf-8"):
+                continue
+            inner = file.relative_to(Path(root(), folder)).with_suffix("").parts
+            name = ".".join((package, *(part for part in inner if part != "__init__")))
+            texts[str(file.relative_to(root())) + "i"] = lazy_stub(name)
+    return texts
+
+
+def lazy_stub(name: str) -> str:
+    """Return the stub of a module with lazy names; those of functions have no type."""
+    module = module_named(name)
+    lazy = vars(module)["__getattr__"]
+    lines = [_NOTICE, "from typing import Any"]
+    for member, source in sorted(lazy.sources.items()):
+        if callable(source):
+            lines.append(f"{member}: Any")
+        else:
+            home = name + source if source.startswith(".") else source
+            lines.append(f"from {home} import {member} as {member}")
+    lines += [f"from {name} import {inner} as {inner}" for inner in lazy.submodules()]
+    lines.append(f"__all__ = {module.__all__!r}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,418 +1,63 @@
 """The modules of tt.nn."""
 
-from __future__ import annotations
+from tt.core.lazy import attach
 
-from typing import TYPE_CHECKING
-
-from tt._names.late_names import late_names
-
-if TYPE_CHECKING:
-    from tt.nn.modules.activation import (
-        CELU,
-        ELU,
-        GELU,
-        GLU,
-        SELU,
-        Hardshrink,
-        Hardsigmoid,
-        Hardswish,
-        Hardtanh,
-        LeakyReLU,
-        LogSigmoid,
-        LogSoftmax,
-        Mish,
-        PReLU,
-        ReLU,
-        ReLU6,
-        RReLU,
-        Sigmoid,
-        SiLU,
-        Softmax,
-        Softmax2d,
-        Softmin,
-        Softplus,
-        Softshrink,
-        Softsign,
-        Tanh,
-        Tanhshrink,
-        Threshold,
-    )
-    from tt.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
-    from tt.nn.modules.attention import MultiheadAttention
-    from tt.nn.modules.batchnorm import (
-        BatchNorm1d,
-        BatchNorm2d,
-        BatchNorm3d,
-        LazyBatchNorm1d,
-        LazyBatchNorm2d,
-        LazyBatchNorm3d,
-        SyncBatchNorm,
-    )
-    from tt.nn.modules.channelshuffle import ChannelShuffle
-    from tt.nn.modules.container import Container, ModuleDict, ModuleList, Sequential
-    from tt.nn.modules.conv import (
-        Conv1d,
-        Conv2d,
-        Conv3d,
-        ConvTranspose1d,
-        ConvTranspose2d,
-        ConvTranspose3d,
-        LazyConv1d,
-        LazyConv2d,
-        LazyConv3d,
-        LazyConvTranspose1d,
-        LazyConvTranspose2d,
-        LazyConvTranspose3d,
-    )
-    from tt.nn.modules.distance import CosineSimilarity, PairwiseDistance
-    from tt.nn.modules.dropout import (
-        AlphaDropout,
-        Dropout,
-        Dropout1d,
-        Dropout2d,
-        Dropout3d,
-        FeatureAlphaDropout,
-    )
-    from tt.nn.modules.flatten import Flatten, Unflatten
-    from tt.nn.modules.fold import Fold, Unfold
-    from tt.nn.modules.instancenorm import (
-        InstanceNorm1d,
-        InstanceNorm2d,
-        InstanceNorm3d,
-        LazyInstanceNorm1d,
-        LazyInstanceNorm2d,
-        LazyInstanceNorm3d,
-    )
-    from tt.nn.modules.linear import Bilinear, Identity, LazyLinear, Linear
-    from tt.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
-    from tt.nn.modules.loss import (
-        BCELoss,
-        BCEWithLogitsLoss,
-        CosineEmbeddingLoss,
-        CrossEntropyLoss,
-        CTCLoss,
-        GaussianNLLLoss,
-        HingeEmbeddingLoss,
-        HuberLoss,
-        KLDivLoss,
-        L1Loss,
-        LinearCrossEntropyLoss,
-        MarginRankingLoss,
-        MSELoss,
-        MultiLabelMarginLoss,
-        MultiLabelSoftMarginLoss,
-        MultiMarginLoss,
-        NLLLoss,
-        NLLLoss2d,
-        PoissonNLLLoss,
-        SmoothL1Loss,
-        SoftMarginLoss,
-        TripletMarginLoss,
-        TripletMarginWithDistanceLoss,
-    )
-    from tt.nn.modules.module import Module
-    from tt.nn.modules.normalization import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
-    from tt.nn.modules.padding import (
-        CircularPad1d,
-        CircularPad2d,
-        CircularPad3d,
-        ConstantPad1d,
-        ConstantPad2d,
-        ConstantPad3d,
-        ReflectionPad1d,
-        ReflectionPad2d,
-        ReflectionPad3d,
-        ReplicationPad1d,
-        ReplicationPad2d,
-        ReplicationPad3d,
-        ZeroPad1d,
-        ZeroPad2d,
-        ZeroPad3d,
-    )
-    from tt.nn.modules.parameter_containers import ParameterDict, ParameterList
-    from tt.nn.modules.pixelshuffle import PixelShuffle, PixelUnshuffle
-    from tt.nn.modules.pooling import (
-        AdaptiveAvgPool1d,
-        AdaptiveAvgPool2d,
-        AdaptiveAvgPool3d,
-        AdaptiveMaxPool1d,
-        AdaptiveMaxPool2d,
-        AdaptiveMaxPool3d,
-        AvgPool1d,
-        AvgPool2d,
-        AvgPool3d,
-        FractionalMaxPool2d,
-        FractionalMaxPool3d,
-        LPPool1d,
-        LPPool2d,
-        LPPool3d,
-        MaxPool1d,
-        MaxPool2d,
-        MaxPool3d,
-        MaxUnpool1d,
-        MaxUnpool2d,
-        MaxUnpool3d,
-    )
-    from tt.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-    from tt.nn.modules.sparse import Embedding, EmbeddingBag
-    from tt.nn.modules.transformer import (
-        Transformer,
-        TransformerDecoder,
-        TransformerDecoderLayer,
-        TransformerEncoder,
-        TransformerEncoderLayer,
-    )
-    from tt.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-else:
-    __getattr__, __dir__ = late_names(
-        __name__,
-        {
-            ".activation": (
-                "GELU GLU Hardshrink Hardsigmoid Hardswish LogSigmoid Mish Sigmoid SiLU Softplus Softshrink "
-                "Softsign Tanh Tanhshrink"
-            ),
-            # The next two lie in `activation`, too, which imports much that a network with these needs not.
-            ".rectifiers": "CELU ELU SELU Hardtanh LeakyReLU PReLU ReLU ReLU6 RReLU Threshold",
-            ".softmax": "LogSoftmax Softmax Softmax2d Softmin",
-            ".adaptive": "AdaptiveLogSoftmaxWithLoss",
-            ".attention": "MultiheadAttention",
-            ".batchnorm": (
-                "BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d "
-                "LazyBatchNorm3d SyncBatchNorm"
-            ),
-            ".channelshuffle": "ChannelShuffle",
-            ".container": "Container ModuleDict ModuleList Sequential",
-            ".conv": (
-                "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d "
-                "LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d "
-                "LazyConvTranspose3d"
-            ),
-            ".distance": "CosineSimilarity PairwiseDistance",
-            ".dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
-            ".flatten": "Flatten Unflatten",
-            ".fold": "Fold Unfold",
-            ".instancenorm": (
-                "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d "
-                "LazyInstanceNorm2d LazyInstanceNorm3d"
-            ),
-            ".linear": "Bilinear Identity LazyLinear Linear",
-            ".linear_cross_entropy_options": "LinearCrossEntropyOptions",
-            ".loss": (
-                "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss "
-                "GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss "
-                "LinearCrossEntropyLoss MarginRankingLoss MSELoss MultiLabelMarginLoss "
-                "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PoissonNLLLoss "
-                "SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
-            ),
-            ".module": "Module",
-            ".normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
-            ".padding": (
-                "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
-                "ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d "
-                "ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d"
-            ),
-            ".parameter_containers": "ParameterDict ParameterList",
-            ".pixelshuffle": "PixelShuffle PixelUnshuffle",
-            ".pooling": (
-                "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d "
-                "AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d "
-                "FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d "
-                "MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d"
-            ),
-            ".rnn": "GRU LSTM RNN GRUCell LSTMCell RNNBase RNNCell RNNCellBase",
-            ".sparse": "Embedding EmbeddingBag",
-            ".transformer": (
-                "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
-                "TransformerEncoderLayer"
-            ),
-            ".upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
-            ".adaptive_pooling": "",
-            ".attribute_slot": "",
-            ".calling": "",
-            ".classification_loss": "",
-            ".conversion": "",
-            ".convnd": "",
-            ".embedding_loss": "",
-            ".failing_layer": "",
-            ".fractional_pooling": "",
-            ".hooks": "",
-            ".lazy": "",
-            ".lazy_conv": "",
-            ".loss_base": "",
-            ".registration": "",
-            ".regression_loss": "",
-            ".rnn_cells": "",
-            ".sizes": "",
-            ".state_dict": "",
-            ".transformer_layers": "",
-            ".transposed_conv": "",
-            ".traversal": "",
-            ".utils": "",
-        },
-    )
-
-__all__ = [
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "GRU",
-    "LSTM",
-    "RNN",
-    "SELU",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveLogSoftmaxWithLoss",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d",
-    "AlphaDropout",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "Bilinear",
-    "CTCLoss",
-    "ChannelShuffle",
-    "CircularPad1d",
-    "CircularPad2d",
-    "CircularPad3d",
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ConstantPad3d",
-    "Container",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "CosineEmbeddingLoss",
-    "CosineSimilarity",
-    "CrossEntropyLoss",
-    "CrossMapLRN2d",
-    "Dropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Dropout3d",
-    "Embedding",
-    "EmbeddingBag",
-    "FeatureAlphaDropout",
-    "Flatten",
-    "Fold",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
-    "GRUCell",
-    "GaussianNLLLoss",
-    "GroupNorm",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "HingeEmbeddingLoss",
-    "HuberLoss",
-    "Identity",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "KLDivLoss",
-    "L1Loss",
-    "LPPool1d",
-    "LPPool2d",
-    "LPPool3d",
-    "LSTMCell",
-    "LayerNorm",
-    "LazyBatchNorm1d",
-    "LazyBatchNorm2d",
-    "LazyBatchNorm3d",
-    "LazyConv1d",
-    "LazyConv2d",
-    "LazyConv3d",
-    "LazyConvTranspose1d",
-    "LazyConvTranspose2d",
-    "LazyConvTranspose3d",
-    "LazyInstanceNorm1d",
-    "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d",
-    "LazyLinear",
-    "LeakyReLU",
-    "Linear",
-    "LinearCrossEntropyLoss",
-    "LinearCrossEntropyOptions",
-    "LocalResponseNorm",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "MarginRankingLoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "MaxUnpool1d",
-    "MaxUnpool2d",
-    "MaxUnpool3d",
-    "Mish",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "MultiheadAttention",
-    "NLLLoss",
-    "NLLLoss2d",
-    "PReLU",
-    "PairwiseDistance",
-    "ParameterDict",
-    "ParameterList",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "PoissonNLLLoss",
-    "RMSNorm",
-    "RNNBase",
-    "RNNCell",
-    "RNNCellBase",
-    "RReLU",
-    "ReLU",
-    "ReLU6",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ReplicationPad3d",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
-    "Softplus",
-    "Softshrink",
-    "Softsign",
-    "SyncBatchNorm",
-    "Tanh",
-    "Tanhshrink",
-    "Threshold",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
-    "Unflatten",
-    "Unfold",
-    "Upsample",
-    "UpsamplingBilinear2d",
-    "UpsamplingNearest2d",
-    "ZeroPad1d",
-    "ZeroPad2d",
-    "ZeroPad3d",
-]
+__all__ = attach(
+    __name__,
+    {
+        ".activation": (
+            "GELU GLU Hardshrink Hardsigmoid Hardswish LogSigmoid Mish Sigmoid SiLU Softplus Softshrink "
+            "Softsign Tanh Tanhshrink"
+        ),
+        # The next two lie in `activation`, too, which imports much that a network with these needs not.
+        ".rectifiers": "CELU ELU SELU Hardtanh LeakyReLU PReLU ReLU ReLU6 RReLU Threshold",
+        ".softmax": "LogSoftmax Softmax Softmax2d Softmin",
+        ".adaptive": "AdaptiveLogSoftmaxWithLoss",
+        ".attention": "MultiheadAttention",
+        ".batchnorm": (
+            "BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d SyncBatchNorm"
+        ),
+        ".channelshuffle": "ChannelShuffle",
+        ".container": "Container ModuleDict ModuleList Sequential",
+        ".conv": (
+            "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv1d LazyConv2d "
+            "LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d"
+        ),
+        ".distance": "CosineSimilarity PairwiseDistance",
+        ".dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+        ".flatten": "Flatten Unflatten",
+        ".fold": "Fold Unfold",
+        ".instancenorm": (
+            "InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d "
+            "LazyInstanceNorm3d"
+        ),
+        ".linear": "Bilinear Identity LazyLinear Linear",
+        ".linear_cross_entropy_options": "LinearCrossEntropyOptions",
+        ".loss": (
+            "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss CTCLoss GaussianNLLLoss "
+            "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss LinearCrossEntropyLoss MarginRankingLoss MSELoss "
+            "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PoissonNLLLoss "
+            "SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
+        ),
+        ".module": "Module",
+        ".normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+        ".padding": (
+            "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+            "ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d "
+            "ZeroPad1d ZeroPad2d ZeroPad3d"
+        ),
+        ".parameter_containers": "ParameterDict ParameterList",
+        ".pixelshuffle": "PixelShuffle PixelUnshuffle",
+        ".pooling": (
+            "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
+            "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d "
+            "LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d"
+        ),
+        ".rnn": "GRU LSTM RNN GRUCell LSTMCell RNNBase RNNCell RNNCellBase",
+        ".sparse": "Embedding EmbeddingBag",
+        ".transformer": (
+            "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
+        ),
+        ".upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    },
+)

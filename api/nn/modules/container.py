@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self
 
+from tt.core.lazy import attach
 from tt.library import warn_user
 from tt.nn.modules.module import Module, _addindent
 from tt.nn.modules.registration import typename
@@ -373,10 +374,5 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def __getattr__(name: str) -> Any:
-    # They are in a module of their own here, and in this one in PyTorch.
-    if name in ("ParameterDict", "ParameterList"):
-        from tt.nn.modules import parameter_containers
-
-        return getattr(parameter_containers, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# They are in a module of their own here, and in this one in PyTorch.
+attach(__name__, {"tt.nn.modules.parameter_containers": "ParameterDict ParameterList"})

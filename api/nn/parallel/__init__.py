@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tt.core.lazy import attach
 from tt.nn.parallel.data_parallel import DataParallel, data_parallel
 from tt.nn.parallel.parallel_apply import parallel_apply
 from tt.nn.parallel.replicate import replicate
@@ -14,18 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataParallel",
-    "DistributedDataParallel",
     "data_parallel",
     "gather",
     "parallel_apply",
     "replicate",
     "scatter",
+    *attach(__name__, {".distributed": "DistributedDataParallel"}),  # which loads tt.distributed
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "DistributedDataParallel":  # when asked for: it loads tt.distributed
-        from tt.nn.parallel.distributed import DistributedDataParallel
-
-        return DistributedDataParallel
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

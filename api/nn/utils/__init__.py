@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
+from tt.core.lazy import attach
 from tt.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -27,6 +27,13 @@ from tt.nn.utils.memory_format import (
 from tt.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from tt.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
+if TYPE_CHECKING:
+    from tt.nn.utils import parametrizations as parametrizations
+    from tt.nn.utils import parametrize as parametrize
+    from tt.nn.utils import prune as prune
+    from tt.nn.utils import rnn as rnn
+    from tt.nn.utils import stateless as stateless
+
 __all__ = [
     "clip_grad_norm",
     "clip_grad_norm_",
@@ -48,15 +55,4 @@ __all__ = [
     "weight_norm",
 ]
 
-_LATE = ("parametrizations", "parametrize", "prune", "rnn", "stateless")
-"""Modules that are imported when first used."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return import_module(f"tt.nn.utils.{name}")
-    raise AttributeError(f"module 'tt.nn.utils' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+attach(__name__, {})

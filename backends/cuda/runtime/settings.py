@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tt.core.library import errors
 
-__all__ = ["CudnnSettings", "MatmulSettings", "Settings", "cudnn", "matmul"]
+__all__ = ["CudnnSettings", "MatmulSettings", "Settings", "cudnn", "is_built", "matmul"]
 
 
 class Settings:
@@ -116,3 +116,17 @@ class CudnnSettings(Settings):
 
 matmul: Final = MatmulSettings()
 cudnn: Final = CudnnSettings()
+
+
+def is_built() -> bool:
+    """Return whether tt could use a CUDA device: whether CuPy is installed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.backends.cuda.is_built() >= tt.cuda.is_available()
+    True
+    """
+    from importlib.util import find_spec
+
+    return find_spec("cupy") is not None

@@ -1,0 +1,125 @@
+"""Packages whose names are imported when they are first used.
+
+A program uses a few of the classes of `tt.nn` and `tt.optim`, and importing all their modules takes longer than
+everything else that a first training step needs.  A package says once which name comes from which module; `attach`
+gives it `__getattr__`, `__dir__` and `__all__`, and `tt.core.schema.stubs` makes its stub for type checkers from the
+same table.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from tt.core.startup import plugins
+
+__all__ = ["LazyNames", "attach"]
+
+
+class LazyNames:
+    """The `__getattr__` of a package with names that are imported when first used.
+
+    Attributes
+    ----------
+    package : str
+        The import name of the package or module.
+    sources : dict
+        Name -> where it comes from: a module, or a function that returns it.
+    modules : list of str
+        The modules below the package that its `__all__` has, too.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        table: Mapping[str | Callable[[str], Any], str],
+        modules: str,
+        layer: str,
+        without: str,
+    ) -> None:
+        self.package = package
+        self.sources = {name: source for source, names in table.items() for name in names.split()}
+        self.modules = modules.split()
+        self._layer = layer
+        self._without = frozenset(without.split())
+
+    def __call__(self, name: str) -> Any:
+        """Return a name of the package, importing the module from which it comes."""
+        source = self.sources.get(name)
+        if source is None:
+            return self._submodule(name)
+        layer = self._layer
+        if layer and not (name in self._without and plugins().leaves_out("layer", layer)):
+            plugins().require("layer", layer)
+            plugins().activate("layer", layer)
+        if callable(source):
+            return source(name)
+        member = getattr(import_module(source, self.package), name)
+        setattr(sys.modules[self.package], name, member)
+        return member
+
+    def _submodule(self, name: str) -> Any:
+        """Return a module of the package, which is an attribute as if it had been imported."""
+        path = f"{self.package}.{name}"
+        is_package = "__path__" in vars(sys.modules[self.package])
+        if is_package and name.isidentifier() and not name.startswith("__"):
+            try:
+                return import_module(path)
+            except ModuleNotFoundError as error:
+                if error.name != path:  # a module that it imports
+                    raise
+        raise AttributeError(f"module {self.package!r} has no attribute {name!r}")
+
+    def names(self) -> list[str]:
+        """Return the names of the package, as `__dir__` does."""
+        listed = vars(sys.modules[self.package]).get("__all__", ())
+        return sorted({*listed, *self.sources, *self.submodules()})
+
+    def submodules(self) -> list[str]:
+        """Return the names of the public modules below the package."""
+        from pkgutil import iter_modules
+
+        path = vars(sys.modules[self.package]).get("__path__", ())
+        return [module.name for module in iter_modules(path) if not module.name.startswith("_")]
+
+
+def attach(
+    package: str,
+    table: Mapping[str | Callable[[str], Any], str],
+    *,
+    modules: str = "",
+    layer: str = "",
+    without: str = "",
+) -> list[str]:
+    """Give a package `__getattr__` and `__dir__`, and return its `__all__`.
+
+    Every module below the package is an attribute of it, as if it had been imported.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`; a module that is no package can have lazy names, too.
+    table : mapping
+        Module -> the names that come from it, separated by spaces.  A module that starts with a dot lies in the
+        package.  In the place of a module may be a function, which is called with the name each time.
+    modules : str
+        The modules below the package that its `__all__` has, too.
+    layer : str
+        The layer without which the names are of no use: its plugin is activated first, or its absence explained.
+    without : str
+        The names that are of use without the layer, too, if its plugin is blocked or not installed.
+
+    Examples
+    --------
+    >>> import sys, types
+    >>> from tt.core.lazy import attach
+    >>> sys.modules["shapes"] = shapes = types.ModuleType("shapes")
+    >>> shapes.__all__ = attach("shapes", {"tt.core.types.size": "Size"})
+    >>> shapes.__all__, shapes.Size([1, 2]).numel()
+    (['Size'], 2)
+    """
+    lazy = LazyNames(package, table, modules, layer, without)
+    vars(sys.modules[package]).update(__getattr__=lazy, __dir__=lazy.names)
+    return sorted({*lazy.sources, *lazy.modules})
