@@ -62,7 +62,6 @@ def neg_in_place(self: Any) -> None:
 
 
 cpu.kernel("abs", np.absolute, dtypes="number")
-cpu.kernel("square", np.square, dtypes="number")
 cpu.kernel("reciprocal", np.reciprocal, dtypes="floating_complex")
 cpu.kernel("maximum", np.maximum, dtypes="real")
 cpu.kernel("minimum", np.minimum, dtypes="real")
@@ -177,11 +176,6 @@ cpu.kernel("remainder", np.remainder, dtypes="floating")
 
 # --- functions of one argument ---------------------------------------------------------------------------------
 
-for _op in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh"):
-    cpu.kernel(_op, getattr(np, _op), dtypes="floating_complex")
-for _op in ("floor", "ceil", "trunc"):
-    cpu.kernel(_op, getattr(np, _op), dtypes="real_number")
-
 
 @cpu.kernel("sigmoid", dtypes="floating_complex")
 def sigmoid(self: Any) -> Any:
@@ -199,7 +193,6 @@ def erf(self: Any) -> Any:
 # --- comparison and logic --------------------------------------------------------------------------------------
 
 for _op, _function in {
-    "eq": np.equal, "ne": np.not_equal,
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
     "logical_not": np.logical_not,
 }.items():  # fmt: skip
@@ -208,9 +201,6 @@ for _op, _function in {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }.items():  # fmt: skip
     cpu.kernel(_op, _function, dtypes="real", half="native")
-for _op in ("bitwise_and", "bitwise_or", "bitwise_xor"):
-    cpu.kernel(_op, getattr(np, _op), dtypes="integral_bool")
-cpu.kernel("bitwise_not", np.invert, dtypes="integral_bool")
 for _op in ("isnan", "isinf", "isfinite"):
     cpu.kernel(_op, getattr(np, _op))
 
@@ -285,8 +275,6 @@ cpu.kernel("bitwise_right_shift", np.right_shift, dtypes="integral")
 
 # --- floating point numbers ------------------------------------------------------------------------------------
 
-cpu.kernel("copysign", np.copysign, dtypes="floating")
-cpu.kernel("nextafter", np.nextafter, dtypes="floating", half="native")
 cpu.kernel("frexp", np.frexp, dtypes="floating")
 
 
@@ -356,20 +344,9 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
     return np.where(np.abs(weight) < 0.5, self + span * weight, end - span * (1 - weight))
 
 
-# --- complex numbers -------------------------------------------------------------------------------------------
-
-cpu.kernel("conj_physical", np.conjugate, dtypes="complex")
-cpu.kernel("conj_physical", np.copy, dtypes="real", half="native", takes=("self",))
-
-
 # --- exponentials and logarithms, trigonometric and hyperbolic functions -----------------------------------------
 
-cpu.kernels_of({
-    "log2": np.log2, "log10": np.log10, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-}, dtypes="floating_complex")  # fmt: skip
-cpu.kernels_of({"exp2": np.exp2, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg}, dtypes="floating")
+cpu.kernel("exp2", np.exp2, dtypes="floating")
 
 
 @cpu.kernel("exp2", dtypes="complex")
@@ -391,25 +368,12 @@ def sinc(self: Any) -> Any:
 # --- signs and parts -------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("frac", dtypes="floating")
-def frac(self: Any) -> Any:
-    return self - np.trunc(self)
-
-
 @cpu.kernel("sgn", dtypes="complex")
 def sgn(self: Any) -> Any:
     size, result = np.abs(self), np.zeros_like(self)
     for part in ("real", "imag"):  # one of them may be infinite
         np.divide(getattr(self, part), size, out=getattr(result, part), where=size != 0)
     return result
-
-
-cpu.kernel("signbit", np.signbit, dtypes="floating", half="native")
-
-
-@cpu.kernel("signbit", dtypes="integral_bool")
-def signbit(self: Any) -> Any:
-    return np.less(self, 0)
 
 
 # --- tests -----------------------------------------------------------------------------------------------------
@@ -550,11 +514,6 @@ def _erfc_of_single(x: Any, tail: Any) -> None:
     tail += np.subtract(1, sign, out=sign)
 
 
-@cpu.kernel("special_ndtr", dtypes="floating")
-def ndtr(self: Any) -> Any:
-    return 0.5 * erfc(self * -math.sqrt(0.5))
-
-
 # --- the gamma function ----------------------------------------------------------------------------------------
 
 
@@ -594,15 +553,6 @@ def polygamma(n: int, self: Any) -> Any:
     if n < 0:
         raise errors.ValueRangeError(f"polygamma(): polygamma(n, x) does not support negative n, got {n}")
     return special.polygamma(np.int64(n), self).astype(self.dtype, copy=False)
-
-
-@cpu.kernel("logit", dtypes="floating")
-def logit(self: Any, eps: float | None) -> Any:
-    x = self if eps is None or eps < 0 else np.clip(self, eps, 1 - eps)
-    rest = 1 - x
-    # Near 1/2, where the quotient is close to 1, by its distance from 1.
-    middle = np.log1p((x - 0.5) * 2 / rest)
-    return select(np.abs(x - 0.5) < 0.25, middle, np.log(x) - np.log1p(-x))
 
 
 # --- of eight bits -------------------------------------------------------------------------------------------

@@ -195,12 +195,12 @@ static PyObject *call_elu(PyObject *module, PyObject *const *args, Py_ssize_t co
     return call_bent_with(module, args, 1, OUT(2), alpha, 1.0, 1.0);
 }
 
-/* The NumPy kernel says what is wrong with a division by zero. */
+/* The check of the composite says what is wrong with a division by zero. */
 static PyObject *call_celu(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     double alpha;
     if (!read_number("celu", args, count, 2, &alpha)) return NULL;
-    if (alpha == 0.0) return tt_call_python_into("tt.backends.cpu.activation", "celu", args, 2, count);
+    if (alpha == 0.0) return tt_call_python("tt.operators.activation.composites", "check_alpha", args + 1, 1);
     return call_bent_with(module, args, 1, OUT(2), alpha, 1.0, 1.0 / alpha);
 }
 

@@ -51,9 +51,10 @@ def test_what_c_calls_is_there(module: str, name: str) -> None:
 
 def test_all_ways_to_name_a_function_are_read() -> None:
     assert {
-        ("tt.backends.cpu.linalg", "cdist"), ("tt.backends.cpu.activation", "celu"), ("tt.core.errors", "PlaceError"),
+        ("tt.backends.cpu.linalg", "cdist"), ("tt.backends.cpu.activation", "gelu"), ("tt.core.errors", "PlaceError"),
         ("tt.backends.cpu.optimizer", "fused_sgd"), ("tt.backends.cpu.random", "native_dropout_backward"),
         ("tt.backends.cpu.pointwise", "remainder"), ("tt.backends.cpu.sorting", "topk"),
+        ("tt.operators.activation.composites", "check_alpha"),
     } <= {*NAMED}  # fmt: skip
     mentions = sum(path.read_text(encoding="utf-8").count('"tt.backends.cpu.') for path in SOURCES)
     assert mentions > 40
