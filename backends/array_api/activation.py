@@ -8,6 +8,7 @@ from typing import Any
 from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.backends.array_api.pointwise import erf
 from tt.core.library import errors
+from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE
 
 __all__ = ["add_kernels", "check_approximate"]
 
@@ -44,7 +45,7 @@ def add_kernels(builder: KernelBuilder) -> None:
         if approximate == "none":
             return 0.5 * self * (1 + erf(builder, self * math.sqrt(0.5)))
         check_approximate(approximate)
-        return 0.5 * self * (1 + xp.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
+        return 0.5 * self * (1 + xp.tanh(GELU_SCALE * (self + GELU_CUBIC * self * self * self)))
 
 
 def check_approximate(approximate: str) -> None:

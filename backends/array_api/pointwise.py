@@ -383,7 +383,7 @@ def _elementary(builder: KernelBuilder) -> None:
 
     @builder.kernel("sinc", dtypes="floating_complex")
     def sinc(self: Any) -> Any:
-        turns = xp.where(self == 0, xp.ones_like(self), self * builder.operand(3.141592653589793, self))
+        turns = xp.where(self == 0, xp.ones_like(self), self * builder.operand(math.pi, self))
         return xp.where(self == 0, xp.ones_like(self), xp.sin(turns) / turns)
 
 

@@ -12,6 +12,7 @@ from tt.backends.cpu.backend import Array
 from tt.backends.cpu.pointwise import erfc
 from tt.backends.cpu.selection import select
 from tt.core.library import KernelTable, errors
+from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE
 
 __all__ = ["cpu"]
 
@@ -59,7 +60,7 @@ def gelu(self: Array, approximate: str) -> Any:
     if approximate == "none":
         return 0.5 * self * erfc(self * -math.sqrt(0.5))
     check_approximate(approximate)
-    return 0.5 * self * (1 + np.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
+    return 0.5 * self * (1 + np.tanh(GELU_SCALE * (self + GELU_CUBIC * self * self * self)))
 
 
 # --- softmax ---------------------------------------------------------------------------------------------------

@@ -16,15 +16,13 @@ from tt.core.errors import (
 )
 from tt.core.types.dtype import float32
 from tt.core.types.user_warnings import warn_user
+from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE, SELU_ALPHA, SELU_SCALE
 from tt.operators.helpers import as_type, check_shapes, computed, log1p_exp, number, widened
 from tt.operators.random.composites import uniform_like
 from tt.operators.reduction.composites import softmax_parts
 
 composites: Final = CompositeTable()
 composite = composites.composite
-
-SELU_ALPHA: Final = 1.6732632423543772848170429916717
-SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 # --- limits ----------------------------------------------------------------------------------------------------
 
@@ -166,7 +164,7 @@ def gelu(self: Any, approximate: str) -> Any:
     if approximate == "none":
         factor = ops.erfc(ops.mul(x, -1 / math.sqrt(2)))
     elif approximate == "tanh":
-        inner = ops.mul(ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
+        inner = ops.mul(ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), GELU_CUBIC)), GELU_SCALE)
         factor = ops.add(ops.tanh(inner), 1)
     else:
         raise ValueRangeError(f"gelu(): approximate is 'none' or 'tanh', not {approximate!r}")
@@ -360,9 +358,9 @@ def gelu_backward(grad_output: Any, self: Any, approximate: str) -> Any:
         density = ops.mul(ops.exp(ops.mul(ops.mul(self, self), -0.5)), 1 / math.sqrt(2 * math.pi))
         slope = ops.add(below, ops.mul(self, density))
     elif approximate == "tanh":
-        scale, square = math.sqrt(2 / math.pi), ops.mul(self, self)
-        t = ops.tanh(ops.mul(ops.mul(self, ops.add(ops.mul(square, 0.044715), 1)), scale))
-        rise = ops.mul(ops.add(ops.mul(square, 3 * 0.044715), 1), scale)
+        square = ops.mul(self, self)
+        t = ops.tanh(ops.mul(ops.mul(self, ops.add(ops.mul(square, GELU_CUBIC), 1)), GELU_SCALE))
+        rise = ops.mul(ops.add(ops.mul(square, 3 * GELU_CUBIC), 1), GELU_SCALE)
         bend = ops.mul(ops.mul(ops.mul(self, 0.5), ops.rsub(ops.mul(t, t), 1)), rise)
         slope = ops.add(ops.mul(ops.add(t, 1), 0.5), bend)
     else:

@@ -13,6 +13,7 @@ from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.layouts import contiguous
 from tt.backends.cuda.libraries.cublaslt import DTYPES, CublasLt
 from tt.core.library import KernelTable, contiguous_strides
+from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -90,9 +91,7 @@ class Products:
         if activation == "relu":
             found = xp.maximum(found, 0)
         elif activation:
-            found = (
-                found * 0.5 * (1 + xp.tanh(np.sqrt(2 / np.pi) * (found + 0.044715 * found * found * found)))
-            )
+            found = found * 0.5 * (1 + xp.tanh(GELU_SCALE * (found + GELU_CUBIC * found * found * found)))
         result = self.backend.normalise(found)
         return result if wide == dtype else self.backend.cast(result, dtype)
 

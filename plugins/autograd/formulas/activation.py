@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 from tt.core.library import ops, to_dtype
+from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE, SELU_ALPHA, SELU_SCALE
 from tt.plugins.autograd.formulas.helpers import conj
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
-
-SELU_ALPHA = 1.6732632423543772848170429916717
-SELU_SCALE = 1.0507009873554804934193349852946
 
 # --- limits ----------------------------------------------------------------------------------------------------
 
@@ -81,10 +79,11 @@ def softplus_curve(x: Any, beta: Any, threshold: Any) -> Any:
 
 def tanh_gelu_curve(x: Any) -> Any:
     """4 p q (v' + x v'' / 2 - x t v'^2) / 2 with v = the argument of tanh, p and q the sigmoids of 2 v and -2 v."""
-    scale, square = math.sqrt(2 / math.pi), x * x
-    v, rise = scale * x * (1 + 0.044715 * square), scale * (1 + 3 * 0.044715 * square)
+    square = x * x
+    v = GELU_SCALE * x * (1 + GELU_CUBIC * square)
+    rise = GELU_SCALE * (1 + 3 * GELU_CUBIC * square)
     p, q = ops.sigmoid(2 * v), ops.sigmoid(-2 * v)
-    return 4 * p * q * (rise + x * (3 * 0.044715 * scale * x - (p - q) * rise * rise))
+    return 4 * p * q * (rise + x * (3 * GELU_CUBIC * GELU_SCALE * x - (p - q) * rise * rise))
 
 
 def gelu_backward_self(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
