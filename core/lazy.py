@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from tt.core.startup import plugins
@@ -85,6 +86,15 @@ class LazyNames:
         return [module.name for module in iter_modules(path) if not module.name.startswith("_")]
 
 
+class _NamesakePackage(ModuleType):
+    """A package in which a member has the name of the module that it comes from: the name stays the member's."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Importing a module sets it as an attribute of its package, after the module has run.
+        if not (isinstance(value, ModuleType) and name in vars(self)["__getattr__"].sources):
+            super().__setattr__(name, value)
+
+
 def attach(
     package: str,
     table: Mapping[str | Callable[[str], Any], str],
@@ -103,7 +113,8 @@ def attach(
         Its `__name__`; a module that is no package can have lazy names, too.
     table : mapping
         Module -> the names that come from it, separated by spaces.  A module that starts with a dot lies in the
-        package.  In the place of a module may be a function, which is called with the name each time.
+        package; a name like the module's own is the member's, also when the module is imported.  In the place of a
+        module may be a function, which is called with the name each time.
     modules : str
         The modules below the package that its `__all__` has, too.
     layer : str
@@ -121,5 +132,8 @@ def attach(
     (['Size'], 2)
     """
     lazy = LazyNames(package, table, modules, layer, without)
-    vars(sys.modules[package]).update(__getattr__=lazy, __dir__=lazy.names)
+    module = sys.modules[package]
+    vars(module).update(__getattr__=lazy, __dir__=lazy.names)
+    if any(source == f".{name}" for name, source in lazy.sources.items()):
+        module.__class__ = _NamesakePackage
     return sorted({*lazy.sources, *lazy.modules})

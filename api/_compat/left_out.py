@@ -194,7 +194,7 @@ LEFT_OUT: Final = (
     ),
     _row(
         "autograd.NestedIOFunction autograd.function.NestedIOFunction autograd.function.BackwardCFunction "
-        "autograd.function.FunctionMeta autograd.gradcheck.* "
+        "autograd.function.FunctionMeta autograd.gradcheck.get_* "
         "utils.checkpoint.GraphExecGroup utils.checkpoint.DefaultDeviceType utils.checkpoint.SAC_IGNORED_OPS "
         "nn.utils.spectral_norm.*Hook nn.attention.WARN_FOR_UNFUSED_KERNELS nn.parallel.parallel_apply.get_a_var "
         "amp.autocast_mode.autocast_decorator amp.grad_scaler.OptState utils.hooks.warn_if_has_hooks",

@@ -16,7 +16,7 @@ __all__ = attach(
         "tt.plugins.autograd.record.inference": "inference_mode",
         "tt.plugins.autograd.record.modes": "enable_grad is_grad_enabled no_grad set_grad_enabled",
         "tt.plugins.autograd.record.saved": "SavedTensor",
-        "tt.testing.gradcheck": "gradcheck gradgradcheck",
+        ".gradcheck": "gradcheck gradgradcheck",
     },
     layer="autograd",
     without=(

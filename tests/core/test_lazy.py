@@ -115,6 +115,28 @@ def test_the_layer_that_is_needed_is_asked_for_first(example):
         _ = example.Size
 
 
+def test_a_function_keeps_its_name_when_the_module_of_that_name_is_imported():
+    program = (
+        "import importlib, pkgutil, types, tt\n"
+        "for package in 'autograd distributed masked multiprocessing nn.parallel nn.utils testing'.split():\n"
+        "    module = importlib.import_module('tt.' + package)\n"
+        "    below = {info.name for info in pkgutil.iter_modules(module.__path__)}\n"
+        "    for name in sorted(below & {*module.__all__}):\n"
+        "        importlib.import_module(f'tt.{package}.{name}')\n"
+        "        if not isinstance(getattr(module, name), types.ModuleType):\n"
+        "            print(f'{package}.{name}')\n"
+        "from tt.autograd.gradcheck import GradcheckError\n"
+        "assert GradcheckError is tt.errors.GradcheckError\n"
+        "tt.autograd.gradcheck = 1\n"
+        "assert tt.autograd.gradcheck == 1\n"
+    )
+    assert printed_by(program).split() == [
+        "autograd.gradcheck", "distributed.rendezvous", "masked.masked_tensor", "multiprocessing.spawn",
+        "nn.parallel.data_parallel", "nn.parallel.parallel_apply", "nn.parallel.replicate", "nn.utils.spectral_norm",
+        "nn.utils.weight_norm", "testing.gradcheck", "testing.make_tensor", "testing.opcheck",
+    ]  # fmt: skip
+
+
 def test_few_modules_have_a_look_up_of_their_own():
     """Those that do more than import: operators, warnings, classes that are computed."""
     root = Path(__file__).parents[2]
