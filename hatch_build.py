@@ -7,7 +7,7 @@ What follows from ops.yaml and is not committed, the snapshot and the type stubs
 themselves: a source distribution holds it, too.  The indices of families are made for wheels alone: in a checkout the
 sources change, and the first process makes an index that notices.
 
-The environment variable TT_BUILD says whether the hot modules and the native kernels, both listed in pyproject.toml,
+The environment variable TT_BUILD says whether the hot modules, which pyproject.toml lists, and the native kernels
 are compiled: `auto`, the default, if a C compiler is there; `interpreted` never; `compiled` always, failing if it
 cannot be done; `native` compiles the native kernels alone.  A wheel takes them from the package that TT_LIBRARIES
 names, the editable one of a checkout, for instance, if all that lies there was compiled from the same sources.
@@ -86,7 +86,7 @@ class LayoutHook(BuildHookInterface[Any]):
         choice = chosen()
         hot = hot_modules(root, self.config.get("hot-modules", []))
         building = building_module(root)
-        native = building.native_modules(root, self.config.get("native-modules", [])) if building else {}
+        native = building.native_modules(root) if building else {}
         # Removed in `finalize`: hatchling reads the files of a wheel after this method has returned.
         self.scratch = tempfile.TemporaryDirectory(prefix="tt-build-")
         scratch = Path(self.scratch.name)

@@ -40,7 +40,7 @@ EXCEPTIONS: Final = {
     "cuda_fp16.h": "a header of CUDA",
     "cupy_thrust.cu": "a source of CuPy",
     "*PAGE.md": "stands for any page",
-    "*family.[cp]*": "stands for any family",
+    "name.c": "stands for any source",
     "tt/__init__.py": "api/__init__.py, by its place in the package",
     "src/tt_guide/*": "the package of an example",
     "program.py": "the program of a reader",

@@ -117,7 +117,7 @@ def build(levels: tuple[str, ...]) -> None:
     ]
     hot = hook.hot_modules(ROOT, options["hot-modules"])
     native = {
-        name: source for name, source in building.native_modules(ROOT, options["native-modules"]).items()
+        name: source for name, source in building.native_modules(ROOT).items()
         if _is_wanted(extensions, name, levels)
     }  # fmt: skip
     package = FOLDER / "tt"
@@ -159,7 +159,7 @@ def build(levels: tuple[str, ...]) -> None:
 def _is_wanted(extensions: ModuleType, module: str, levels: tuple[str, ...]) -> bool:
     level, own = (
         extensions.level_of(module),
-        extensions.FAMILY_LEVELS.get(extensions.family_of(module), extensions.LEVELS),
+        extensions.SOURCE_LEVELS.get(extensions.source_name(module), extensions.LEVELS),
     )
     highest = [max((one for one in own if extensions.LEVELS.index(one) <= extensions.LEVELS.index(wanted)),
                    key=extensions.LEVELS.index, default="") for wanted in levels]  # fmt: skip

@@ -145,7 +145,8 @@ def family_once(native_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     base = tmp_path_factory.mktemp("family")
     project = make_miniature(base / "project")
     folder = project / "backends" / "cpu" / "native"
-    (folder / "src" / "pointwise.c").write_text(FAMILY)
+    (folder / "src" / "pointwise").mkdir()
+    (folder / "src" / "pointwise" / "pointwise.c").write_text(FAMILY)
     threads = folder / "src" / "threads.c"
     threads.write_text(threads.read_text().replace('"level")', '"avx2")'))
     succeed(install_editable(project, base / "built", TT_BUILD="native"))
@@ -178,7 +179,7 @@ def test_only_what_changed_is_compiled_again(family):
     kept = family / "backends" / "cpu" / "native" / "src" / "threads.c"
     kept.write_text(kept.read_text() + "/* changed */\n")
     assert "native kernels: compiled 1 of 4 extensions" in build_in_place(family)
-    source = family / "backends" / "cpu" / "native" / "src" / "pointwise.c"
+    source = family / "backends" / "cpu" / "native" / "src" / "pointwise" / "pointwise.c"
     source.write_text(source.read_text() + "/* changed */\n")
     assert "native kernels: compiled 3 of 4 extensions" in build_in_place(family)
 

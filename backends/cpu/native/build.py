@@ -13,7 +13,6 @@ import os
 import shutil
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -77,7 +76,7 @@ def compile_native(
         When there is nothing to compile, no compiler, or the compiler refuses a source.
     """
     if not modules:
-        raise NotBuiltError("no native kernels are listed")
+        raise NotBuiltError("there are no sources")
     try:
         import numpy as np
         import setuptools  # noqa: F401  # before distutils, which it brings along
@@ -169,7 +168,7 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    flags, folders = flags_of(name), [str(folder) for folder in include_folders(source)]
+    flags, folders = flags_of(name), include_folders(source)
     if flags:  # not as include_dirs: <memory.h> and <threads.h> are headers of the system, too
         flags += [word for folder in folders for word in ("-iquote", folder)]
     extension = Extension(
@@ -206,7 +205,7 @@ def current(package: Path, modules: Mapping[str, Path]) -> tuple[dict[str, Path]
 def build_in_place(
     root: Path, package: Path, modules: Mapping[str, Path], say: Any = None, pool: Executor | None = None
 ) -> str:
-    """Compile the extensions whose sources have changed, above the sources' folder; return a line that reports it."""
+    """Compile the extensions whose sources have changed, into their package; return a line that reports it."""
     record = read_record(package)
     modules = without(modules, record.get("refused", ()))
     before = record.get("modules", {}) if record.get("suffix") == EXTENSION_SUFFIXES[0] else {}
@@ -241,7 +240,7 @@ def build_in_place(
 
 
 def sweep(package: Path, modules: Mapping[str, Path]) -> None:
-    """Remove the libraries of an earlier list of families or levels."""
+    """Remove the libraries of sources and levels that are no more."""
     kept = {library_of(name, package) for name in modules}
     for folder in {library.parent for library in kept}:
         for library in folder.glob(f"_*{EXTENSION_SUFFIXES[0]}"):
@@ -261,13 +260,10 @@ def main() -> int:
     """Compile the native kernels of a checkout in place; the command of `make native`."""
     folder = Path(__file__)
     package, root = folder.absolute().parents[3], folder.resolve().parents[3]
-    project = root / "pyproject.toml"
-    if not project.is_file():
+    if not (root / "pyproject.toml").is_file():
         sys.stderr.write("native kernels are compiled in a checkout of the project, which this is not\n")
         return 2
-    with project.open("rb") as file:
-        options = tomllib.load(file)["tool"]["hatch"]["build"]["hooks"]["custom"]
-    modules = native_modules(root, options["native-modules"])
+    modules = native_modules(root)
     quiet = io.StringIO()
 
     def say(line: str) -> None:

@@ -1,9 +1,9 @@
 """The extensions of the native kernels: their instruction sets, flags, sources and digests, and what was compiled.
 
-A family is compiled once for each instruction set, as an extension of its own: src/pointwise.c becomes
-`_pointwise_baseline`, `_pointwise_avx2` and `_pointwise_avx512`, and `loading` takes one of them.  Each extension is
-compiled again only when a file that it is made of, or its flags, have changed; `_native.json` in the root of the
-package records what was compiled from what.
+Every C file in `src` and in its folders is a source, which no list names.  It is compiled once for each instruction
+set, as an extension of its own: pointwise.c becomes `_pointwise_baseline`, `_pointwise_avx2` and `_pointwise_avx512`,
+and `loading` takes one of them.  Each extension is compiled again only when a file that it is made of, or its flags,
+have changed; `_native.json` in the root of the package records what was compiled from what.
 
 The build hook loads this module by its path, and every process that uses the kernels imports it: it imports nothing of
 tt, and nothing that only compiling needs.
@@ -17,7 +17,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import source_hash
 from typing import TYPE_CHECKING, Any, Final
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "FAMILY_LEVELS", "FLAGS", "LEVELS", "LEVEL_FLAGS", "RECORD", "SOURCES", "Files", "digest", "family_of", "flags_of",
+    "FLAGS", "HEADERS", "LEVELS", "LEVEL_FLAGS", "RECORD", "SOURCES", "SOURCE_LEVELS", "Files", "digest", "flags_of",
     "include_folders", "included_names", "level_of", "library_of", "made_of", "native_modules", "read_record",
-    "source_of", "write_record",
+    "source_name", "sources_in", "write_record",
 ]  # fmt: skip
 
 RECORD: Final = "_native.json"
@@ -37,7 +37,7 @@ RECORD: Final = "_native.json"
 LEVELS: Final = ("baseline", "avx2", "avx512")
 """The instruction sets, lowest first: x86-64 (or any other processor), x86-64-v3, x86-64-v4."""
 
-FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
+SOURCE_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
     "threads": (), "memory": (), "checksums": (),  # one for the process, whatever the kernels are compiled for
     # Sorting, weighted sums of rows, joining and alignments wait for memory or for branches.
     "resampling": ("baseline",), "shaping": ("baseline",), "ctc": ("baseline",),
@@ -47,7 +47,7 @@ FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
     # An instruction that some processors with AVX-512 have; the module reports whether this one does.
     "bfloat_products": ("avx512",),
 }  # fmt: skip
-"""The families that are compiled for fewer instruction sets than all, or for none in particular, because no more speed
+"""The sources that are compiled for fewer instruction sets than all, or for none in particular, because no more speed
 can be measured.  `loading` takes the highest level that is not above the one wanted, if there is one."""
 
 X86: Final = ("x86_64", "AMD64")
@@ -68,40 +68,50 @@ LEVEL_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 WIDE_VECTORS: Final = frozenset({"activation", "pointwise", "recurrent", "reparametrization"})
-"""The families of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
+"""The sources of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
 to a third faster.  For AVX-512 compilers prefer 256 bits, and for all that moves data
 they are right: transposing a matrix takes half as long again with 512."""
 
+FOLDER: Final = ("backends", "cpu", "native")
+"""The folder of the extensions, below the root of the repository and of the package."""
+
 SOURCES: Final = "src"
-"""The folder of the sources and of the templates (.inc) that they include."""
+"""The folder in it of the sources and of the templates (.inc) that they include, with a folder for each family."""
 
 HEADERS: Final = "include"
-"""The folder of the headers, next to the folder of the sources; extensions lie in the folder that holds both."""
+"""The folder in it of the headers that families share."""
 
 INCLUDED: Final = rb'#[ \t]*include[ \t]+"([^"]+)"'  # a search for `#` is faster than one for lines
 
 
-def native_modules(root: Path, paths: Iterable[str], machine: str = platform.machine()) -> dict[str, Path]:
-    """Map the import names of the extensions to their sources: src/pointwise.c becomes `_pointwise_avx2` and others.
+def sources_in(folder: str | Path) -> dict[str, str]:
+    """Return the sources of the extensions of a folder: name without ending -> path, in the order of names."""
+    paths = [
+        os.path.join(parent, file)
+        for parent, _, files in os.walk(os.path.join(folder, SOURCES))
+        for file in files
+        if file.endswith(".c")
+    ]
+    return {os.path.basename(path)[: -len(".c")]: path for path in sorted(paths, key=os.path.basename)}
+
+
+def native_modules(root: Path, machine: str = platform.machine()) -> dict[str, Path]:
+    """Map the import names of the extensions to their sources: pointwise.c becomes `_pointwise_avx2` and others.
 
     Parameters
     ----------
     root : Path
         The root of the repository.
-    paths : iterable of str
-        `native-modules` of pyproject.toml.
     machine : str
         The processor, as `platform.machine` names it.  Only x86-64 has levels above the baseline.
     """
     levels = LEVELS if machine in X86 and sys.platform != "win32" else LEVELS[:1]
     modules: dict[str, Path] = {}
-    for source in [root / path for path in paths]:
-        if not source.is_file():
-            continue
-        prefix = ".".join(["tt", *source.relative_to(root).parent.parent.parts, f"_{source.stem}"])
-        own = FAMILY_LEVELS.get(source.stem, LEVELS)
+    for name, source in sources_in(root.joinpath(*FOLDER)).items():
+        prefix = ".".join(("tt", *FOLDER, f"_{name}"))
+        own = SOURCE_LEVELS.get(name, LEVELS)
         names = [f"{prefix}_{level}" for level in own if level in levels] if own else [prefix]
-        modules |= dict.fromkeys(names, source)
+        modules |= dict.fromkeys(names, type(root)(source))
     return modules
 
 
@@ -118,15 +128,24 @@ def level_of(module: str) -> str:
     return ending if ending in LEVELS else ""
 
 
-def family_of(module: str) -> str:
-    """Return the family of an extension."""
+def source_name(module: str) -> str:
+    """Return the name of the source of an extension, without its ending.
+
+    Examples
+    --------
+    >>> from tt.backends.cpu.native.extensions import source_name
+    >>> source_name("tt.backends.cpu.native._pointwise_avx2")
+    'pointwise'
+    """
     name = module.rpartition("._")[2]
     return name.removesuffix(f"_{level_of(module)}") if level_of(module) else name
 
 
-def include_folders(source: Path) -> list[Path]:
-    """Return the include folders of a source: templates lie with sources, headers apart."""
-    return [source.parent, source.parent.with_name(HEADERS)]
+def include_folders(source: str | Path) -> list[str]:
+    """Return the include folders of a source: its family's, that of all sources, and that of the headers."""
+    own = os.path.dirname(source)
+    shared = own if os.path.basename(own) == SOURCES else os.path.dirname(own)
+    return [*dict.fromkeys((own, shared)), os.path.join(os.path.dirname(shared), HEADERS)]
 
 
 def included_names(content: bytes) -> list[str]:
@@ -141,7 +160,7 @@ class Files:
     def __init__(self) -> None:
         self._read: dict[str, tuple[bytes, list[str]] | None] = {}
         self._digests: dict[str, bytes] = {}
-        self._places: dict[tuple[str, str], str | None] = {}
+        self._included: dict[tuple[str, str, str], str | None] = {}
 
     def read(self, path: str) -> tuple[bytes, list[str]] | None:
         """Return the content of a file and the names that it includes, or None if the file does not exist."""
@@ -154,27 +173,25 @@ class Files:
 
     def made_of(self, source: str) -> list[str]:
         """Return a source and all templates and headers that it includes, directly or indirectly."""
-        folder = os.path.dirname(source)
-        found, open_files = {source: None}, [source]
+        included, open_files = {source: None}, [source]
         while open_files:
-            file = self.read(open_files.pop())
+            path = open_files.pop()
+            file = self.read(path)
             for name in () if file is None else file[1]:
-                included = self._included(folder, name)
-                if included is not None and included not in found:
-                    found[included] = None
-                    open_files.append(included)
-        del found[source]
-        return [source, *sorted(found, key=lambda path: path.split(os.sep))]
+                match = self._find(source, path, name)
+                if match is not None and match not in included:
+                    included[match] = None
+                    open_files.append(match)
+        del included[source]
+        return [source, *sorted(included, key=lambda path: path.split(os.sep))]
 
-    def _included(self, folder: str, name: str) -> str | None:
-        """Return the file that a source in a folder includes by a name; None for one of the system."""
-        if (folder, name) not in self._places:
-            # Templates lie with sources, headers apart.
-            headers = os.path.join(os.path.dirname(folder), HEADERS)
-            places = (os.path.join(folder, name), os.path.join(headers, name))
-            found = next((place for place in places if self.read(place) is not None), None)
-            self._places[folder, name] = found
-        return self._places[folder, name]
+    def _find(self, source: str, file: str, name: str) -> str | None:
+        """Return what a file of an extension includes by a name, as compilers do; None for a header of the system."""
+        key = os.path.dirname(source), os.path.dirname(file), name
+        if key not in self._included:
+            paths = [os.path.join(folder, name) for folder in (key[1], *include_folders(source))]
+            self._included[key] = next((path for path in paths if self.read(path) is not None), None)
+        return self._included[key]
 
     def digest(self, source: str) -> bytes:
         """Return a digest of a source and all that it includes."""
@@ -199,25 +216,20 @@ def flags_of(module: str, machine: str = platform.machine()) -> list[str]:
         flags.append(f"-DTT_LEVEL={level}")
     if level == "baseline" and level_has_better(module, machine):
         flags.append("-O1")
-    if level == "avx512" and family_of(module) in WIDE_VECTORS:
+    if level == "avx512" and source_name(module) in WIDE_VECTORS:
         flags.append("-mprefer-vector-width=512")
     return flags
 
 
 def level_has_better(module: str, machine: str) -> bool:
     """Return whether few processors run this extension, since the family has one for AVX2, too."""
-    return machine in X86 and "avx2" in FAMILY_LEVELS.get(family_of(module), LEVELS)
+    return machine in X86 and "avx2" in SOURCE_LEVELS.get(source_name(module), LEVELS)
 
 
 def digest(module: str, source: Path | str, files: Files | None = None) -> str:
     """Return a digest of all that an extension is made of, its flags included; `files` keeps what was read."""
     content = (Files() if files is None else files).digest(str(source))
     return source_hash(content + " ".join(flags_of(module)).encode()).hex()
-
-
-def source_of(module: str, package: Path) -> Path:
-    """Return where the source of an extension lies under the root of the package."""
-    return package.joinpath(*module.split(".")[1:-1], SOURCES, f"{family_of(module)}.c")
 
 
 def library_of(module: str, package: Path) -> Path:

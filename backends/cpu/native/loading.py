@@ -1,10 +1,10 @@
 """Decides whether the native kernels are used, and for which instruction set, and loads them.
 
 They are all used or none: the build leaves a record of the sources from which each library was made, and where one
-has changed since or a library is missing, NumPy's kernels serve.  Each family was compiled for several instruction
+has changed since or a library is missing, NumPy's kernels serve.  Each source was compiled for several instruction
 sets; the highest that this processor has is loaded, or the one that TT_ISA names.  The extension of threads, which
 reports the processor, and that of memory, which needs this NumPy, are loaded to decide it; those of kernels when an
-operator of their family is first used.
+operator of theirs is first used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tt.backends.cpu.cores import default_threads
 from tt.backends.cpu.native.extensions import (
     LEVELS,
     RECORD,
-    SOURCES,
     Files,
     digest,
-    family_of,
     level_of,
     read_record,
+    source_name,
+    sources_in,
 )  # fmt: skip
 from tt.backends.cpu.native.stamps import STAMP, read_stamp, stamp, write_stamp
 
@@ -113,25 +113,25 @@ def examine(package: Path | str = PACKAGE) -> NativeStatus:
         return NativeStatus(False, f"switched off by {SWITCH}=0", modules)
     if record["suffix"] != EXTENSION_SUFFIXES[0]:
         return NativeStatus(False, f"compiled for another Python ({record['suffix']})", modules)
-    # As `source_of` and `library_of`, without pathlib, which takes 3 ms to import.
-    places = {module: os.path.join(package, *module.split(".")[1:-1]) for module in modules}
-    sources = {module: os.path.join(places[module], SOURCES, f"{family_of(module)}.c") for module in modules}
+    # As `library_of`, without pathlib, which takes 3 ms to import.
+    folders = {module: os.path.join(package, *module.split(".")[1:-1]) for module in modules}
     # Of an installation the digests are empty: no edit of its sources is meant to have an effect.
-    checked = {sources[module]: None for module, expected in digests.items() if expected}
-    state = stamp((*checked, os.path.join(package, RECORD))) if checked else []
+    checked = {module: expected for module, expected in digests.items() if expected}
+    checked_folders = sorted({folders[module] for module in checked})
+    state = stamp((os.path.join(package, RECORD),), checked_folders) if checked else []
     kept = os.path.join(os.fspath(package), STAMP)
     if checked and state != read_stamp(kept):
         files = Files()
-        for module, expected in digests.items():
-            source = sources[module]
-            if expected and (not os.path.isfile(source) or digest(module, source, files) != expected):
-                return NativeStatus(
-                    False, f"stale: {os.path.basename(source)} has changed since it was compiled", modules
-                )
+        sources = {folder: sources_in(folder) for folder in checked_folders}
+        for module, expected in checked.items():
+            name = source_name(module)
+            source = sources[folders[module]].get(name)
+            if source is None or digest(module, source, files) != expected:
+                return NativeStatus(False, f"stale: {name}.c has changed since it was compiled", modules)
         write_stamp(kept, state)
-    libraries = {place: {*os.listdir(place)} for place in {*places.values()} if os.path.isdir(place)}
-    for module, place in places.items():
-        if module.rpartition(".")[2] + EXTENSION_SUFFIXES[0] not in libraries.get(place, ()):
+    libraries = {folder: {*os.listdir(folder)} for folder in {*folders.values()} if os.path.isdir(folder)}
+    for module, folder in folders.items():
+        if module.rpartition(".")[2] + EXTENSION_SUFFIXES[0] not in libraries.get(folder, ()):
             return NativeStatus(False, f"incomplete: the library of {module} is missing", modules)
     return NativeStatus(True, f"compiled against NumPy {record['numpy']}", modules)
 
@@ -236,7 +236,7 @@ def levels() -> Levels:
 
 
 def chosen_modules(modules: tuple[str, ...], level: str) -> dict[str, str]:
-    """Map each family to its extension for a level: the one of the highest level that is not above it.
+    """Map the name of each source to its extension for a level: the one of the highest level that is not above it.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def chosen_modules(modules: tuple[str, ...], level: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in sorted(modules, key=lambda module: rank[level_of(module)]):
         if rank[level_of(module)] <= rank[level]:
-            found[family_of(module)] = module
+            found[source_name(module)] = module
     return found
 
 
@@ -271,7 +271,7 @@ def _broken(module: str, error: ImportError) -> NoReturn:
 
 @cache
 def _chosen() -> tuple[NativeStatus, dict[str, str]]:
-    """Decide whether native kernels are used; return family -> extension, of one level."""
+    """Decide whether native kernels are used; return source -> extension, of one level."""
     found, asked = examine(), os.environ.get(VARIABLE, "")
     if asked and asked not in LEVELS:
         known = levels()
@@ -297,13 +297,13 @@ def _chosen() -> tuple[NativeStatus, dict[str, str]]:
     return found, {}
 
 
-def load(family: str) -> Any:
-    """Return the extension of a family, or None where NumPy's kernels serve.
+def load(source: str) -> Any:
+    """Return the extension that was compiled from a source, or None where NumPy's kernels serve.
 
     Raises
     ------
     ConfigurationError
-        When the library of the family, unlike those of threads and memory, cannot be loaded.
+        When its library, unlike those of threads and memory, cannot be loaded.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def load(family: str) -> Any:
     >>> pointwise is None or callable(pointwise.exp)
     True
     """
-    module = _chosen()[1].get(family)
+    module = _chosen()[1].get(source)
     if module is None:
         return None
     try:

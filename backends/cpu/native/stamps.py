@@ -20,24 +20,26 @@ STAMP = os.path.join("__pycache__", f"native.{sys.implementation.cache_tag}.json
 """Where the stamp lies below the root of the package: where Python keeps what can be made again."""
 
 
-def stamp(files: Iterable[str]) -> list[list[object]]:
-    """Return name, size and time of files, of all other files in the folders of sources, and of what makes digests."""
-    found: list[list[object]] = []
-    folders: dict[str, None] = {}
-    for file in (*files, extensions.__file__):
-        folder, name = os.path.split(file)
-        if os.path.basename(folder) == extensions.SOURCES:
-            folders |= dict.fromkeys((folder, os.path.join(os.path.dirname(folder), extensions.HEADERS)))
-            if not os.path.isfile(file):
-                found.append([name])
-        else:
-            facts = os.stat(file)
-            found.append([name, facts.st_size, facts.st_mtime_ns])
+def stamp(files: Iterable[str], folders: Iterable[str]) -> list[list[object]]:
+    """Return path, size and time of files, of sources and headers in folders of extensions, and of `extensions`."""
+    result = [_facts(file, os.stat(file)) for file in (*files, extensions.__file__)]
     for folder in folders:
-        with suppress(OSError), os.scandir(folder) as entries:
-            facts_of = {entry.name: entry.stat() for entry in entries if entry.is_file()}
-            found += [[name, facts_of[name].st_size, facts_of[name].st_mtime_ns] for name in sorted(facts_of)]
-    return found
+        for name in (extensions.SOURCES, extensions.HEADERS):
+            result += _facts_below(os.path.join(folder, name))
+    return result
+
+
+def _facts_below(folder: str) -> list[list[object]]:
+    """Return path, size and time of all files in a folder and in its folders, in the order of their names."""
+    result: list[list[object]] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            result += _facts_below(entry.path) if entry.is_dir() else [_facts(entry.path, entry.stat())]
+    return result
+
+
+def _facts(path: str, facts: os.stat_result) -> list[object]:
+    return [path, facts.st_size, facts.st_mtime_ns]
 
 
 def read_stamp(path: str) -> object:

@@ -13,7 +13,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -38,13 +37,7 @@ WHEELS: Final = (
 )  # fmt: skip
 PINNED: Final = ("numpy", "scipy", "ml_dtypes")
 
-MODULES: Final = extensions.native_modules(
-    ROOT,
-    tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["hooks"][
-        "custom"
-    ]["native-modules"],
-    machine="aarch64",
-)
+MODULES: Final = extensions.native_modules(ROOT, machine="aarch64")
 """The extensions that are compiled for the processor -> their sources."""
 
 START: Final = """#!/bin/sh
@@ -100,9 +93,7 @@ class Machine:
         ]
         command += ["-fPIC", "-shared", "-isystem", f"{headers}/python{version}", "-idirafter", str(headers)]
         command += ["-isystem", f"{self.packages}/numpy/_core/include"]
-        command += [
-            word for folder in extensions.include_folders(source) for word in ("-iquote", str(folder))
-        ]
+        command += [word for folder in extensions.include_folders(source) for word in ("-iquote", folder)]
         done = subprocess.run(
             [*command, str(source), "-o", str(library), "-lm"], capture_output=True, text=True, check=False
         )

@@ -8,37 +8,41 @@ from pathlib import Path
 import pytest
 
 from tt.backends.cpu.native import extensions
-from tt.backends.cpu.native.extensions import FAMILY_LEVELS, LEVELS
+from tt.backends.cpu.native.extensions import LEVELS, SOURCE_LEVELS
 
-SOURCES = ("pointwise.c", "scan.c", "shaping.c", "threads.c")
+SOURCES = ("pointwise/pointwise.c", "scan/scan.c", "shaping/shaping.c", "threads.c")
 
 
 @pytest.fixture
 def sources(tmp_path):
-    """A root with a few families, of which one includes a header, that another one, and that a template."""
+    """A root with a few families, of which one includes a header, that another one, and that templates."""
     folder = tmp_path / "backends" / "cpu" / "native"
-    (folder / "src").mkdir(parents=True)
-    (folder / "include").mkdir()
-    for name in SOURCES:
-        (folder / "src" / name).write_text(f"int {name[:-2]};\n", encoding="utf-8")
-    (folder / "src" / "scan.c").write_text('#include "lines.h"\n#include <math.h>\n', encoding="utf-8")
-    (folder / "include" / "lines.h").write_text(' # include "rows.h"\n', encoding="utf-8")
-    (folder / "include" / "rows.h").write_text('#include "fold.inc"\n', encoding="utf-8")
-    (folder / "src" / "fold.inc").write_text("int rows;\n", encoding="utf-8")
+    texts = {f"src/{name}": f"int {name[:-2].rpartition('/')[2]};\n" for name in SOURCES} | {
+        "src/scan/scan.c": '#include "lines.h"\n#include <math.h>\n#include "shaping/tiles.inc"\n',
+        "include/lines.h": ' # include "rows.h"\n',
+        "include/rows.h": '#include "fold.inc"\n#include "sums.inc"\n',
+        "src/fold.inc": "int rows;\n",
+        "src/scan/sums.inc": "int sums;\n",  # the header leaves to its source which template this is
+        "src/shaping/sums.inc": "int others;\n",
+        "src/shaping/tiles.inc": '#include "columns.inc"\n#include "gone.inc"\n',
+        "src/shaping/columns.inc": "int columns;\n",
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
 def modules(root: Path, machine: str = "x86_64") -> dict[str, Path]:
-    found = extensions.native_modules(
-        root, [f"backends/cpu/native/src/{name}" for name in (*SOURCES, "gone.c")], machine
-    )
-    return {name.rpartition("._")[2]: path for name, path in found.items()}
+    modules = extensions.native_modules(root, machine)
+    assert all(name.startswith("tt.backends.cpu.native._") for name in modules)
+    return {name.rpartition("._")[2]: path for name, path in modules.items()}
 
 
-def test_a_family_is_an_extension_for_each_of_its_instruction_sets(sources):
+def test_every_source_in_a_folder_or_outside_is_an_extension_for_each_of_its_instruction_sets(sources):
     assert list(modules(sources)) == [
         *(f"pointwise_{level}" for level in LEVELS),
-        *(f"scan_{level}" for level in FAMILY_LEVELS["scan"]),
+        *(f"scan_{level}" for level in SOURCE_LEVELS["scan"]),
         "shaping_baseline",
         "threads",
     ]
@@ -55,10 +59,18 @@ def test_other_processors_have_the_baseline_alone(sources):
 
 def test_an_extension_is_made_of_all_that_its_source_includes(sources):
     scan = modules(sources)["scan_avx2"]
-    assert [path.name for path in extensions.made_of(scan)] == ["scan.c", "lines.h", "rows.h", "fold.inc"]
+    folder = scan.parents[2]
+    assert [path.relative_to(folder).as_posix() for path in extensions.made_of(scan)] == [
+        "src/scan/scan.c", "include/lines.h", "include/rows.h", "src/fold.inc", "src/scan/sums.inc",
+        "src/shaping/columns.inc", "src/shaping/tiles.inc",
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("changed", ["include/rows.h", "src/fold.inc"])
+def test_a_root_without_sources_has_no_extensions(tmp_path):
+    assert extensions.native_modules(tmp_path) == {}
+
+
+@pytest.mark.parametrize("changed", ["include/rows.h", "src/fold.inc", "src/shaping/columns.inc"])
 def test_a_digest_changes_with_a_header_a_template_and_the_flags(sources, changed):
     scan = modules(sources)["scan_avx2"]
     name = "tt.backends.cpu.native._scan_"
@@ -68,7 +80,7 @@ def test_a_digest_changes_with_a_header_a_template_and_the_flags(sources, change
     assert (
         extensions.digest(name + "avx2", scan, files) == before["avx2"] and files.read(str(scan)) is not None
     )
-    (scan.parent.parent / changed).write_text("int more_rows;\n", encoding="utf-8")
+    (scan.parents[2] / changed).write_text("int more_rows;\n", encoding="utf-8")
     assert extensions.digest(name + "avx2", scan, files) == before["avx2"]  # as it was read before
     assert extensions.digest(name + "avx2", scan) != before["avx2"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.processes import printed_by
 from tt.backends.cpu.native import loading
-from tt.backends.cpu.native.extensions import LEVELS, digest, level_of, library_of, source_of
+from tt.backends.cpu.native.extensions import LEVELS, digest, level_of, library_of
 from tt.backends.cpu.native.loading import Levels, choose, chosen_modules, examine, levels, status
 from tt.errors import ConfigurationError
 
@@ -157,12 +157,12 @@ def test_with_a_level_its_extensions_are_loaded_and_no_others(level):
 
 @native
 @pytest.mark.parametrize("level", levels().usable)
-def test_every_family_has_an_extension_of_the_level_or_of_a_lower_one(level):
+def test_every_source_has_an_extension_of_the_level_or_of_a_lower_one(level):
     program = """
-from tt.backends.cpu.native.extensions import family_of
+from tt.backends.cpu.native.extensions import source_name
 from tt.backends.cpu.native.loading import examine, load
-families = sorted({family_of(module) for module in examine().modules})
-print(*(family if load(family) is None else load(family).__name__.rpartition(".")[2] for family in families))
+names = sorted({source_name(module) for module in examine().modules})
+print(*(name if load(name) is None else load(name).__name__.rpartition(".")[2] for name in names))
 """
     (names,) = printed_with(program, TT_ISA=level)
     expected = {module.rpartition(".")[2] for module in chosen_modules(examine().modules, level).values()}
@@ -229,7 +229,7 @@ def test_where_native_kernels_are_switched_off_the_level_does_not_matter():
 def test_a_library_of_any_level_that_is_missing_or_stale_leaves_numpy_to_serve(tmp_path):
     package = tmp_path / "tt"
     names = [f"tt.backends.cpu.native._some_{level}" for level in LEVELS]
-    source = source_of(names[0], package)
+    source = package.joinpath("backends", "cpu", "native", "src", "some.c")
     source.parent.mkdir(parents=True)
     source.write_text("/* some */\n")
     for name in names:
@@ -250,9 +250,8 @@ def test_a_library_of_any_level_that_is_missing_or_stale_leaves_numpy_to_serve(t
     assert not examine(package).active
 
 
-def test_extensions_of_one_family_have_one_source_and_different_digests(tmp_path):
+def test_extensions_of_one_source_have_different_digests(tmp_path):
     source = Path(tmp_path, "some.c")
     source.write_text("/* some */\n")
     names = [f"tt.n._some_{level}" for level in LEVELS]
-    assert {source_of(name, tmp_path) for name in names} == {tmp_path / "n" / "src" / "some.c"}
     assert len({digest(name, source) for name in names}) == len(names)

@@ -21,9 +21,9 @@ MODULE = "tt.one._pointwise_baseline"
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with one extension that is current."""
     monkeypatch.delenv(loading.SWITCH, raising=False)
-    for folder in ("src", "include"):
+    for folder in ("src/pointwise", "include"):
         (tmp_path / "one" / folder).mkdir(parents=True)
-    source = tmp_path / "one" / "src" / "pointwise.c"
+    source = tmp_path / "one" / "src" / "pointwise" / "pointwise.c"
     source.write_text('#include "common.h"\n')
     (tmp_path / "one" / "include" / "common.h").write_text("int x;\n")
     (tmp_path / "one" / f"_pointwise_baseline{EXTENSION_SUFFIXES[0]}").touch()
@@ -58,7 +58,7 @@ def test_sources_are_read_where_one_has_changed(package: Path, read: list[str], 
     assert loading.examine(package).active
     header = package / "one" / "include" / "common.h"
     if change == "source":
-        (package / "one" / "src" / "pointwise.c").write_text('#include "common.h"\nint y;\n')
+        (package / "one" / "src" / "pointwise" / "pointwise.c").write_text('#include "common.h"\nint y;\n')
     elif change == "header":
         header.write_text("int y;\n")  # of the same size
     elif change == "older":  # a file of another branch, say
@@ -77,7 +77,7 @@ def test_a_missing_source_or_library_is_found_with_a_stamp(package: Path, read: 
     library.unlink()
     assert "incomplete" in loading.examine(package).reason
     library.touch()
-    (package / "one" / "src" / "pointwise.c").unlink()
+    (package / "one" / "src" / "pointwise" / "pointwise.c").unlink()
     assert "has changed" in loading.examine(package).reason
 
 
