@@ -38,7 +38,7 @@ def named_in(file: Path) -> Iterator[tuple[str, str]]:
 
 
 SOURCES: Final = sorted(
-    path for folder in FOLDERS for path in (ROOT / "backends" / "cpu" / "native" / folder).glob("*.*")
+    path for folder in FOLDERS for path in (ROOT / "backends" / "cpu" / "native" / folder).rglob("*.*")
     if path.suffix in (".c", ".h", ".inc")
 )  # fmt: skip
 NAMED: Final = sorted({pair for path in SOURCES for pair in named_in(path)})

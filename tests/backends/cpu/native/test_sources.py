@@ -15,9 +15,12 @@ import pytest
 
 from tt.backends.cpu.native import extensions
 from tt.core.extension.compilers import compiler_problem
+from tt.core.family_index import families
 
 FOLDER = Path(extensions.__file__).resolve().parent
-SOURCES = sorted([*(FOLDER / "src").iterdir(), *(FOLDER / "include").iterdir()])
+SOURCES = sorted(
+    path for name in (extensions.SOURCES, extensions.HEADERS) for path in (FOLDER / name).rglob("*.*")
+)
 MOST_CONTINUED_LINES = 3
 
 EXEMPT = {
@@ -73,8 +76,33 @@ def test_every_exemption_is_needed():
 
 
 def test_every_template_and_header_is_part_of_an_extension():
-    used = {file for source in (FOLDER / "src").glob("*.c") for file in extensions.made_of(source)}
+    sources = map(Path, extensions.sources_in(FOLDER).values())
+    used = {file for source in sources for file in extensions.made_of(source)}
     assert [path.name for path in SOURCES if path not in used] == []
+
+
+def test_every_file_has_a_name_of_its_own():
+    names = [path.name for path in SOURCES]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_every_folder_of_sources_is_a_family_or_of_the_plugin_sparse():
+    folders = {path.name for path in (FOLDER / extensions.SOURCES).iterdir() if path.is_dir()}
+    assert folders - {*families()} == {"sparse"}
+
+
+def test_what_is_shared_serves_several_families():
+    """What only one family includes belongs to it, except for headers of scalar functions, which serve other code."""
+    users: dict[Path, set[str]] = {}
+    for source in map(Path, extensions.sources_in(FOLDER).values()):
+        for file in extensions.made_of(source):
+            users.setdefault(file, set()).add(source.parent.name)
+    shared = [path for path in SOURCES if path.parent.name in (extensions.SOURCES, extensions.HEADERS)]
+    alone = {
+        path.name for path in shared
+        if len(users[path]) == 1 and users[path] != {extensions.SOURCES} and path.name not in SCALAR_HEADERS
+    }  # fmt: skip
+    assert alone == {"arithmetic.inc"}  # the template of arithmetic.h
 
 
 # --- scalar functions ---
@@ -99,8 +127,8 @@ def compile_alone(text: str, into: Path, *flags: str) -> Path:
     source.write_text(text, encoding="utf-8")
     folders = [
         word
-        for folder in extensions.include_folders(FOLDER / "src" / "x.c")
-        for word in ("-iquote", str(folder))
+        for folder in extensions.include_folders(FOLDER / extensions.SOURCES / "x.c")
+        for word in ("-iquote", folder)
     ]
     command = [
         *shlex.split(os.environ.get("CC") or "cc"),

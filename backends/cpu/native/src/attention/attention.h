@@ -100,7 +100,7 @@ TT_INLINE double logarithm_f64(double x) { return tt_log(x); }
 #endif
 #undef TT_SOURCE
 #undef TT_CODE_OF
-#define TT_SOURCE "attention.inc"
+#define TT_SOURCE "attention/attention.inc"
 #include "instances.h"
 
 /* Queries of a block, from `least` to `most`, for as many parts: by sizes alone, so that threads change no bits. */

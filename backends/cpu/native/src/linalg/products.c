@@ -487,7 +487,7 @@ static PyObject *addmm(PyObject *module, PyObject *const *args, Py_ssize_t count
     return finish(result, failed);
 }
 
-#include "attention.h"
+#include "attention/attention.h"
 
 static PyMethodDef methods[] = {
     TT_METHOD(_attention, "_attention(query, key, value, mask, is_causal, scale)"),
