@@ -50,7 +50,7 @@ TESTED_ELSEWHERE: Final = {
     "backends/cpu/{backend,copies,plugin,selection}.py": "the programs of tests/backends/cpu",
     "backends/cpu/{optimizer,threads}.py": "tests/backends/cpu/native, with the C kernels",
     "backends/cpu/native/*": "tests/backends/cpu/native: these register C kernels and check their arguments",
-    "backends/cuda/{activation/elementwise,backend,selecting,shaping/views,windows}.py": (
+    "backends/cuda/{activation/elementwise,backend,combining,selecting,shaping/views,windows}.py": (
         "the families in tests/backends/cuda"
     ),
     "backends/cuda/launch/*": "the kernels that they launch, in tests/backends/cuda",

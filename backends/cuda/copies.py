@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,7 +12,6 @@ from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
 from tt.backends.cuda.pointwise.arithmetic import fill
 from tt.core.library import (
     KernelTable,
-    contiguous_strides,
     errors,
     fitted_number,
     from_numpy_dtype,
@@ -24,7 +21,7 @@ from tt.core.library import (
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["cast", "copy_into", "duplicate", "in_rows", "resized", "tables"]
+__all__ = ["cast", "copy_into", "duplicate", "in_rows", "tables"]
 
 WORDS: Final = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 """Size of an element -> a type of that size, which a transposition moves."""
@@ -54,28 +51,6 @@ def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHand
 def _warn_of_lost_parts(source: np.dtype[Any], target: np.dtype[Any]) -> None:
     if source.kind == "c" and target.kind not in "cb":
         warn_user("complex numbers become real ones, and their imaginary parts are lost")
-
-
-def resized(
-    backend: CudaBackend, handle: StridedHandle, shape: tuple[int, ...], strides: Sequence[int]
-) -> StridedHandle:
-    """Return dense elements from the first one of a handle on, in new memory where there is too little behind it.
-
-    The new memory has the contents of the old from its beginning on, so that other tensors there can move to it.
-    """
-    if min(shape, default=0) < 0:
-        raise ValueError("a negative size")  # the shape rule explains it
-    memory, room = handle.memory, handle.memory.nbytes(handle.owner)
-    needed = handle.offset + prod(shape)
-    if 0 in shape or needed * handle.dtype.itemsize <= room:
-        return handle.view(shape, strides)
-    new = StridedHandle.empty(memory, (needed,), handle.dtype)
-    if room:
-        parts = [
-            StridedHandle(memory, owner, (room,), (1,), 0, np.uint8) for owner in (new.owner, handle.owner)
-        ]
-        copy_into(backend, parts[0], parts[1])
-    return new.view(shape, strides, handle.offset)
 
 
 def copy_into(backend: CudaBackend, target: StridedHandle, source: StridedHandle) -> None:
@@ -167,17 +142,6 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     @table.kernel("_to_copy", half="native", priority=1, check=True)
     def to_copy_in_format(self: StridedHandle, dtype: Any, memory_format: Any) -> StridedHandle:
         return laid_out(self, dtype, memory_format)
-
-    @table.kernel("resize", half="native", priority=1)
-    def resize(self: StridedHandle, size: Sequence[int]) -> StridedHandle:
-        shape = tuple(size)
-        return self if shape == self.shape else resized(backend, self, shape, contiguous_strides(shape))
-
-    @table.kernel("resize", half="native", priority=1, check=True)
-    def resize_in_format(self: StridedHandle, size: Sequence[int], memory_format: Any) -> StridedHandle:
-        order = ORDERS.get(str(memory_format).rpartition(".")[2], range(len(size)))
-        dense = contiguous_strides([size[d] for d in order])
-        return resized(backend, self, tuple(size), tuple(dense[order.index(d)] for d in range(len(size))))
 
     @table.kernel("copy", form="inplace", half="native", priority=1)
     def copy(self: StridedHandle, src: StridedHandle) -> None:

@@ -12,25 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt.backends.cuda.combining import Combiner
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.gather_scatter import (
     Indexed,
     Mover,
     along_dim,
     broadcast_strides,
-    bytes_of,
     is_wide,
     joint_shape,
+    one_value,
+    places_along,
     slices_of,
 )
 from tt.backends.cuda.launch.layouts import axis_of
-from tt.backends.cuda.selecting import true_places
-from tt.core.library import KernelTable, contiguous_strides, warn_user
+from tt.backends.cuda.selecting import expect_mask, true_places
+from tt.core.library import KernelTable, contiguous_strides, errors, warn_user
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["Chosen", "choose", "one_value", "tables"]
+__all__ = ["Chosen", "choose", "tables"]
 
 Shape = tuple[int, ...]
 
@@ -41,6 +43,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     _along(table, mover)
     _full(table, mover)
     _masks(table, mover)
+    _places(table, Combiner(mover))
     return [table]
 
 
@@ -79,36 +82,6 @@ def _along(table: KernelTable, mover: Mover) -> None:
         base = (0,) * index.ndim
         out = mover.empty(index.shape, self.dtype)
         return mover.take(out, flat, index.shape, base, out.strides, [(index, chosen)], "take", wraps=True)
-
-    @table.kernel("_embedding", half="native", priority=1)
-    def embedding(
-        weight: StridedHandle,
-        indices: StridedHandle,
-        padding_idx: Any,
-        scale_grad_by_freq: bool,
-        sparse: bool,
-    ) -> StridedHandle:
-        if weight.ndim != 2:
-            raise ValueError("a weight of other dimensions, which the shape rule refuses")
-        out = mover.empty((*indices.shape, weight.shape[1]), weight.dtype)
-        chosen = along_dim(weight, 0, indices, (*indices.strides, 0))
-        base = (*(0,) * indices.ndim, weight.strides[1])
-        return mover.take(out, weight, out.shape, base, out.strides, [(indices, chosen)], "_embedding")
-
-
-def places_along(self: StridedHandle, axis: int, index: StridedHandle) -> tuple[Shape, Shape, Indexed]:
-    """Return the shape of the places that gather reads and scatter writes, the strides around the index, and the index.
-
-    The shape rule explains the ValueError of an index that does not fit.
-    """
-    shape, strides = (self.shape, self.strides) if self.ndim else ((1,), (1,))
-    sizes, along = (index.shape, index.strides) if index.ndim else ((1,), (1,))
-    if len(sizes) != len(shape):
-        raise ValueError("an index of other dimensions")
-    if any(size > limit for d, (size, limit) in enumerate(zip(sizes, shape, strict=True)) if d != axis):
-        raise ValueError("a larger index")
-    base = (*strides[:axis], 0, *strides[axis + 1 :])
-    return sizes, base, Indexed(along, shape[axis], strides[axis], axis, is_wide(index))
 
 
 # --- in full ---------------------------------------------------------------------------------------------------
@@ -221,47 +194,58 @@ def _full(table: KernelTable, mover: Mover) -> None:
 # --- masks -----------------------------------------------------------------------------------------------------
 
 
-def one_value(mover: Mover, self: StridedHandle, value: Any) -> StridedHandle | bytes:
-    """Return one value that fills an array: a number by its bytes, a tensor in the dtype of the array."""
-    if not isinstance(value, StridedHandle):
-        return bytes_of(value, self.dtype)
-    if value.ndim:
-        raise ValueError("one value, which the shape rule demands")
-    return value if value.dtype == self.dtype else mover.backend.cast(value, self.dtype)
-
-
 def _masks(table: KernelTable, mover: Mover) -> None:
     @table.kernel("masked_fill", half="native", priority=1)
     def masked_fill(self: StridedHandle, mask: StridedHandle, value: Any) -> StridedHandle:
-        _expect_mask(mask)
+        expect_mask(mask)
         shape = joint_shape(self.shape, mask.shape)
         return mover.fill_masked(mover.empty(shape, self.dtype), self, mask, one_value(mover, self, value))
 
     @table.kernel("masked_fill", form="inplace", half="native", priority=1)
     def masked_fill_inplace(self: StridedHandle, mask: StridedHandle, value: Any) -> None:
-        _expect_mask(mask)
+        expect_mask(mask)
         mover.fill_masked(self, self, mask, one_value(mover, self, value))
 
-    @table.kernel("masked_scatter", form="inplace", half="native", priority=1)
-    def masked_scatter_inplace(self: StridedHandle, mask: StridedHandle, source: StridedHandle) -> None:
-        _expect_mask(mask)
-        where = mover.contiguous(mask, self.shape)
-        namespace, backend = mover.backend.namespace, mover.backend
-        if 0 not in self.shape:
-            flat = where.view((prod(where.shape),), (1,))
-            ranks = backend.normalise(namespace.cumulative_sum(flat.array, dtype=namespace.int64))
-            mover.scatter_masked(self, mover.contiguous(source), where, ranks)
 
-    @table.kernel("masked_scatter", half="native", priority=1)
-    def masked_scatter(self: StridedHandle, mask: StridedHandle, source: StridedHandle) -> StridedHandle:
-        _expect_mask(mask)
-        shape = joint_shape(self.shape, mask.shape)
-        out = mover.empty(shape, self.dtype)
-        mover.take(out, self, shape, broadcast_strides(self.shape, self.strides, shape), out.strides)
-        masked_scatter_inplace(out, mask, source)
-        return out
+# --- writing -------------------------------------------------------------------------------------------
 
 
-def _expect_mask(mask: StridedHandle) -> None:
-    if mask.dtype.kind != "b":
-        raise TypeError("a mask holds bools, as the shape rule says")
+def _places(table: KernelTable, combiner: Combiner) -> None:
+    mover = combiner.mover
+
+    @table.kernel("index_put", form="inplace", half="native", priority=1)
+    def index_put(
+        self: StridedHandle, indices: Sequence[StridedHandle | None], values: StridedHandle, accumulate: bool
+    ) -> None:
+        target = mover.contiguous(self) if accumulate else self
+        chosen = choose(mover, target, indices)
+        if values.dtype != self.dtype:
+            values = mover.backend.cast(values, self.dtype)
+        while values.ndim > len(chosen.shape) and values.shape[0] == 1:
+            values = values.view(values.shape[1:], values.strides[1:])
+        try:
+            strides = broadcast_strides(values.shape, values.strides, chosen.shape)
+        except ValueError as error:
+            raise errors.ShapeError(
+                f"values of shape {list(values.shape)} do not broadcast to the shape {list(chosen.shape)} that the "
+                f"indices select"
+            ) from error
+        if not accumulate:
+            mover.put(
+                self, values, chosen.shape, chosen.base, strides, chosen.indices, "index_put", wraps=True
+            )
+            return
+        # Whole rows have one index if the indices are for the first dimensions.
+        kept = len(chosen.shape) - chosen.rows
+        sizes, inner = chosen.shape[:kept], prod(chosen.shape[kept:])
+        if 0 in chosen.shape:
+            return
+        pairs = [
+            (array, i._replace(strides=i.strides[:kept], step=i.step // inner)) for array, i in chosen.indices
+        ]
+        base = tuple(stride // inner for stride in chosen.base[:kept])
+        places = mover.places(sizes, base, pairs, "index_put", wraps=True)
+        whole = mover.contiguous(values, chosen.shape)
+        combiner.segments(target, whole, places, (1, prod(target.shape) // inner, inner))
+        if target is not self:
+            mover.copy_into(self, target)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tt.backends.cuda.handle import StridedHandle
     from tt.backends.cuda.launch.gather_scatter import Mover
 
-__all__ = ["true_places"]
+__all__ = ["expect_mask", "true_places"]
 
 _BLOCKS: Final = 2112
 """The maximum number of blocks that share the elements: a constant, so that launches depend only on sizes."""
@@ -68,3 +68,9 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
         writing = INDEXING.kernel(f"write_true<{name}, {index}, {THREADS}>")
         writing(backend, grid, block, (out, counts, flat, count, chunk, layout))
     return out
+
+
+def expect_mask(mask: StridedHandle) -> None:
+    """Refuse a mask that does not hold bools; the shape rule explains the error."""
+    if mask.dtype.kind != "b":
+        raise TypeError("a mask holds bools, as the shape rule says")

@@ -37,6 +37,8 @@ __all__ = [
     "integer_of",
     "joint_shape",
     "make_plan",
+    "one_value",
+    "places_along",
     "pointed",
     "slices_of",
 ]
@@ -246,6 +248,21 @@ def slices_of(handle: StridedHandle, axis: int, index: StridedHandle) -> tuple[S
     return sizes, base, along_dim(handle, axis, index, along)
 
 
+def places_along(self: StridedHandle, axis: int, index: StridedHandle) -> tuple[Shape, Shape, Indexed]:
+    """Return the shape of the places that gather reads and scatter writes, the strides around the index, and the index.
+
+    The shape rule explains the ValueError of an index that does not fit.
+    """
+    shape, strides = (self.shape, self.strides) if self.ndim else ((1,), (1,))
+    sizes, along = (index.shape, index.strides) if index.ndim else ((1,), (1,))
+    if len(sizes) != len(shape):
+        raise ValueError("an index of other dimensions")
+    if any(size > limit for d, (size, limit) in enumerate(zip(sizes, shape, strict=True)) if d != axis):
+        raise ValueError("a larger index")
+    base = (*strides[:axis], 0, *strides[axis + 1 :])
+    return sizes, base, Indexed(along, shape[axis], strides[axis], axis, is_wide(index))
+
+
 def bytes_of(value: Any, dtype: np.dtype[Any]) -> bytes:
     """Return a number as an element of a dtype."""
     number = fitted_number(value, from_numpy_dtype(dtype))
@@ -434,3 +451,12 @@ class Mover:
             name = f"copy_rolled<{plan.unit}, {plan.integer}>"
             self._launch(name, plan, (out, self_, plan.layout, pointed(0)))
         return out
+
+
+def one_value(mover: Mover, self: StridedHandle, value: Any) -> StridedHandle | bytes:
+    """Return one value that fills an array: a number by its bytes, a tensor in the dtype of the array."""
+    if not isinstance(value, StridedHandle):
+        return bytes_of(value, self.dtype)
+    if value.ndim:
+        raise ValueError("one value, which the shape rule demands")
+    return value if value.dtype == self.dtype else mover.backend.cast(value, self.dtype)

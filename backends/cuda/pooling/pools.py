@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.backends.cuda.combining import Combiner, reduce_in_order
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.launch.gather_scatter import Mover
 from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.launch.programs import Program
-from tt.backends.cuda.scattering.scatter import Combiner, reduce_in_order
 from tt.backends.cuda.windows import each, three
 from tt.core.library import DETERMINISM, KernelTable, contiguous_strides
 

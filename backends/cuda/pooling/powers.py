@@ -1,4 +1,4 @@
-"""Pooling by powers, and normalization by neighbouring channels, on CUDA by own kernels: a thread for each element."""
+"""Pooling by powers on CUDA by own kernels: a thread for each element."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, name_of, packed
+from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, name_of
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.launch.reduction_launch import FLOATING, wide
 from tt.backends.cuda.pooling.pools import Windows
@@ -24,8 +24,7 @@ PROGRAM: Final = Program("unpooling.cuh")
 
 def kernel_names(dtype: str) -> list[str]:
     """Return the names of all kernels for a dtype."""
-    families = {"power": ("means", "shares", "slopes"), "neighbours": ("divide", "shares", "slopes")}
-    return [f"{family}_{what}<{dtype}>" for family, parts in families.items() for what in parts]
+    return [f"power_{what}<{dtype}>" for what in ("means", "shares", "slopes")]
 
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
@@ -60,30 +59,6 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         shares, out = backend.empty(grad.shape, wide(x.dtype)), backend.empty(x.shape, x.dtype)
         launch("power_shares", x.dtype, prod(grad.shape), contiguous(backend, grad), x, shares, *how)
         launch("power_slopes", x.dtype, prod(x.shape), shares, x, out, *how)
-        return out
-
-    def neighbours(input: StridedHandle, size: int) -> bytes:
-        """Return the struct `Neighbours`."""
-        return packed(prod(input.shape), input.shape[1], prod(input.shape[2:]), size)
-
-    @table.kernel("_local_response_norm", **options)
-    def local_response_norm(
-        input: StridedHandle, size: int, alpha: float, beta: float, k: float
-    ) -> StridedHandle:
-        y = backend.empty(input.shape, input.dtype)
-        args = (contiguous(backend, input), y, float(alpha), float(beta), float(k), neighbours(input, size))
-        launch("neighbours_divide", input.dtype, prod(y.shape), *args)
-        return y
-
-    @table.kernel("_local_response_norm_backward", **options)
-    def local_response_norm_backward(
-        grad: StridedHandle, input: StridedHandle, size: int, alpha: float, beta: float, k: float
-    ) -> StridedHandle:
-        g, x, count = contiguous(backend, grad), contiguous(backend, input), prod(input.shape)
-        how = (float(alpha), float(beta), float(k), neighbours(input, size))
-        shares, out = backend.empty(x.shape, wide(x.dtype)), backend.empty(x.shape, x.dtype)
-        launch("neighbours_shares", x.dtype, count, g, x, shares, *how)
-        launch("neighbours_slopes", x.dtype, count, g, x, shares, out, *how)
         return out
 
     return [table]

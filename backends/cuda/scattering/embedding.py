@@ -1,4 +1,4 @@
-"""Rows of a table, reduced in bags, by own kernels.
+"""Rows of a table, as they are or reduced in bags, by own kernels.
 
 Wrong indices and offsets are recorded on the device and raised when the host next waits for it.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.gather_scatter import Mover, along_dim
 from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, name_of, packed
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.launch.reduction_launch import FLOATING, wide
@@ -34,7 +35,7 @@ def kernel_names(dtype: str) -> list[str]:
 
 def tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the kernels of this family."""
-    table = KernelTable(device="cuda")
+    table, mover = KernelTable(device="cuda"), Mover(backend)
 
     def of(handle: StridedHandle, dtype: Any) -> StridedHandle:
         return contiguous(backend, handle if handle.dtype == dtype else backend.cast(handle, dtype))
@@ -71,5 +72,20 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
         PROGRAM.kernel(name)(backend, grid_of(bags * columns), (THREADS,), (*args, *failure))
         backend.failures.launched()
         return out, places
+
+    @table.kernel("_embedding", half="native", priority=1)
+    def embedding(
+        weight: StridedHandle,
+        indices: StridedHandle,
+        padding_idx: Any,
+        scale_grad_by_freq: bool,
+        sparse: bool,
+    ) -> StridedHandle:
+        if weight.ndim != 2:
+            raise ValueError("a weight of other dimensions, which the shape rule refuses")
+        out = mover.empty((*indices.shape, weight.shape[1]), weight.dtype)
+        chosen = along_dim(weight, 0, indices, (*indices.strides, 0))
+        base = (*(0,) * indices.ndim, weight.strides[1])
+        return mover.take(out, weight, out.shape, base, out.strides, [(indices, chosen)], "_embedding")
 
     return [table]

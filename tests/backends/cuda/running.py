@@ -11,20 +11,21 @@ from tt.backends.cuda.launch.programs import Program
 
 
 class Running:
-    """The kernels of a family on the host.
+    """The kernels of families on the host.
 
     Parameters
     ----------
     backend : CudaBackend
         Whose engine runs kernels on the host.
-    family : module
-        Has `tables`.
+    families : modules
+        Each has `tables`.
     """
 
-    def __init__(self, backend: Any, family: Any) -> None:
+    def __init__(self, backend: Any, *families: Any) -> None:
         self.backend = backend
         self._kernels = {
             (kernel.op, kernel.form): kernel.function
+            for family in families
             for table in family.tables(backend)
             for kernel in table.kernels
         }

@@ -12,7 +12,7 @@ from tests.backends.cuda.kernels import native, values
 from tests.backends.cuda.launch.test_elementwise import views
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
-from tt.backends.cuda.copies import cast, copy_into, duplicate, resized, tables
+from tt.backends.cuda.copies import cast, copy_into, duplicate, tables
 from tt.core.errors import NumberRangeError, ShapeError
 from tt.core.types.dtype import DTYPES
 
@@ -174,22 +174,6 @@ def test_fill_writes_numbers_and_tensors_of_one_element(host_backend):
         fill(host_backend.normalise(base), host_backend.normalise(np.ones(1)))
     with pytest.raises(NumberRangeError, match="1j is beyond the range of int32"):
         fill(host_backend.normalise(base), 1j)
-
-
-# --- other sizes -----------------------------------------------------------------------------------------------------
-
-
-def test_resizing_takes_the_elements_of_the_memory_which_grows(host_engine):
-    backend = backend_over(host_engine)
-    whole = backend.normalise(np.arange(6.0))
-    part = whole.view((2,), (1,), 2)
-    assert resized(backend, part, (2, 2), (1, 2)).array.tolist() == [[2, 4], [3, 5]]
-    with host_engine.collecting():
-        resized(backend, part, (6,), (1,))
-    grown = resized(backend, part, (6,), (1,))
-    assert grown.offset == 2 and grown.array[:4].tolist() == [2, 3, 4, 5]
-    moved = backend.moved(whole, whole.owner, grown.owner)
-    assert moved.array.tolist() == [0, 1, 2, 3, 4, 5] and moved.shares_memory(grown)
 
 
 def test_complex_numbers_that_become_real_ones_warn_and_others_do_not(host_backend):

@@ -107,10 +107,6 @@ def test_rows_are_selected(run, dtype):
     for x in variants(values((3, 5, 16), dtype)):
         np.testing.assert_array_equal(run("index_select", x, 1, index[::2]), np.take(x, index[::2], 1))
         np.testing.assert_array_equal(run("index_select", x, -2, np.array(2)), x[:, 2:3])
-    weight = values((6, 10), dtype)
-    places = np.array([[0, 5], [2, 2], [1, 4]], np.int32)
-    np.testing.assert_array_equal(run("_embedding", weight, places, None, False, False), weight[places])
-    np.testing.assert_array_equal(run("_embedding", weight.T, places, None, False, False), weight.T[places])
 
 
 @pytest.mark.filterwarnings("ignore:indexing with dtype uint8")
@@ -155,10 +151,8 @@ OUTSIDE = [
     ("gather", (np.zeros((2, 3)), 1, np.array([[0, 3, 1]])), errors.PlaceError, r"index 3 .* dimension 1 with size 3"),
     ("gather", (np.zeros(3), 0, np.array([-1])), errors.PlaceError, r"index -1 .* dimension 0 with size 3"),
     ("index_select", (np.zeros((2, 3)), 0, np.array([2])), errors.IndexValueError, "dimension of size 2"),
-    ("_embedding", (np.zeros((2, 3)), np.array([-1]), None, False, False), errors.IndexValueError, "of size 2"),
     ("take", (np.zeros((2, 3)), np.array([-7])), errors.IndexValueError, "-7 is out of range: the tensor has 6"),
     ("index", (np.zeros((2, 3)), [None, np.array([1, 5])]), errors.IndexValueError, "index 5 .* dimension 1"),
-    ("masked_scatter", (np.zeros(3), np.ones(3, bool), np.zeros(2)), errors.ShapeError, "2 elements, fewer than the 3"),
 ]  # fmt: skip
 
 
@@ -203,24 +197,6 @@ def test_masks_are_filled(run, dtype):
         np.testing.assert_array_equal(changed, np.where(mask, np.array(1, dtype), x))
     wide = run("masked_fill", x[0], mask, 1)
     np.testing.assert_array_equal(wide, np.where(mask, np.array(1, dtype), x[0]))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_masks_are_scattered(run, dtype):
-    x, mask = values((4, 6), dtype), np.random.default_rng(4).integers(0, 2, (4, 6)).astype(bool)
-    source = values((30,), dtype, 5)
-    for y in variants(x):
-        np.testing.assert_array_equal(run("masked_scatter", y, mask, source), _scattered(x, mask, source))
-    np.testing.assert_array_equal(
-        run("masked_scatter", x[:1], mask, source[::-1]),
-        _scattered(np.broadcast_to(x[:1], x.shape), mask, source[::-1]),
-    )
-
-
-def _scattered(x, mask, source):
-    found = x.copy()
-    found[mask] = source[: mask.sum()]
-    return found
 
 
 # --- true elements -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Rows reduced in bags by own kernels, run on the host, against the CPU's."""
+"""Rows, as they are or reduced in bags, by own kernels run on the host, against the CPU's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from tests.backends.cuda.serving import backend_on, check_against_cpu, served, values
 from tt.backends.cuda.scattering import embedding
-from tt.core.errors import PlaceError, ShapeError
+from tt.core.errors import IndexValueError, PlaceError, ShapeError
 
 INDICES = [1, 4, 4, 0, 2, 3, 1, 1, 5]
 
@@ -23,6 +23,21 @@ def bags(mode, name="float64", weights=False, last=False, padding=None, offsets=
     per_sample = values(2, (len(INDICES),), name) if weights else None
     given = [values(1, (6, 3), name), np.array(INDICES), np.array(offsets, np.int64), per_sample]
     return [*given, mode, last, padding, False, False]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "complex64"])
+def test_rows_are_read(own, name):
+    weight, places = values(1, (6, 10), name), np.array([[0, 5], [2, 2], [1, 4]], np.int32)
+    for table in (weight, weight.T):
+        check_against_cpu(own, "_embedding", [table, places % len(table), -1, False, False], 0)
+
+
+@pytest.mark.parametrize("row", [-1, 2])
+def test_rows_that_are_not_there_are_noted(own, row):
+    backend, kernels = own
+    with pytest.raises(IndexValueError, match=f"index {row} is out of range for a dimension of size 2"):
+        kernels["_embedding"](*map(backend.normalise, (np.zeros((2, 3)), np.array([row]))), -1, False, False)
 
 
 @pytest.mark.sampled(3)

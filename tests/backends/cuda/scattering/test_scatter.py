@@ -11,9 +11,10 @@ from tests.backends.cuda.test_indexing import DTYPES, NAMES, values, variants
 from tests.backends.cuda.test_sorting import STEPS
 from tt.backends.cpu import scattering as cpu
 from tt.backends.cpu.indexing import cpu as cpu_indexing
+from tt.backends.cuda import combining, indexing
+from tt.backends.cuda.combining import ATOMIC, SCATTERING
 from tt.backends.cuda.launch.gather_scatter import INDEXING
 from tt.backends.cuda.scattering import scatter as scattering
-from tt.backends.cuda.scattering.scatter import ATOMIC, SCATTERING
 from tt.backends.cuda.sorting import SORTING
 from tt.core import errors
 
@@ -44,7 +45,8 @@ def compiled(host_engine):
 
 @pytest.fixture
 def run(host_backend):
-    return Running(host_backend, scattering)
+    # index_put writes as scatter does.
+    return Running(host_backend, scattering, indexing)
 
 
 def reference(op, x, *args):
@@ -147,7 +149,7 @@ def test_sums_are_made_in_a_fixed_order_where_that_is_required(run, monkeypatch,
     def refused(*args):
         raise AssertionError("added with atomics")
 
-    monkeypatch.setattr(scattering.Combiner, "add_atomically", refused)
+    monkeypatch.setattr(combining.Combiner, "add_atomically", refused)
     x, source = values((5, 4), dtype), values((9, 4), dtype, 3)
     index = np.random.default_rng(2).integers(0, 5, (9, 4))
     with pytest.raises(AssertionError, match="atomics"):
@@ -203,6 +205,24 @@ def test_flat_places_are_put(run, dtype):
         same(run("put", x, index, source, False), reference("put", x, index, source, False))
         index = np.array([[0, -12], [5, 0]])
         same(run("put", x, index, source, True), reference("put", x, index, source, True))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_masks_are_scattered(run, dtype):
+    x, mask = values((4, 6), dtype), np.random.default_rng(4).integers(0, 2, (4, 6)).astype(bool)
+    source = values((30,), dtype, 5)
+    for y in variants(x):
+        np.testing.assert_array_equal(run("masked_scatter", y, mask, source), _scattered(x, mask, source))
+    np.testing.assert_array_equal(
+        run("masked_scatter", x[:1], mask, source[::-1]),
+        _scattered(np.broadcast_to(x[:1], x.shape), mask, source[::-1]),
+    )
+
+
+def _scattered(x, mask, source):
+    found = x.copy()
+    found[mask] = source[: mask.sum()]
+    return found
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64])
@@ -268,6 +288,11 @@ def test_an_index_out_of_range_writes_nothing_and_raises(run, op, args, kind, me
         del run.backend.engine.synchronous
         with pytest.raises(kind) if not op.startswith("embedding") else np.errstate():
             run.backend.failures.raise_first()
+
+
+def test_a_source_with_too_few_elements_for_a_mask_is_an_error(run):
+    with pytest.raises(errors.ShapeError, match="2 elements, fewer than the 3"):
+        run("masked_scatter", np.zeros(3), np.ones(3, bool), np.zeros(2))
 
 
 def test_values_that_do_not_broadcast_are_an_error(run):

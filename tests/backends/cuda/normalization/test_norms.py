@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.backends.cuda.cases import BFLOAT16, FLOATS, Case, check, kernels_of, launched, rows, strided
-from tt.backends.cuda.normalization import PROGRAM, tables
+from tt.backends.cuda.normalization.norms import PROGRAM, tables
 
 # --- references ------------------------------------------------------------------------------------------------
 
