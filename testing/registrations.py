@@ -50,6 +50,7 @@ INDICES: Final = {
     "CPU kernel": "tt.backends.cpu.tables:INDEX",
     "native kernel": "tt.backends.cpu.tables:NATIVE_INDEX",
     "kernel over the array API": "tt.backends.cpu.general:INDEX",
+    "CUDA kernel": "tt.backends.cuda.kernels:INDEX",
 }
 """What implements an operator -> the index of its modules."""
 
@@ -137,7 +138,10 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
 
 
 def check_families(definitions: Iterable[OpDefinition]) -> Iterator[Problem]:
-    """Check that all implementations of an operator of tt lie in modules whose path has its family."""
+    """Check that all that tt has for an operator lies in modules and folders whose path has its family.
+
+    A text is demanded of every operator with a page of its own: of none that is internal, by its tag or its name.
+    """
     own = {d.name: d for d in definitions if d.signature.namespace == "tt"}
     for name, definition in own.items():
         if definition.family not in families():
@@ -150,14 +154,34 @@ def check_families(definitions: Iterable[OpDefinition]) -> Iterator[Problem]:
             for module in homes.get(name, ()):
                 if definition.family not in module.split("."):
                     yield _misplaced(what, name, module, definition.family)
-    for file, name, _ in entries():
-        family, of_texts = file.split("/")
-        known = {d.family for d in own.values() if name in (d.name, d.signature.name)}
-        if of_texts == "texts.yaml" and known and family not in known:
-            yield _misplaced("text", name, f"operators/{file}", *sorted(known))
+    yield from _check_texts(own.values())
     rules, samples = "tt.core.shapes.registry:INDEX", "tt.operators._samples.registry:INDEX"
     yield from _check_shared(own.values(), "shape rule", rules, lambda d: d.meta)
     yield from _check_shared(own.values(), "sample family", samples, lambda d: d.samples)
+
+
+def _check_texts(definitions: Collection[OpDefinition]) -> Iterator[Problem]:
+    """Check that operators have a text in the folder of their family, and none in another."""
+    families_of: dict[str, set[str]] = {}
+    for definition in definitions:
+        for name in (definition.name, definition.signature.name):
+            families_of.setdefault(name, set()).add(definition.family)
+    texts: set[tuple[str, str]] = set()
+    misplaced: set[str] = set()
+    for file, name, _ in entries():
+        family, _, of_texts = file.partition("/")
+        if of_texts == "texts.yaml" and name in families_of:
+            texts.add((family, name))
+            if family not in families_of[name]:
+                misplaced.add(name)
+                yield _misplaced("text", name, f"operators/{file}", *sorted(families_of[name]))
+    for definition in definitions:
+        names, family = {definition.name, definition.signature.name}, definition.family
+        internal = "internal" in definition.tags or definition.signature.name.startswith("_")
+        if not internal and not names & misplaced and not any((family, name) in texts for name in names):
+            message = f"has no text in operators/{family}/texts.yaml"
+            hint = "write its formula, or what its parameters mean; or tag it as internal"
+            yield Problem("family", definition.name, message, hint=hint)
 
 
 def _check_shared(
@@ -165,11 +189,15 @@ def _check_shared(
 ) -> Iterator[Problem]:
     """Check that what serves the operators of one family only lies in this family."""
     users: dict[str, set[str]] = {}
+    homes = {name: modules[0] for name, modules in object_named(index).homes().items()}
     for definition in definitions:
         name = name_of(definition)
         if isinstance(name, str) and ":" not in name:
             users.setdefault(name, set()).add(definition.family)
-    homes = {name: modules[0] for name, modules in object_named(index).homes().items()}
+            if name and name not in homes:
+                yield Problem(
+                    "family", definition.name, f"its {what} {name!r} lies in no folder of operators/"
+                )
     for name, named in users.items():
         if len(named) == 1 and name in homes and not named & {*homes[name].split(".")}:
             yield _misplaced(what, name, homes[name], *named)

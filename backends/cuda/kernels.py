@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -15,12 +15,12 @@ from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.libraries.namespace import LazyNamespace
 from tt.backends.cuda.shaping import views
-from tt.core.library import Kernel, KernelTable, dtype, family_modules
+from tt.core.library import FamilyIndex, Kernel, KernelTable, dtype, family_modules
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["kernel_tables"]
+__all__ = ["INDEX", "kernel_tables"]
 
 
 class BareArrays(ArrayApiBackend):
@@ -75,22 +75,39 @@ def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the tables of a backend; nothing of CuPy is imported."""
     general = BareArrays(backend.namespace).kernels(without=[kernel.op for kernel in views.cuda.kernels])
     general.kernels = [_over_handles(kernel, backend) for kernel in general.kernels]
-    return [general, views.cuda, *_own_tables(backend)]
+    libraries = _libraries(backend)
+    modules = [import_module(name) for name in family_modules("tt.backends.cuda")]
+    return [general, *(table for module in modules for table in _tables_of(module, backend, libraries))]
 
 
-def _own_tables(backend: CudaBackend) -> list[KernelTable]:
-    """Return the tables of all families: kernels in CUDA C++, and over NVIDIA's libraries where these are installed."""
+def _libraries(backend: CudaBackend) -> dict[str, Any]:
+    """Return NVIDIA's libraries by the names of the parameters for them; they need not be installed."""
     from tt.backends.cuda.libraries.cublaslt import CublasLt
     from tt.backends.cuda.libraries.cudnn import Cudnn
 
-    libraries = {"cudnn": Cudnn(backend), "cublaslt": CublasLt(backend)}
-    tables: list[KernelTable] = []
-    for name in family_modules("tt.backends.cuda"):
-        make = getattr(import_module(name), "tables", None)
-        if make is not None:
-            parameters = inspect.signature(make).parameters
-            tables += make(backend, **{name: libraries[name] for name in parameters if name in libraries})
-    return tables
+    return {"cudnn": Cudnn(backend), "cublaslt": CublasLt(backend)}
+
+
+def _tables_of(module: Any, backend: CudaBackend, libraries: Mapping[str, Any]) -> list[KernelTable]:
+    """Return the tables of a module of a family: views, kernels in CUDA C++, and over libraries that are installed."""
+    own = [module.cuda] if hasattr(module, "cuda") else []
+    if not hasattr(module, "tables"):
+        return own
+    names = libraries.keys() & inspect.signature(module.tables).parameters.keys()
+    return [*own, *module.tables(backend, **{name: libraries[name] for name in names})]
+
+
+def _ops(module: Any) -> Iterable[str]:
+    """Return the operators of a module, by tables of a backend that never meets a device."""
+    from tt.backends.cuda.backend import CudaBackend
+
+    backend = CudaBackend()
+    tables = _tables_of(module, backend, _libraries(backend))
+    return dict.fromkeys(kernel.op for table in tables for kernel in table.kernels)
+
+
+INDEX: Final = FamilyIndex("tt.backends.cuda", _ops)
+"""Which modules have kernels of an operator: for checks alone, as the tables of all families are made at once."""
 
 
 def _over_handles(kernel: Kernel, backend: CudaBackend) -> Kernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import printed_by
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.host import host
@@ -350,7 +352,7 @@ def test_an_operator_under_another_family_is_found_in_every_layer():
     assert {p.check for p in found} == {"family"} and {p.subject for p in found} == {"softmax"}
     assert {p.message.partition(" lies in ")[0] for p in found} >= {
         "its composite", "its formula", "its batching rule", "its CPU kernel", "its kernel over the array API",
-        "its shape rule", "its sample family", "its text",
+        "its CUDA kernel", "its shape rule", "its sample family", "its text",
     }  # fmt: skip
     assert all(p.message.endswith("whose path has not its family, fft") for p in found)
 
@@ -366,6 +368,38 @@ def test_rules_and_samples_that_families_share_lie_where_they_are():
     assert {d.samples for d in shared} == {"unary_pointwise"} and len({d.family for d in shared}) == 2
     assert list(registrations.check_families(shared)) == []
     assert [p.subject for p in registrations.check_families(shared[1:])] == ["same", "unary_pointwise"]
+
+
+def test_an_operator_without_a_text_in_its_family_is_found():
+    definition = REGISTRY.definition("softmax")
+    renamed = definition._replace(signature=definition.signature._replace(name="soften"))
+    (problem,) = registrations.check_families([renamed])
+    assert str(problem).startswith(
+        "soften: has no text in operators/activation/texts.yaml\n    write its formula"
+    )
+    # Pages are written for users: of what is called by other operators only there is none.
+    internal = renamed._replace(tags=("internal",))
+    private = definition._replace(signature=definition.signature._replace(name="_soften"))
+    assert list(registrations.check_families([internal, private])) == []
+
+
+def test_an_operator_without_samples_in_a_family_is_found():
+    (problem,) = registrations.check_families([REGISTRY.definition("softmax")._replace(samples="softmaxes")])
+    assert str(problem) == "softmax: its sample family 'softmaxes' lies in no folder of operators/"
+
+
+def test_families_are_checked_without_cupy_though_it_may_be_installed():
+    program = """
+import sys
+sys.modules["cupy"] = None
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.host import host
+from tt.testing import registrations
+host.load()
+print(*registrations.check_families(list(REGISTRY.definitions())), len(registrations.object_named(
+    registrations.INDICES["CUDA kernel"]).homes()) > 300)
+"""
+    assert printed_by(program, os.environ) == "True\n"
 
 
 def test_every_index_of_families_is_checked():
