@@ -127,7 +127,7 @@ bench: $(STAMP) ## everything that is measured, on each instruction set, as tabl
 
 clean: ## remove all that these commands made
 	rm -rf $(VENV) .editable build dist htmlcov .coverage .coverage.* coverage.xml
-	rm -rf core/schema/_snapshot.py core/tensor/tensor_methods.pyi core/dispatch/registry/typed_ops.pyi docs/operators docs/reference
+	rm -rf core/schema/_snapshot.py core/tensor/tensor_methods.pyi core/dispatch/registry/typed_ops.pyi core/library.pyi docs/operators docs/reference
 	find api backends -name '*.pyi' -delete
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find api core backends plugins cli examples tests benchmarks \

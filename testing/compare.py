@@ -9,7 +9,7 @@ import numpy as np
 
 import tt
 from tt.core.tensor.base import TensorBase
-from tt.core.types.complex32 import widened
+from tt.core.types.complex32 import decode_complex32
 from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["assert_close", "tolerances"]
@@ -173,5 +173,5 @@ def _values(tensor: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind in "iub":
         # Exact as Python integers: uint64 and int64 have no common NumPy integer.
         return np.asarray(array, dtype=object if array.dtype == np.uint64 else np.int64)
-    array = widened(array)
+    array = decode_complex32(array)
     return np.asarray(array, dtype=np.complex128 if array.dtype.kind == "c" else np.float64)

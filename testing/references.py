@@ -17,8 +17,8 @@ from tt.core.by_name import object_named
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
-from tt.core.types.complex32 import is_complex32, narrowed
-from tt.core.types.float8 import encode, is_float8
+from tt.core.types.complex32 import encode_complex32, is_complex32
+from tt.core.types.float8 import encode_float8, is_float8
 from tt.core.types.promotion import get_default_dtype, result_type
 from tt.operators._samples.base import as_array
 from tt.testing.checks.call import on_cpu, tensors_in
@@ -117,8 +117,8 @@ def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> t
 def in_dtype(array: np.ndarray[Any, Any], native: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return an array in a dtype of NumPy's, rounded to eight bits as tt does it: ml_dtypes has its own ways."""
     if is_complex32(native):
-        return narrowed(array)
-    return encode(array, native) if is_float8(native) else array.astype(native)
+        return encode_complex32(array)
+    return encode_float8(array, native) if is_float8(native) else array.astype(native)
 
 
 def _cast(value: Any, dtypes: tuple[np.dtype[Any], ...]) -> Any:

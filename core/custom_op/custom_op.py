@@ -39,6 +39,17 @@ class CustomOp(DescribedOverload):
         Its signature; `str(op.schema)` is the text.
     definition : OpDefinition
         Its definition in the schema.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import CustomOp, custom_op, scoped
+    >>> with scoped():
+    ...     @custom_op("doc::halve")
+    ...     def halve(x: tt.Tensor) -> tt.Tensor:
+    ...         return x / 2
+    ...     isinstance(halve, CustomOp), halve(tt.ones(1))
+    (True, tensor([0.5000]))
     """
 
     operator: Operator

@@ -341,6 +341,16 @@ def impl(
 
     Kernels get the native arrays of their device, the function for "default" gets tensors.  `impl(lib, name, key)`
     returns a decorator that implements an operator of a library, as PyTorch's older form does.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     library.impl("doc::twice", "cpu", lambda x: x + x)
+    ...     tt.ops.doc.twice(tt.ones(2))
+    tensor([2., 2.])
     """
     if isinstance(qualname, Library):
         return qualname.impl(types, dispatch_key=func or "")
@@ -401,6 +411,18 @@ def register_kernel(
         What undoes the registration.
     **options
         `dtypes`, `layout`, `form` and `override` of a kernel.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     @library.register_kernel("doc::twice", "cpu")
+    ...     def twice(x):
+    ...         return x + x
+    ...     tt.ops.doc.twice(tt.ones(2))
+    tensor([2., 2.])
     """
     if device_types is None:
         return _registration(op, lambda operator, f: [parts.add_composite(operator, f)], func, lib)
@@ -414,14 +436,40 @@ def register_kernel(
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
-    """Add what makes the results of tensors without data; without `func`, a decorator."""
+    """Add what makes the results of tensors without data; without `func`, a decorator.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     @library.register_fake("doc::twice")
+    ...     def twice(x):
+    ...         return x.new_empty(x.shape)
+    ...     tt.ops.doc.twice(tt.empty(2, 3, device="meta")).shape
+    tt.Size([2, 3])
+    """
     return _registration(op, lambda operator, f: [parts.add_fake(operator, f)], func, lib)
 
 
 def impl_abstract(
     qualname: Any, func: Callable[..., Any] | None = None, *, lib: Library | None = None
 ) -> Any:
-    """Do as `register_fake`, whose former name it is, and warn."""
+    """Do as `register_fake`, whose former name it is, and warn.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped(), warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     _ = library.impl_abstract("doc::twice", lambda x: x.new_empty(x.shape))
+    ...     tt.ops.doc.twice(tt.empty(2, device="meta")).shape
+    tt.Size([2])
+    """
     warn_user("tt.library.impl_abstract is now tt.library.register_fake", FutureWarning)
     return register_fake(qualname, func, lib=lib)
 
@@ -434,12 +482,41 @@ def register_autograd(
     setup_context: Callable[..., None] | None = None,
     lib: Library | None = None,
 ) -> None:
-    """Add a gradient: `backward(ctx, *gradients)`, and `setup_context(ctx, inputs, output)`, which saves for it."""
+    """Add a gradient: `backward(ctx, *gradients)`, and `setup_context(ctx, inputs, output)`, which saves for it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     library.impl("doc::twice", "cpu", lambda x: x + x)
+    ...     library.register_autograd("doc::twice", lambda ctx, gradient: 2 * gradient)
+    ...     x = tt.ones(2, requires_grad=True)
+    ...     tt.ops.doc.twice(x).sum().backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
     _registration(op, lambda operator, f: [parts.add_backward(operator, f, setup_context)], backward, lib)
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
-    """Add a batching rule: `func(info, in_dims, *args)` returns the result and the dim of the examples in it."""
+    """Add a batching rule: `func(info, in_dims, *args)` returns the result and the dim of the examples in it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::twice", "(Tensor x) -> Tensor")
+    ...     library.impl("doc::twice", "cpu", lambda x: x + x)
+    ...     @library.register_vmap("doc::twice")
+    ...     def rule(info, in_dims, x):
+    ...         return tt.ops.doc.twice(x), in_dims[0]
+    ...     tt.func.vmap(tt.ops.doc.twice)(tt.ones(2, 1))
+    tensor([[2.],
+            [2.]])
+    """
     return _registration(op, lambda operator, f: [parts.add_vmap(operator, f)], func, lib)
 
 

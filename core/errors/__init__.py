@@ -3,6 +3,12 @@
 Each class carries its facts as attributes, is a `TTError`, and is also the built-in exception that a caller of a
 PyTorch program would catch (`RuntimeError`, `IndexError`, ...).  A message gives the request, the finding, the
 nearest candidates and what to do.  The modules hold them by topic; all are imported from here.
+
+Examples
+--------
+>>> from tt.library import errors
+>>> issubclass(errors.ArgumentError, TypeError) and issubclass(errors.ArgumentError, errors.TTError)
+True
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tt.core.errors import PluginError
 __all__ = ["API_VERSION", "Declares", "Manifest", "major_and_minor"]
 
 API_VERSION: Final = "1.0"
-"""The version of the hooks and of `tt.core.library` that this tt offers to plugins: a new major version takes something
+"""The version of the hooks and of `tt.library` that this tt offers to plugins: a new major version takes something
 away or changes it, a new minor version only adds."""
 
 Declares = Literal["device", "layout", "layer", "namespace", "member", "command"]

@@ -20,7 +20,7 @@ from tt.core.errors import InplaceError, UnknownNameError, ValueRangeError
 from tt.core.methods.memory.host_access import host_array, layers_of, requires_gradient, values_are_hidden
 from tt.core.tensor.tensor import Tensor
 from tt.core.types import dtype as dt
-from tt.core.types.complex32 import widened
+from tt.core.types.complex32 import decode_complex32
 from tt.core.types.promotion import get_default_dtype
 
 __all__ = [
@@ -287,7 +287,7 @@ def format_array(array: np.ndarray[Any, Any], indent: int = 0, options: PrintOpt
     '[1.0000, 2.5000,    inf]'
     """
     options = _Current.options if options is None else options
-    array = widened(array)
+    array = decode_complex32(array)
     if not array.size:
         return "[]"
     short = array.size > options.threshold

@@ -188,6 +188,13 @@ class OpDefinition(NamedTuple):
         Empty in a file that has a list of entries.
     location : (str, int)
         File and line of the entry.
+
+    Examples
+    --------
+    >>> from tt.library import OpDefinition, Signature
+    >>> twice = OpDefinition(Signature.parse("acme::twice(Tensor x) -> Tensor"), "other", meta="like")
+    >>> twice.signature.namespace, twice.variants
+    ('acme', ('function',))
     """
 
     signature: Signature

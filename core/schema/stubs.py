@@ -213,7 +213,7 @@ def namespace_stub(module: str) -> str:
 def lazy_stubs() -> dict[str, str]:
     """Return the stubs of the modules that are nothing but a table of `tt.core.lazy`: path -> text."""
     texts = {}
-    for folder, package in (("api", "tt"), ("backends", "tt.backends")):
+    for folder, package in (("api", "tt"), ("backends", "tt.backends"), ("core", "tt.core")):
         for file in sorted(Path(root(), folder).rglob("*.py")):
             if "\n__all__ = attach(" not in file.read_text(encoding="utf-8"):
                 continue

@@ -47,6 +47,14 @@ class Result:
         Of the first element in the memory, for views; None means fresh memory.
     dtype : dtype or None
         Where it does not follow from the operator's promotion.
+
+    Examples
+    --------
+    >>> from tt.library import Result
+    >>> def transposed(x):  # the shape rule of an operator that returns a view
+    ...     return Result(x.shape[::-1], x.strides[::-1], offset=x.offset)
+    >>> Result((2, 3)).full_strides
+    (3, 1)
     """
 
     shape: tuple[int, ...]

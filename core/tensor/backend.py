@@ -98,6 +98,13 @@ class Backend(DeviceInterface):
         Bits of further layers that hold every tensor of the backend.
     module : str or None
         The module that `tt.get_device_module` returns; None: one made from the device interface.
+
+    Examples
+    --------
+    >>> from tt.library import REGISTRY, Backend
+    >>> cpu = REGISTRY.backend("cpu")
+    >>> isinstance(cpu, Backend), cpu.device_type, cpu.layout
+    (True, 'cpu', 'strided')
     """
 
     device_type: str = ""

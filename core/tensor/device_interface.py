@@ -41,6 +41,13 @@ class DeviceProperties:
         In bytes, where it is known.
     details : mapping
         Other properties from its backend.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import DeviceProperties
+    >>> DeviceProperties("Model 1", tt.device("cuda", 0), total_memory=2**30).name
+    'Model 1'
     """
 
     name: str
@@ -75,6 +82,16 @@ class DeviceInterface(Protocol):
         For instance "cpu".
     numbered : bool
         Whether tensors show the index of their device ("cuda:0") even if there is only one.
+
+    Examples
+    --------
+    >>> from tt.library import DeviceInterface
+    >>> class Npu(DeviceInterface):
+    ...     device_type = "npu"
+    ...     def available(self):
+    ...         return "no driver is installed"
+    >>> Npu().device_count()
+    0
     """
 
     device_type: str = ""

@@ -261,6 +261,14 @@ def reserve(generator: Generator | None, count: int, device_type: str = "cpu") -
     ------
     DeviceError
         When the generator belongs to another device.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import reserve
+    >>> generator = tt.Generator().manual_seed(7)
+    >>> reserve(generator, 10), reserve(generator, 1)
+    ((7, 0), (7, 10))
     """
     if generator is None:
         return _DEFAULTS.of(device_type).reserve(count)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tt.core.types import dtype as dt
 
-__all__ = ["is_complex32", "narrowed", "widened"]
+__all__ = ["decode_complex32", "encode_complex32", "is_complex32"]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,27 +32,27 @@ def is_complex32(native: Any) -> bool:
     return bool(native == _NATIVE)
 
 
-def widened(array: Array) -> Array:
+def decode_complex32(array: Array) -> Array:
     """Return an array of complex32 in complex64, which holds all its numbers; others as they are.
 
     Examples
     --------
     >>> import numpy as np, tt
-    >>> from tt.core.types.complex32 import narrowed, widened
-    >>> widened(narrowed(np.array([1 + 2j]))).tolist()
+    >>> from tt.core.types.complex32 import encode_complex32, decode_complex32
+    >>> decode_complex32(encode_complex32(np.array([1 + 2j]))).tolist()
     [(1+2j)]
     """
     return array.astype(np.complex64) if is_complex32(array.dtype) else array
 
 
-def narrowed(array: Array) -> Array:
+def encode_complex32(array: Array) -> Array:
     """Return an array of any other dtype than the ones of eight bits in complex32.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from tt.core.types.complex32 import narrowed
-    >>> narrowed(np.array([1 + 1e9j])).astype(complex).tolist()
+    >>> from tt.core.types.complex32 import encode_complex32
+    >>> encode_complex32(np.array([1 + 1e9j])).astype(complex).tolist()
     [(1+infj)]
     """
     if array.dtype == _NATIVE:

@@ -25,6 +25,16 @@ class Determinism:
         Whether an operator that cannot do so warns; else it raises.
     fill : bool
         Whether new memory that nothing is written to is filled while `required`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import DETERMINISM
+    >>> DETERMINISM.refuse("acme::scatter")  # nothing is required: a kernel may add in any order
+    >>> tt.use_deterministic_algorithms(True)
+    >>> DETERMINISM.required
+    True
+    >>> tt.use_deterministic_algorithms(False)
     """
 
     __slots__ = ("fill", "required", "warn_only")

@@ -183,6 +183,15 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     ------
     TypeError
         When tt has no such dtype (strings, objects, datetimes, long double).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tt.library import ALL_DTYPES, from_numpy_dtype
+    >>> from_numpy_dtype(np.dtype("f4"))
+    tt.float32
+    >>> {from_numpy_dtype(dtype.numpy) for dtype in ALL_DTYPES} == {*ALL_DTYPES}
+    True
     """
     found = _BY_NUMPY.get(numpy) if isinstance(numpy, np.dtype) else None
     if found is None:  # making a dtype takes ten times as long as looking one up
@@ -202,6 +211,14 @@ def to_dtype(value: Any) -> dtype:
     ------
     UnknownNameError
         When it is none.
+
+    Examples
+    --------
+    >>> from tt.library import ALL_DTYPES, QUANTIZED, to_dtype
+    >>> to_dtype("float32"), to_dtype(int)
+    (tt.float32, tt.int64)
+    >>> to_dtype("qint8") in QUANTIZED, to_dtype("qint8") in ALL_DTYPES
+    (True, False)
     """
     if isinstance(value, dtype):
         return value

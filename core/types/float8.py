@@ -15,7 +15,7 @@ import numpy as np
 
 from tt.core.types.dtype import STORED
 
-__all__ = ["decode", "encode", "is_float8"]
+__all__ = ["decode_float8", "encode_float8", "is_float8"]
 
 Array = np.ndarray[Any, Any]
 
@@ -39,20 +39,20 @@ def is_float8(native: Any) -> bool:
     return native.itemsize == 1 and native in _NATIVE
 
 
-def encode(array: Array, native: Any) -> Array:
+def encode_float8(array: Array, native: Any) -> Array:
     """Return a real or bool array in a dtype of eight bits, with its dimensions in the same order in memory.
 
     Examples
     --------
     >>> import numpy as np, tt
-    >>> from tt.core.types.float8 import encode
-    >>> encode(np.array([1.0, 1.3, 1e6]), tt.float8_e4m3fn.numpy).astype(float).tolist()
+    >>> from tt.core.types.float8 import encode_float8
+    >>> encode_float8(np.array([1.0, 1.3, 1e6]), tt.float8_e4m3fn.numpy).astype(float).tolist()
     [1.0, 1.25, 448.0]
     """
     if array.dtype == native:
         return array.copy("K")
     with np.errstate(all="ignore"):
-        single = decode(array) if is_float8(array.dtype) else array.astype(np.float32, copy=False)
+        single = decode_float8(array) if is_float8(array.dtype) else array.astype(np.float32, copy=False)
         if native == _E4M3FN:
             single = np.clip(single, -448, 448)
         elif native == _E8M0FNU:
@@ -77,14 +77,14 @@ def _numbers(native: Any) -> Array:
     return numbers
 
 
-def decode(array: Array) -> Array:
+def decode_float8(array: Array) -> Array:
     """Return an array of a dtype of eight bits in float32, which holds all its numbers.
 
     Examples
     --------
     >>> import numpy as np, tt
-    >>> from tt.core.types.float8 import decode
-    >>> decode(np.array([0x38, 0x40], np.uint8).view(tt.float8_e4m3fn.numpy)).tolist()
+    >>> from tt.core.types.float8 import decode_float8
+    >>> decode_float8(np.array([0x38, 0x40], np.uint8).view(tt.float8_e4m3fn.numpy)).tolist()
     [1.0, 2.0]
     """
     found: Array = np.asarray(_numbers(array.dtype)[array.view(np.uint8)])

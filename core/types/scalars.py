@@ -14,9 +14,9 @@ import numpy as np
 
 from tt.core.errors import NumberRangeError
 from tt.core.types import dtype as dt
-from tt.core.types.complex32 import is_complex32, narrowed, widened
+from tt.core.types.complex32 import decode_complex32, encode_complex32, is_complex32
 from tt.core.types.dtype import dtype as Dtype
-from tt.core.types.float8 import decode, encode, is_float8
+from tt.core.types.float8 import decode_float8, encode_float8, is_float8
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.user_warnings import warn_user
 
@@ -156,7 +156,7 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
             raise _refuse(value, dtype)
         value = value.real
     if dtype in dt.STORED:
-        return float(decode(number_array([value], dtype))[0])  # saturates, as conversions do
+        return float(decode_float8(number_array([value], dtype))[0])  # saturates, as conversions do
     if dtype is dt.uint64 and isinstance(value, int) and -(2**63) <= value < 0:
         return value + 2**64  # wraps, as in the narrower unsigned dtypes
     found = number_array([value], dtype)[0]
@@ -183,7 +183,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any
     """
     if array.dtype == dtype.numpy:
         return array
-    array = widened(array)
+    array = decode_complex32(array)
     if array.dtype.kind == "c" and not dtype.is_complex:
         if dtype is dt.bool_:
             array = array != 0
@@ -192,11 +192,11 @@ def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any
             array = array.real
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype in dt.STORED:
-            return encode(array, dtype.numpy)
+            return encode_float8(array, dtype.numpy)
         if is_float8(array.dtype):
-            array = decode(array)
+            array = decode_float8(array)
         if dtype is dt.complex32:
-            return narrowed(array)
+            return encode_complex32(array)
         if dtype in (dt.float16, dt.bfloat16):
             array = array.astype(np.float32)
         return array.astype(dtype.numpy)

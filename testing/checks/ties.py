@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.methods.creation import tensor as make
-from tt.core.types.complex32 import widened
+from tt.core.types.complex32 import decode_complex32
 from tt.testing.checks.call import Array, CheckedCall, copied, main_dtype, plain, tensors_in, values
 from tt.testing.checks.determinism import same_seed
 from tt.testing.checks.mutation import declared
@@ -140,7 +140,7 @@ def _arrays(call: CheckedCall) -> list[Array]:
 
 def _known(array: Array) -> Array:
     """Return the array in a dtype that NumPy's functions take: float32 holds all values of half precision."""
-    array = widened(array)
+    array = decode_complex32(array)
     narrow = array.dtype.kind not in "iufcb" or (array.dtype.kind == "f" and array.dtype.itemsize < 4)
     return array.astype(np.float32) if narrow else array
 

@@ -1,27 +1,72 @@
-"""What plugin authors import: names that changed."""
+"""The two doors: `tt.library` for others, with examples; `tt.core.library` for the plugins of tt itself."""
 
 from __future__ import annotations
+
+import inspect
+import re
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 import tt
+from tests.processes import printed_by
 from tt.core import library
 
-
-@pytest.mark.parametrize("module", [library, tt.library])
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("Entry", "CachedCall"), ("Handle", "RegistrationHandle"), ("Rule", "LayerFunction"), ("Source", "Provider"),
-    ],
-)  # fmt: skip
-def test_an_old_name_works_with_a_warning(module, old, new):
-    with pytest.warns(DeprecationWarning, match=f"tt.library.{old} is now tt.library.{new}") as caught:
-        assert getattr(module, old) is getattr(library, new)
-    assert caught[0].filename == __file__, "the warning is shown where the name is used"
+PYTORCH = {
+    "CustomOp", "Library", "custom_op", "define", "get_kernel", "impl", "impl_abstract", "infer_schema", "opcheck",
+    "register_autograd", "register_fake", "register_kernel", "register_tt_dispatch", "register_vmap",
+}  # fmt: skip
+"""The names of `torch.library`; `CustomOp` is the class of what `custom_op` returns."""
+MOST = 45
 
 
-@pytest.mark.parametrize("module", [library, tt.library])
-def test_a_name_that_never_was_is_an_attribute_error(module):
-    with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'Entries'"):
-        _ = module.Entries
+def example_of(name: str) -> str:
+    """Return the lines of code in the docstring of a name; of an object, in that of its class."""
+    value: Any = getattr(tt.library, name)
+    if not (inspect.isclass(value) or callable(value) or isinstance(value, ModuleType)):
+        value = type(value)
+    text = inspect.getdoc(value) or ""
+    return "\n".join(re.findall(r"^\s*(?:>>>|\.\.\.) (.*)", text, re.MULTILINE))
+
+
+def test_the_public_door_has_few_names():
+    assert len({*tt.library.__all__} - PYTORCH) <= MOST
+    assert len(tt.library.__all__) == len({*tt.library.__all__})
+
+
+@pytest.mark.torch
+def test_pytorch_has_the_names_that_are_not_counted():
+    import torch
+
+    names = {name.replace("tt_dispatch", "torch_dispatch") for name in PYTORCH - {"CustomOp"}}
+    assert names <= {*dir(torch.library)} and hasattr(torch._library.custom_ops, "CustomOpDef")
+
+
+@pytest.mark.parametrize("name", sorted(tt.library.__all__))
+def test_each_public_name_has_an_example(name):
+    """Its own, which runs as a doctest, or, of types and constants and what is compiled, that of another name."""
+    if example_of(name):
+        return
+    others = [other for other in tt.library.__all__ if re.search(rf"\b{name}\b", example_of(other))]
+    assert others, f"no example uses tt.library.{name}"
+
+
+def test_the_names_of_both_doors_are_the_same_objects():
+    both = {*tt.library.__all__} & {*library.__all__}
+    assert len(both) > 40
+    assert all(getattr(tt.library, name) is getattr(library, name) for name in both)
+
+
+@pytest.mark.parametrize("name", ["CachedCall", "KEYS", "begin_epoch", "Entry", "Source"])
+def test_what_only_plugins_of_tt_use_is_not_at_the_public_door(name):
+    with pytest.raises(AttributeError, match=f"module 'tt.library' has no attribute '{name}'"):
+        getattr(tt.library, name)
+
+
+def test_authors_of_operators_import_no_checks_and_no_backend():
+    program = (
+        "import sys\nfrom tt.library import custom_op, infer_schema\n"
+        "print([m for m in sys.modules if m.startswith(('tt.testing', 'tt.backends', 'tt.plugins'))])"
+    )
+    assert printed_by(program).strip() == "[]"

@@ -119,7 +119,7 @@ def test_pages_differ_on_file_systems_that_ignore_case(reference):
         ("tt.func.grad", "function", "docs/reference/func"),
         ("tt.cuda.Event", "class", "docs/reference/tt.cuda.Event"),
         ("tt.autograd.no_grad", "class", "docs/reference/tt.no_grad"),
-        ("tt.library.KEYS", "data", "docs/reference/library"),
+        ("tt.library.DETERMINISM", "data", "docs/reference/library"),
         ("tt.errors.ShapeError", "exception", "docs/reference/errors"),
     ],
 )

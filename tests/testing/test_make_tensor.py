@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tt
-from tt.library import DTYPES
+from tt.core.library import DTYPES
 from tt.testing import make_tensor
 
 

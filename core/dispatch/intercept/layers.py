@@ -67,6 +67,14 @@ class Layer:
     transparent : bool
         The tensors of the layer are like all others, so that Python code below it gets them as they are and the
         layer is passed by meanwhile.
+
+    Examples
+    --------
+    >>> from tt.library import Layer
+    >>> class Recording(Layer):
+    ...     name, order = "recording", 90
+    ...     def rule(self, operator, form):
+    ...         return lambda cached, args: print(operator.name) or cached.call_below(args)
     """
 
     name: str = ""

@@ -17,6 +17,13 @@ class Operators:
 
     An attribute is the overload of an operator with a single one, a `PacketOp` for several, or the
     namespace of a third party.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import ops
+    >>> ops.add(tt.ones(2), 1)
+    tensor([2., 2.])
     """
 
     def __init__(self, registry: Registry, namespace: str = "") -> None:

@@ -48,6 +48,15 @@ class PluginRegistry:
     """The argument of a plugin's `tt_register` hook: the registry, with the plugin noted as the source.
 
     The handles of all that was added are kept, so that a plugin can be taken out again.
+
+    Examples
+    --------
+    >>> from tt.library import KernelTable, PluginRegistry, hookimpl
+    >>> @hookimpl
+    ... def tt_register(registry: PluginRegistry) -> None:
+    ...     table = KernelTable(device="cpu")
+    ...     table.kernel("acme::twice", lambda x: x + x)
+    ...     registry.add(table)
     """
 
     def __init__(self, registry: Registry, source: Provider, scope: PluginNames | None = None) -> None:

@@ -96,6 +96,19 @@ class Registry:
         (device, layout or None) -> keys of the tensors that factories make there; filled as they are called.
     packets : dict
         (operator without overload, form) -> what `ops` shows for several overloads.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import REGISTRY, KernelTable
+    >>> table = KernelTable(device="cpu")
+    >>> _ = table.kernel("sign", lambda self: self * 0 + 5, dtypes="floating", override=True)
+    >>> handle = REGISTRY.add(table)
+    >>> tt.sign(tt.ones(2))
+    tensor([5., 5.])
+    >>> handle.remove()
+    >>> tt.sign(tt.ones(2))
+    tensor([1., 1.])
     """
 
     def __init__(self) -> None:

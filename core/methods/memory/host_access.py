@@ -88,9 +88,12 @@ def handle_of(tensor: TensorBase) -> Any:
     Examples
     --------
     >>> import tt
-    >>> from tt.library import handle_of
-    >>> handle_of(tt.tensor([1, 2]))
+    >>> from tt.library import handle_of, wrap
+    >>> x = tt.tensor([1, 2])
+    >>> handle_of(x)
     array([1, 2])
+    >>> wrap(handle_of(x) * 10, x._spec)
+    tensor([10, 20])
     """
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"handle_of() takes a tensor, not {describe(tensor)}")

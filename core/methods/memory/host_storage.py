@@ -140,6 +140,9 @@ def tensor_in_storage(
     >>> x[0] = 7
     >>> y
     tensor([0., 7., 0., 0.])
+    >>> from tt.library import Storage
+    >>> isinstance(x._storage, Storage) and x._storage is y._storage
+    True
     """
     chosen: Any = kind or Tensor
     if len(size) != len(stride) or storage_offset < 0 or any(n < 0 for n in (*size, *stride)):

@@ -17,13 +17,9 @@ from tt.core.errors import (
     UnknownOpError,
     ValueRangeError,
 )
+from tt.core.library import RegistrationHandle
 from tt.core.schema.model import Signature
-from tt.library import (
-    KernelTable,
-    Library,
-    RegistrationHandle,
-    custom_op,
-)
+from tt.library import KernelTable, Library, custom_op
 
 # --- libraries -------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from tt.core.errors import (
     SavedTensorError,
     SchemaError,
 )
-from tt.library import REGISTRY, ArrayApiBackend, KernelTable, RegistrationHandle, custom_op
+from tt.core.library import RegistrationHandle
+from tt.library import REGISTRY, ArrayApiBackend, KernelTable, custom_op
 
 
 @pytest.fixture

@@ -10,14 +10,8 @@ from tt import library
 from tt.core.errors import (
     UnknownOpError,
 )
-from tt.library import (
-    CompositeTable,
-    KernelTable,
-    Layer,
-    Library,
-    Mode,
-    scoped,
-)
+from tt.core.library import Mode, Provider
+from tt.library import CompositeTable, KernelTable, Layer, Library, scoped
 
 
 class Quiet(Mode):
@@ -93,7 +87,7 @@ def test_a_scope_is_a_decorator():
 def test_what_a_plugin_registers_in_a_scope_stays():
     table = CompositeTable()
     table.composite("test::lazy", lambda x: x)
-    source = library.Provider("somebody", "1", "plugin")
+    source = Provider("somebody", "1", "plugin")
     with scoped():
         handle = library.REGISTRY.for_plugin(source).add(table)
     assert handle.active

@@ -79,11 +79,11 @@ def test_a_template_over_tensors_returns_numbers_and_follows_the_dtype(both_call
 def test_every_dtype_arrives_with_its_number(both_callers):
     source = "int64_t code(const tt_tensor *x) { return x->dtype * 100 + x->ndim; }"
     module = load_inline("codes", c_sources=source)
-    for dtype in tt.library.DTYPES:
+    for dtype in tt.core.library.DTYPES:
         assert module.code(tt.zeros(2, 3, dtype=dtype)) == dtype.code * 100 + 2
 
 
-@pytest.mark.parametrize("dtype", tt.library.DTYPES, ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", tt.core.library.DTYPES, ids=lambda d: d.name)
 def test_every_dtype_can_be_returned(both_callers, dtype):
     source = """
     tt_tensor *make(const tt_tensor *x, int dtype) {

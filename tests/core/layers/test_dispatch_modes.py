@@ -8,6 +8,7 @@ import pytest
 
 import tt
 from tests.core.dispatching import Kept
+from tt.core.library import Mode
 from tt.library import TTDispatchMode
 from tt.utils._python_dispatch import (
     _get_current_dispatch_mode,
@@ -143,7 +144,7 @@ def test_functions_come_first_then_plain_modes_then_dispatch():
             order.append("dispatch")
             return func(*args, **(kwargs or {}))
 
-    class M(tt.library.Mode):
+    class M(Mode):
         def handle(self, caller, args):
             order.append("plain")
             return caller.dispatch(args)

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.types.complex32 import is_complex32, narrowed, widened
+from tt.core.types.complex32 import decode_complex32, encode_complex32, is_complex32
 from tt.core.types.dtype import ALL_DTYPES
 
 
 def test_every_pattern_goes_to_complex64_and_back():
     parts = np.arange(65536, dtype=np.uint16).view(np.float16)
     array = np.stack([parts, parts[::-1]], -1).view(tt.complex32.numpy)[:, 0]
-    wide = widened(array)
+    wide = decode_complex32(array)
     assert wide.dtype == np.complex64 and np.array_equal(wide.real, parts.astype(np.float32), equal_nan=True)
-    back = narrowed(wide).view(np.float16).reshape(-1, 2)
+    back = encode_complex32(wide).view(np.float16).reshape(-1, 2)
     assert np.array_equal(back, array.view(np.float16).reshape(-1, 2), equal_nan=True)
-    assert widened(parts) is parts and narrowed(array) is array
+    assert decode_complex32(parts) is parts and encode_complex32(array) is array
 
 
 def test_only_one_dtype_is_complex32():

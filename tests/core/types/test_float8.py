@@ -7,7 +7,7 @@ import pytest
 import tt
 from tt.core.errors import PromotionError
 from tt.core.types.dtype import ALL_DTYPES, STORED
-from tt.core.types.float8 import decode, encode, is_float8
+from tt.core.types.float8 import decode_float8, encode_float8, is_float8
 
 every = pytest.mark.parametrize("dtype", STORED, ids=str)
 PATTERNS = np.arange(256, dtype=np.uint8)
@@ -19,29 +19,29 @@ def patterns(dtype):
 
 @every
 def test_every_number_survives_float32(dtype):
-    numbers = decode(PATTERNS.view(dtype.numpy))
+    numbers = decode_float8(PATTERNS.view(dtype.numpy))
     assert is_float8(dtype.numpy) and numbers.dtype == np.float32
-    back = encode(numbers, dtype.numpy).view(np.uint8)
+    back = encode_float8(numbers, dtype.numpy).view(np.uint8)
     finite = ~np.isnan(numbers)
     assert (back[finite] == PATTERNS[finite]).all()
-    assert np.isnan(decode(back.view(dtype.numpy))[~finite]).all()
+    assert np.isnan(decode_float8(back.view(dtype.numpy))[~finite]).all()
 
 
 @every
 def test_numbers_between_two_are_rounded_to_the_nearest_even(dtype):
-    numbers = np.unique(decode(PATTERNS.view(dtype.numpy)))
+    numbers = np.unique(decode_float8(PATTERNS.view(dtype.numpy)))
     numbers = numbers[np.isfinite(numbers)].astype(np.float64)
     # Binary codes of neighbours differ by one, so the even one of two is the one whose code is even.
-    codes = encode(numbers, dtype.numpy).view(np.uint8)
+    codes = encode_float8(numbers, dtype.numpy).view(np.uint8)
     middles = (numbers[:-1] + numbers[1:]) / 2
-    below, above = encode(numbers[:-1], dtype.numpy), encode(numbers[1:], dtype.numpy)
-    even = np.where(codes[:-1] % 2 == 0, decode(below), decode(above))
+    below, above = encode_float8(numbers[:-1], dtype.numpy), encode_float8(numbers[1:], dtype.numpy)
+    even = np.where(codes[:-1] % 2 == 0, decode_float8(below), decode_float8(above))
     if dtype is not tt.float8_e8m0fnu:
-        assert (decode(encode(middles, dtype.numpy)) == even).all()
+        assert (decode_float8(encode_float8(middles, dtype.numpy)) == even).all()
     for weight, nearest in ((0.4, below), (0.6, above)):
         mixed = numbers[:-1] * (1 - weight) + numbers[1:] * weight
         if dtype is not tt.float8_e8m0fnu or weight == 0.6:
-            assert (decode(encode(mixed, dtype.numpy)) == decode(nearest)).all()
+            assert (decode_float8(encode_float8(mixed, dtype.numpy)) == decode_float8(nearest)).all()
 
 
 def test_what_is_too_large_saturates_becomes_infinite_or_nan():
@@ -54,11 +54,11 @@ def test_what_is_too_large_saturates_becomes_infinite_or_nan():
 
 @every
 def test_limits_are_those_of_the_numbers(dtype):
-    numbers = decode(PATTERNS.view(dtype.numpy)).astype(np.float64)
+    numbers = decode_float8(PATTERNS.view(dtype.numpy)).astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     info = tt.finfo(dtype)
     assert (info.max, info.min, info.bits, info.dtype) == (finite.max(), finite.min(), 8, dtype.name)
-    one = int(encode(np.asarray(1.0), dtype.numpy).view(np.uint8))
+    one = int(encode_float8(np.asarray(1.0), dtype.numpy).view(np.uint8))
     assert info.eps == numbers[one + 1] - 1
 
 

@@ -33,7 +33,6 @@ FORMS: dict[str, Callable[[], object]] = {
     "gradient of a result": lambda: (W * 2).grad,
     "distribution": lambda: tt.distributions.Normal(0.0, 1.0).sample_n(1),
     "loader": lambda: tt.utils.data.random_split(range(1), [1, 0]),
-    "name of the library": lambda: tt.library.Source,
 }
 
 

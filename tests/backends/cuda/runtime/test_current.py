@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tt
 from tests.threads import in_threads
-from tt.library import state_of_thread
+from tt.core.library import state_of_thread
 
 
 def current():
