@@ -234,7 +234,8 @@ def lazy_stub(name: str) -> str:
         else:
             home = name + source if source.startswith(".") else source
             lines.append(f"from {home} import {member} as {member}")
-    lines += [f"from {name} import {inner} as {inner}" for inner in lazy.submodules()]
+    inner_modules = (inner for inner in lazy.submodules() if inner not in lazy.sources)
+    lines += [f"from {name} import {inner} as {inner}" for inner in inner_modules]
     lines.append(f"__all__ = {module.__all__!r}")
     return "\n".join(lines) + "\n"
 
