@@ -130,11 +130,11 @@ def _get_grad(self: Any) -> Tensor | None:
     if record is None or self._keys & WRAPPED:
         return None
     if record.leaf:
-        found: Tensor | None = record.node.gradient
-        return found
+        gradient: Tensor | None = record.node.gradient
+        return gradient
     if record.retained is not None:
-        found = record.retained.gradient
-        return found
+        gradient = record.retained.gradient
+        return gradient
     warn_user(
         "the .grad of a tensor that is not a leaf is read, and backward passes leave it None\n"
         "  try: retain_grad() before the backward pass, or the .grad of the leaf that was meant",

@@ -32,11 +32,11 @@ cdef class Pass:
     @cython.locals(buffers=Buffers, target=Node, gradients=list, early=dict)
     cpdef run_leaves(self, Node node)
     cpdef bint capture(self, Node node, list gradients) except -1
-    @cython.locals(target=Node, held=Node, next_nodes=tuple, next_numbers=tuple, count=int, place=int, number=int,
+    @cython.locals(target=Node, held=Node, next_nodes=tuple, next_numbers=tuple, count=int, position=int, number=int,
                    held_number=int)
     cpdef step(self, Node node, list gradients)
 
-@cython.locals(found=TensorBase)
+@cython.locals(gradient=TensorBase)
 cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)
 @cython.locals(spec=TensorSpec)
 cpdef bint alone(TensorBase tensor, leaf) except -1

@@ -219,10 +219,10 @@ class Pass:
         if captures is None or needed is None:
             return False
         for number in range(len(gradients)):
-            places = captures.get((node, number))
-            if places is not None:
-                for place in places:
-                    self.results[place] = gradients[number]
+            positions = captures.get((node, number))
+            if positions is not None:
+                for position in positions:
+                    self.results[position] = gradients[number]
         return node not in needed
 
     def step(self, node: Node, gradients: list[Any]) -> None:
@@ -230,36 +230,38 @@ class Pass:
         next_nodes = node.next_nodes
         next_numbers = node.next_numbers
         needed = self.needed
-        wanted = None
+        required = None
         if needed is not None:
             captures = self.captures or {}
-            wanted = tuple(
+            required = tuple(
                 [
                     target is not None and (target in needed or (target, number) in captures)
                     for target, number in zip(next_nodes, next_numbers, strict=True)
                 ]
             )
         watched = STATE.anomaly != 0
-        found = fitting.apply_watched(node, gradients, wanted) if watched else node.apply(gradients, wanted)
+        results = (
+            fitting.apply_watched(node, gradients, required) if watched else node.apply(gradients, required)
+        )
         if node.extras is not None and node.extras.after:
-            found = fitting.call_after_hooks(node, found, gradients)
+            results = fitting.call_after_hooks(node, results, gradients)
         if not self.keep_graph:
             node.release()
         count = len(next_nodes)
-        if len(found) != count:
-            fitting.raise_count(node, len(found), count)
+        if len(results) != count:
+            fitting.raise_count(node, len(results), count)
         held = None
         held_gradient = None
         held_number = 0
-        for place in range(count):
-            target = next_nodes[place]
-            gradient = found[place]
-            if target is None or (wanted is not None and not wanted[place]):
+        for position in range(count):
+            target = next_nodes[position]
+            gradient = results[position]
+            if target is None or (required is not None and not required[position]):
                 continue
             if gradient is None:
                 self.send_none(target)
                 continue
-            number = next_numbers[place]
+            number = next_numbers[position]
             if target.outputs == 1:
                 shape = target.shape
                 spec = target.spec
@@ -271,7 +273,7 @@ class Pass:
                 or gradient._spec is not spec
                 or gradient._handle.shape != shape
             ):
-                gradient = fitting.fit(gradient, shape, spec, node, place)
+                gradient = fitting.fit(gradient, shape, spec, node, position)
             # The last one is held back: see Note [The node that follows].
             if held is not None:
                 self.send(held, held_number, held_gradient)
@@ -300,12 +302,12 @@ def accumulate(node: AccumulateGrad, gradients: list[Any], create_graph: bool) -
         if create_graph:
             node.gradient = fitting.copy(gradients[0])
         elif references(gradients) == ALONE and alone(gradients[0], node.variable):
-            found = gradients.pop()
-            if found._keys & STATE.bit:
-                found = fitting.adopt(found)
+            gradient = gradients.pop()
+            if gradient._keys & STATE.bit:
+                gradient = fitting.adopt(gradient)
             else:
-                found._record = None
-            node.gradient = found
+                gradient._record = None
+            node.gradient = gradient
         else:
             node.gradient = fitting.copy(fitting.adopt(gradients[0]), node.variable)
     elif create_graph:
@@ -362,7 +364,7 @@ def find_needed(roots: list[Node], captures: list[tuple[Node, int]]) -> set[Node
 
 def find_early(roots: list[Node], needed: set[Node] | None) -> dict[Node, int] | None:
     """Count the edges to leaves with hooks, of the nodes that a pass will run; None where there are none."""
-    found: dict[Node, int] = {}
+    counts: dict[Node, int] = {}
     seen = {root for root in roots if needed is None or root in needed}
     stack = list(seen)
     while stack:
@@ -373,13 +375,13 @@ def find_early(roots: list[Node], needed: set[Node] | None) -> dict[Node, int] |
             if isinstance(following, AccumulateGrad):
                 extras = following.extras
                 if extras is not None and (extras.accumulated or extras.after or extras.tensor_hooks):
-                    found[following] = found.get(following, 0) + 1
+                    counts[following] = counts.get(following, 0) + 1
             elif following not in seen:
                 seen.add(following)
                 stack.append(following)
     for root in roots:
-        found.pop(root, None)  # gradients come from outside as well
-    return found or None
+        counts.pop(root, None)  # gradients come from outside as well
+    return counts or None
 
 
 def run(
@@ -410,20 +412,20 @@ def run(
     list of (Tensor or None)
         The gradients of the captures.
     """
-    wanted: dict[tuple[Node, int], Any] | None = None
+    requested: dict[tuple[Node, int], Any] | None = None
     needed = None
     if captures is not None:
         needed = find_needed([node for node, _ in roots], captures)
-        wanted = {}
+        requested = {}
         if accumulating:
             # The inputs run: leaves accumulate their gradients, other nodes have hooks; `retain_grad` keeps theirs.
             for node, number in captures:
-                wanted[(node, number)] = ()
+                requested[(node, number)] = ()
                 needed.add(node)
         else:
-            for place, (node, number) in enumerate(captures):
-                wanted.setdefault((node, number), []).append(place)
-    task = Pass(keep_graph, create_graph, wanted, needed, 0 if captures is None else len(captures))
+            for position, (node, number) in enumerate(captures):
+                requested.setdefault((node, number), []).append(position)
+    task = Pass(keep_graph, create_graph, requested, needed, 0 if captures is None else len(captures))
     if STATE.watching == 0:
         return drive(task, roots, gradients, create_graph)
     from tt.plugins.autograd.backward.multi_hooks import entered
@@ -431,9 +433,9 @@ def run(
     task.early = find_early([node for node, _ in roots], needed)
     reached = None if needed is None or captures is None else needed.union([node for node, _ in captures])
     with entered([node for node, _ in roots], reached) as running:
-        found = drive(task, roots, gradients, create_graph)
+        captured = drive(task, roots, gradients, create_graph)
         running.completed = True
-    return found
+    return captured
 
 
 def drive(task: Pass, roots: list[tuple[Node, int]], gradients: list[Any], create_graph: bool) -> list[Any]:

@@ -53,28 +53,28 @@ def _initial(
         raise errors.GradientError(
             f"got {len(outputs)} tensors and {len(gradients)} gradients; there must be one gradient for each tensor"
         )
-    for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+    for position, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(output, GradientEdge):
             node, number = output.node, output.output_nr
             if gradient is None:
                 gradient = _one_at_edge(node.shape_of(number), node.spec_of(number))
             else:
-                _check_gradient(node.shape_of(number), node.spec_of(number).dtype, gradient, place)
+                _check_gradient(node.shape_of(number), node.spec_of(number).dtype, gradient, position)
             roots.append((node, number))
             initial.append(gradient)
             continue
         if not isinstance(output, TensorBase):
             raise errors.ArgumentError(
-                "backward", f"element {place} of tensors must be a Tensor, not {errors.describe(output)}"
+                "backward", f"element {position} of tensors must be a Tensor, not {errors.describe(output)}"
             )
         if not _requires_grad(output):
             raise errors.GradientError(
-                f"tensor {place} has no history to differentiate: nothing that it came from requires a gradient"
+                f"tensor {position} has no history to differentiate: nothing that it came from requires a gradient"
             )
         if gradient is None:
             gradient = _one(output)
         else:
-            _check_gradient(output.shape, output.dtype, gradient, place)
+            _check_gradient(output.shape, output.dtype, gradient, position)
         roots.append(edge(output))
         initial.append(gradient)
     return roots, initial
@@ -223,12 +223,12 @@ def start_pass(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph:
 
 
 def _places(inputs: Sequence[Any], function: str) -> list[Any]:
-    for place, tensor in enumerate(inputs):
+    for position, tensor in enumerate(inputs):
         if isinstance(tensor, GradientEdge):
             continue
         if not isinstance(tensor, TensorBase):
             raise errors.ArgumentError(
-                function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}"
+                function, f"element {position} of inputs must be a Tensor, not {errors.describe(tensor)}"
             )
         if not _requires_grad(tensor):
             raise errors.GradientError(
@@ -329,7 +329,7 @@ def grad(
     # Once: `model.parameters()` is a generator.
     outputs, inputs = _as_tuple(outputs), _as_tuple(inputs)
     if listening() or not all(isinstance(value, _SINGLE) for value in (*outputs, *inputs)):
-        found = call_overrides(
+        result = call_overrides(
             grad,
             (*outputs, *inputs),
             (outputs, inputs),
@@ -343,8 +343,8 @@ def grad(
                 "materialize_grads": materialize_grads,
             },
         )
-        if found is not NOT_HANDLED:
-            return found
+        if result is not NOT_HANDLED:
+            return result
     grad_outputs = None if grad_outputs is None else _as_tuple(grad_outputs)
     with unseen():
         # Vectors wrapped by levels pass through the formulas like other tensors, so that Jacobians can map over them.
@@ -392,11 +392,11 @@ def _grad(
     keep = bool(create_graph if retain_graph is None else retain_graph)
     captures = _places(listed, "grad")
     if is_grads_batched:
-        found = _batched(results, captures, gradients, keep, create_graph)
+        grads = _batched(results, captures, gradients, keep, create_graph)
     else:
         roots, initial = _initial(results, gradients)
-        found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
-    return tuple(_checked(found, listed, allow_unused, materialize_grads, create_graph))
+        grads = engine.run(roots, initial, keep, bool(create_graph), captures, False)
+    return tuple(_checked(grads, listed, allow_unused, materialize_grads, create_graph))
 
 
 def _grad_of_duals(
@@ -410,11 +410,11 @@ def _grad_of_duals(
     """Return the gradients of tensors with tangents; see Note [Gradients of tensors with tangents]."""
     bare = primals(outputs)
     _places(primals(inputs), "grad")
-    given = (None,) * len(outputs) if gradients == (None,) else gradients
-    _initial(bare, primals(given))
-    cotangents = [ops.ones_like(b) if g is None else g for b, g in zip(bare, given, strict=True)]
-    found = gradients_of_duals(outputs, inputs, cotangents, create_graph)
-    return tuple(_checked(found, primals(inputs), allow_unused, materialize, create_graph))
+    provided = (None,) * len(outputs) if gradients == (None,) else gradients
+    _initial(bare, primals(provided))
+    cotangents = [ops.ones_like(b) if g is None else g for b, g in zip(bare, provided, strict=True)]
+    grads = gradients_of_duals(outputs, inputs, cotangents, create_graph)
+    return tuple(_checked(grads, primals(inputs), allow_unused, materialize, create_graph))
 
 
 def _batched(
@@ -434,29 +434,29 @@ def _batched(
         wrapped = [None if g is None else batched(g, 0, level) for g in gradients]
         roots, initial = _initial(outputs, wrapped)
         del wrapped
-        found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
-        return [None if g is None else leave(g, 0, level) for g in found]
+        grads = engine.run(roots, initial, keep, bool(create_graph), captures, False)
+        return [None if g is None else leave(g, 0, level) for g in grads]
 
 
 def _checked(
-    found: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool, create_graph: bool
+    grads: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool, create_graph: bool
 ) -> list[Any]:
-    for place, gradient in enumerate(found):
+    for position, gradient in enumerate(grads):
         if gradient is None:
             if not allow_unused:
                 raise errors.GradientError(
-                    f"the outputs do not depend on input {place}; with allow_unused=True its gradient is None"
+                    f"the outputs do not depend on input {position}; with allow_unused=True its gradient is None"
                 )
-            if materialize and isinstance(inputs[place], GradientEdge):
-                node, number = inputs[place][:2]
+            if materialize and isinstance(inputs[position], GradientEdge):
+                node, number = inputs[position][:2]
                 spec = node.spec_of(number)
-                found[place] = ops.zeros(node.shape_of(number), dtype=spec.dtype, device=spec.device)
+                grads[position] = ops.zeros(node.shape_of(number), dtype=spec.dtype, device=spec.device)
             elif materialize:
-                found[place] = ops.zeros_like(inputs[place].detach())
+                grads[position] = ops.zeros_like(inputs[position].detach())
             # What is differentiated again may be a zero, too: it is a leaf then that nothing reaches.
-            if create_graph and found[place] is not None:
-                found[place].requires_grad_()
-    return found
+            if create_graph and grads[position] is not None:
+                grads[position].requires_grad_()
+    return grads
 
 
 for _function in (backward, grad):

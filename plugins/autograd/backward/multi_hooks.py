@@ -144,25 +144,25 @@ def register_multi_grad_hook(
     lock = fork_safe_lock()
     collected: dict[_Running, list[Any]] = {}
 
-    def hook_of(place: int) -> Callable[[Any], None]:
+    def hook_of(position: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
             running = _PASSES.stack[-1]
             with lock:
                 first = running not in collected
-                found = collected.setdefault(running, [None] * len(nodes) + [0])
-                found[place] = gradient
-                found[-1] += 1
+                received = collected.setdefault(running, [None] * len(nodes) + [0])
+                received[position] = gradient
+                received[-1] += 1
                 # Only of the last few passes: a pass that raised leaves an entry behind.
                 while len(collected) > 64:
                     del collected[next(iter(collected))]
-                last = found[-1] == sum(map(running.runs, nodes))
+                last = received[-1] == sum(map(running.runs, nodes))
                 if last and mode == "all":
                     del collected[running]
             if mode == "any" and first:
                 fn(gradient)
             if mode == "all" and last:
-                fn(found[:-1])
+                fn(received[:-1])
 
         return hook
 
-    return MultiHandle([tensor.register_hook(hook_of(place)) for place, tensor in enumerate(tensors)])
+    return MultiHandle([tensor.register_hook(hook_of(position)) for position, tensor in enumerate(tensors)])

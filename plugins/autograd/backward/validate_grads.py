@@ -34,8 +34,8 @@ def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
     leading = gradient.ndim - len(shape)
     if leading:
         gradient = ops.sum(gradient, tuple(range(leading)), False)
-    found = gradient._handle.shape
-    dims = tuple([i for i, size in enumerate(shape) if size == 1 and found[i] != 1])
+    sizes = gradient._handle.shape
+    dims = tuple([i for i, size in enumerate(shape) if size == 1 and sizes[i] != 1])
     return ops.sum(gradient, dims, True) if dims else gradient
 
 
@@ -54,7 +54,7 @@ class Named(Protocol):
         """Return the name."""
 
 
-def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, place: int) -> Any:
+def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, position: int) -> Any:
     """Return a gradient in the shape, dtype and device of its tensor.
 
     Raises
@@ -64,13 +64,13 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, pl
     """
     if not isinstance(gradient, TensorBase):
         raise errors.GradientError(
-            f"gradient {place} of {node.name()} is a tensor or None, not {type(gradient).__name__}"
+            f"gradient {position} of {node.name()} is a tensor or None, not {type(gradient).__name__}"
         )
-    found = tuple(gradient.shape)
-    if found != tuple(shape):
-        if not _fits(found, shape):
+    actual = tuple(gradient.shape)
+    if actual != tuple(shape):
+        if not _fits(actual, shape):
             raise errors.GradientError(
-                f"gradient {place} of {node.name()} has shape {list(found)}, which does not fit its input of shape "
+                f"gradient {position} of {node.name()} has shape {list(actual)}, which does not fit its input of shape "
                 f"{list(shape)}"
             )
         gradient = sum_to_size(gradient, shape)
@@ -82,7 +82,7 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, pl
     if gradient.device != spec.device:
         if gradient.ndim:
             raise errors.GradientError(
-                f"gradient {place} of {node.name()} lies on the wrong device: expected "
+                f"gradient {position} of {node.name()} lies on the wrong device: expected "
                 f"{spec.device} but got {gradient.device}"
             )
         gradient = gradient.to(spec.device)
@@ -227,14 +227,14 @@ def _all_checked(changed: Any, gradients: Sequence[Any], hook: Any, function: st
     ]
 
 
-def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> list[Any]:
+def call_after_hooks(node: Node, results: Sequence[Any], gradients: list[Any]) -> list[Any]:
     """Call the hooks on the results of a node."""
     for hook in list(node.extras.after.values()):
         with seen():
-            changed = hook(tuple(found), tuple(gradients))
+            changed = hook(tuple(results), tuple(gradients))
         if changed is not None:
-            found = _all_checked(changed, list(found), hook, "register_hook")
-    return list(found)
+            results = _all_checked(changed, list(results), hook, "register_hook")
+    return list(results)
 
 
 def call_accumulated_hooks(node: AccumulateGrad) -> None:
@@ -255,10 +255,10 @@ def apply_watched(node: Node, gradients: list[Any], wanted: Sequence[bool] | Non
     from tt.plugins.autograd.features import anomaly
 
     with anomaly.running(node):
-        found = node.apply(gradients, wanted)
+        results = node.apply(gradients, wanted)
         if STATE.anomaly > 1:
-            anomaly.check_gradients(node, found)
-    return found
+            anomaly.check_gradients(node, results)
+    return results
 
 
 def refuse_unwanted(label: str, arguments: Sequence[Any], gradients: Sequence[Any]) -> None:

@@ -86,18 +86,20 @@ class ContextNode(Node):
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
         """Call `backward` and order its results by the edges."""
         rule, context = self.rule, self.context
-        given = [self._given(number, g) for number, g in enumerate(gradients)]
+        arguments = [self._given(number, g) for number, g in enumerate(gradients)]
         if self.result_lengths is not None:
-            given = _grouped(given, self.result_lengths)
+            arguments = _grouped(arguments, self.result_lengths)
         context._node = self
         try:
-            found = rule.backward(context, given) if rule.one_list else rule.backward(context, *given)
+            returned = (
+                rule.backward(context, arguments) if rule.one_list else rule.backward(context, *arguments)
+            )
         finally:
             context._node = None
-        found = rule.by_position(found)
+        returned = rule.by_position(returned)
         edges: list[Any] = []
         for position, length in zip(rule.positions, self.lengths, strict=True):
-            value = found[position]
+            value = returned[position]
             if length < 0:
                 edges.append(value)
             elif value is None:
@@ -123,12 +125,12 @@ class ContextNode(Node):
 
 def _grouped(values: list[Any], lengths: Sequence[int]) -> list[Any]:
     """Return values in lists of some lengths; those of length -1 stay by themselves."""
-    found: list[Any] = []
+    grouped: list[Any] = []
     at = 0
     for length in lengths:
-        found.append(values[at] if length < 0 else values[at : at + length])
+        grouped.append(values[at] if length < 0 else values[at : at + length])
         at += 1 if length < 0 else length
-    return found
+    return grouped
 
 
 class ContextRule:
@@ -233,7 +235,7 @@ class ContextRule:
         else:
             self.setup_context(context, args, result)
 
-    def by_position(self, found: Any) -> Sequence[Any]:
+    def by_position(self, returned: Any) -> Sequence[Any]:
         """Return what `backward` returned as one gradient for each argument.
 
         Raises
@@ -241,22 +243,22 @@ class ContextRule:
         GradientError
             When it is one for each argument, for each that takes tensors, or for each positional one, in no way.
         """
-        if self.one_argument_list(found) or not isinstance(found, tuple | list):
-            found = (found,)
+        if self.one_argument_list(returned) or not isinstance(returned, tuple | list):
+            returned = (returned,)
         count = len(self.operator.arguments)
-        if len(found) == count:
-            refuse_unwanted(self.label, self.operator.arguments, found)
-            return tuple(found)
-        if len(found) == len(self.positions):
-            by_position = dict(zip(self.positions, found, strict=True))
+        if len(returned) == count:
+            refuse_unwanted(self.label, self.operator.arguments, returned)
+            return tuple(returned)
+        if len(returned) == len(self.positions):
+            by_position = dict(zip(self.positions, returned, strict=True))
             return [by_position.get(i) for i in range(count)]
-        if len(found) == self.positional:
-            refuse_unwanted(self.label, self.operator.arguments, found)
-            return [*found, *[None] * (count - self.positional)]
+        if len(returned) == self.positional:
+            refuse_unwanted(self.label, self.operator.arguments, returned)
+            return [*returned, *[None] * (count - self.positional)]
         names = ", ".join(argument.name for argument in self.operator.arguments)
         raise errors.GradientError(
             f"the backward of {self.label} must return {count} gradients, one for each of {names}, or only those of "
-            f"the {len(self.positions)} that take tensors; it returned {len(found)}"
+            f"the {len(self.positions)} that take tensors; it returned {len(returned)}"
         )
 
     def one_argument_list(self, found: Any) -> bool:

@@ -81,10 +81,10 @@ class FunctionCtx:
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Mark the results without a gradient; `backward` gets zeros for them."""
-        for place, value in enumerate(tensors):
+        for position, value in enumerate(tensors):
             if not isinstance(value, TensorBase):
                 raise errors.GradientError(
-                    f"mark_non_differentiable() takes results that are tensors, and argument {place} is "
+                    f"mark_non_differentiable() takes results that are tensors, and argument {position} is "
                     f"{errors.describe(value)}"
                 )
         self._without_gradient = tensors
@@ -125,25 +125,25 @@ class FunctionNode(FunctionCtx, Node):
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
         """Call `backward` and order its results by the edges."""
-        given = [self._materialized(number, g) for number, g in enumerate(gradients)]
+        arguments = [self._materialized(number, g) for number, g in enumerate(gradients)]
         with seen():
-            found = self.function._backward_of()(self, *given)
-        if not isinstance(found, tuple | list):
-            found = (found,)
-        if len(found) > self.count and all(value is None for value in found[self.count :]):
-            found = found[: self.count]
-        if len(found) != self.count:
+            returned = self.function._backward_of()(self, *arguments)
+        if not isinstance(returned, tuple | list):
+            returned = (returned,)
+        if len(returned) > self.count and all(value is None for value in returned[self.count :]):
+            returned = returned[: self.count]
+        if len(returned) != self.count:
             raise errors.GradientError(
                 f"{self.name()} must return {self.count} gradients, one for each argument of forward, "
-                f"and it returned {len(found)}"
+                f"and it returned {len(returned)}"
             )
-        for position, value in enumerate(found):
+        for position, value in enumerate(returned):
             if value is not None and position not in self.tensors:
                 raise errors.GradientError(
                     f"{self.name()} returned a gradient for argument {position}, which is not a tensor: "
                     "return None there"
                 )
-        return [found[position] for position in self.tensors]
+        return [returned[position] for position in self.tensors]
 
     def _materialized(self, number: int, gradient: Any) -> Any:
         fact = self.facts[number]
@@ -306,13 +306,13 @@ def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
         if split:
             cls.setup_context(ctx, args, output)
     single = not isinstance(output, tuple)
-    found = [output] if single else list(output)
+    outputs = [output] if single else list(output)
     results = [
-        _result(ctx, value, args, recorded) if isinstance(value, TensorBase) else value for value in found
+        _result(ctx, value, args, recorded) if isinstance(value, TensorBase) else value for value in outputs
     ]
-    _refuse_strange_dirt(ctx, found, args)
+    _refuse_strange_dirt(ctx, outputs, args)
     if recorded:
-        _record(ctx, results, found, args)
+        _record(ctx, results, outputs, args)
     return (results[0] if single else tuple(results)), ctx
 
 
@@ -343,14 +343,14 @@ def _has_gradient(ctx: FunctionNode, value: Any) -> bool:
 
 
 def _refuse_strange_dirt(ctx: FunctionNode, found: Sequence[Any], args: tuple[Any, ...]) -> None:
-    for place, tensor in enumerate(ctx._dirty):
+    for position, tensor in enumerate(ctx._dirty):
         if not _is_in(tensor, args):
             raise errors.GradientError(
-                f"{ctx.name()}: mark_dirty() takes arguments of forward, and its argument {place} is none"
+                f"{ctx.name()}: mark_dirty() takes arguments of forward, and its argument {position} is none"
             )
         if not _is_in(tensor, found):
             raise errors.GradientError(
-                f"{ctx.name()}: forward must return the arguments that it marks as dirty, and argument {place} of "
+                f"{ctx.name()}: forward must return the arguments that it marks as dirty, and argument {position} of "
                 "mark_dirty() is "
                 "not among its results"
             )
@@ -432,23 +432,23 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(ctx: Any, *gradients: Any) -> Any:
         enabled = STATE.enabled()
         with recording(False):
-            found = backward(ctx, *gradients)
+            returned = backward(ctx, *gradients)
         needy = [g for g in gradients if isinstance(g, TensorBase) and g._keys & STATE.bit]
         if not enabled or not needy:
-            return found
-        results = found if isinstance(found, tuple | list) else (found,)
-        places = [edge(g) for g in needy]
+            return returned
+        results = returned if isinstance(returned, tuple | list) else (returned,)
+        edges = [edge(g) for g in needy]
         closed = []
         for result in results:
             if isinstance(result, TensorBase) and STATE.floating >> result._spec.code & 1:
                 node = start(
-                    Graphless.__new__(Graphless), tuple(n for n, _ in places), tuple(i for _, i in places)
+                    Graphless.__new__(Graphless), tuple(n for n, _ in edges), tuple(i for _, i in edges)
                 )
                 node.reason = "a backward marked with @once_differentiable was differentiated"
                 node.shape, node.spec = tuple(result.shape), result._spec
                 result = alias(result, STATE.bit)
                 attach(result, node, 0)
             closed.append(result)
-        return tuple(closed) if isinstance(found, tuple | list) else closed[0]
+        return tuple(closed) if isinstance(returned, tuple | list) else closed[0]
 
     return wrapper

@@ -93,9 +93,9 @@ def check_gradients(node: Node, gradients: Sequence[Any]) -> None:
     AnomalyError
         With the node and the place of the gradient.
     """
-    for place, gradient in enumerate(gradients):
+    for position, gradient in enumerate(gradients):
         if gradient is not None and bool(ops.any(ops.isnan(gradient))):
-            raise errors.AnomalyError(node.name(), place)
+            raise errors.AnomalyError(node.name(), position)
 
 
 class detect_anomaly(Block):  # noqa: N801 - PyTorch's name

@@ -399,21 +399,21 @@ def checkpoint(
     device = get_default_device()
     state = _RandomState([*args, *kwargs.values()]) if preserve_rng_state else None
     names = list(kwargs)
-    given, places = [*args, *kwargs.values()], []
+    inputs, positions = [*args, *kwargs.values()], []
     tensors = []
-    for place, value in enumerate(given):
+    for position, value in enumerate(inputs):
         if isinstance(value, TensorBase):
-            places.append(place)
+            positions.append(position)
             tensors.append(value)
-            given[place] = None
+            inputs[position] = None
     within = _SETTINGS.within
     arguments = _kept(tensors)
     del tensors
 
     def again() -> None:
-        values = list(given)
-        for place, value in zip(places, arguments(), strict=True):
-            values[place] = value
+        values = list(inputs)
+        for position, value in zip(positions, arguments(), strict=True):
+            values[position] = value
         count = len(values) - len(names)
         with within(), device, second, nullcontext() if state is None else state.again():
             function(*values[:count], **dict(zip(names, values[count:], strict=True)))

@@ -29,11 +29,11 @@ class OperatorLog(TTDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         values = [*map(_words, args), *(f"{name}={_words(value)}" for name, value in (kwargs or {}).items())]
-        place = len(self.calls)
+        index = len(self.calls)
         self.calls.append((f"{func.name}({', '.join(values)})", _line()))
         result = func(*args, **(kwargs or {}))
-        text, line = self.calls[place]
-        self.calls[place] = f"{text} -> {_words(result)}", line
+        text, line = self.calls[index]
+        self.calls[index] = f"{text} -> {_words(result)}", line
         return result
 
 

@@ -57,18 +57,18 @@ def check_formulas(definitions: Iterable[OpDefinition]) -> list[str]:
     """
     by_name = {definition.name: definition for definition in definitions}
     known = known_formulas()
-    found = []
+    mistakes = []
     for op, formula in known.items():
         definition = by_name.get(op)
         if definition is None:
-            found.append(f"{op}: there is a formula for this operator, but no schema defines it")
+            mistakes.append(f"{op}: there is a formula for this operator, but no schema defines it")
         else:
-            found += problems(definition, formula)
-            found += [
+            mistakes += problems(definition, formula)
+            mistakes += [
                 f"{op}: there is a formula for {argument!r}, which the schema does not list under grad"
                 for argument, function in formula.gradients.items()
                 if argument not in definition.grad
                 and function is not zero
                 and not isinstance(function, Unwritten)
             ]
-    return found
+    return mistakes

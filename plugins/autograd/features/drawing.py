@@ -110,9 +110,9 @@ def draw(
     nodes = _collect([edge(t)[0] for t in tensors], limit)
     named = {id(edge(t)[0]): name for name, t in (names or {}).items() if t._keys & STATE.bit}
     boxes = [_box(node, named.get(id(node)), saved) for node in nodes]
-    places = {node: i for i, node in enumerate(nodes)}
+    index = {node: i for i, node in enumerate(nodes)}
     arrows = [
-        (places[following], places[node])
+        (index[following], index[node])
         for node in nodes
         for following in node.next_nodes
         if following is not None
@@ -166,9 +166,9 @@ def _saved_lines(node: Node) -> Iterator[str]:
         return
     holder = getattr(node, "_saved", None)
     if isinstance(holder, SavedTensors) and not holder.released:
-        for place, value in enumerate(holder.get(None)):
+        for slot, value in enumerate(holder.get(None)):
             if value is not None:
-                yield f"saved {place}: {_size(value)}"
+                yield f"saved {slot}: {_size(value)}"
 
 
 def _shortened(value: object) -> str:
@@ -219,10 +219,10 @@ def _rows(count: int, arrows: Sequence[tuple[int, int]]) -> list[list[int]]:
     rows: list[list[int]] = [[] for _ in range(max(depth, default=0) + 1)]
     for i in range(count):
         rows[depth[i]].append(i)
-    place = {i: float(x) for row in rows for x, i in enumerate(row)}
+    column = {i: float(x) for row in rows for x, i in enumerate(row)}
     for row in rows[1:]:
-        row.sort(key=lambda i: sum(place[t] for t in targets[i]) / len(targets[i]))
-        place.update({i: float(x) for x, i in enumerate(row)})
+        row.sort(key=lambda i: sum(column[t] for t in targets[i]) / len(targets[i]))
+        column.update({i: float(x) for x, i in enumerate(row)})
     return rows
 
 
@@ -265,6 +265,6 @@ def _svg(boxes: Sequence[Box], arrows: Sequence[tuple[int, int]]) -> str:
         )
         for n, line in enumerate(box.lines):
             weight = ' font-weight="bold"' if n == 0 else ""
-            place = f'x="{x + PAD:.1f}" y="{y + PAD + LINE * (n + 0.8):.1f}"'
-            parts.append(f'<text {place} fill="#111"{weight}>{escape(line)}</text>')
+            position = f'x="{x + PAD:.1f}" y="{y + PAD + LINE * (n + 0.8):.1f}"'
+            parts.append(f'<text {position} fill="#111"{weight}>{escape(line)}</text>')
     return "\n".join([*parts, "</svg>"])

@@ -18,10 +18,10 @@ def _tuple_of(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bo
     """Return tensors as a tuple, and whether they were one."""
     is_tuple = isinstance(value, tuple)
     values = value if is_tuple else (value,)
-    for place, each in enumerate(values):
+    for position, each in enumerate(values):
         if not isinstance(each, TensorBase):
             raise errors.ArgumentError(
-                function, f"{what} {place} must be a Tensor, not {errors.describe(each)}",
+                function, f"{what} {position} must be a Tensor, not {errors.describe(each)}",
                 hint=f"{what}s are a tensor or a tuple of tensors",
             )  # fmt: skip
     return values, is_tuple
@@ -48,17 +48,17 @@ def _direction(v: Any, like: Sequence[Any], what: str, function: str) -> tuple[A
         if len(like) == 1 and like[0].numel() == 1:
             return (ops.ones_like(like[0]),)
         raise errors.GradientError(f"{function}: v may be left out only for a single {what} of one element")
-    found, _ = _tuple_of(v, "vector", function)
-    if len(found) != len(like):
+    vectors, _ = _tuple_of(v, "vector", function)
+    if len(vectors) != len(like):
         raise errors.GradientError(
-            f"{function}: v has {len(found)} tensors, and there are {len(like)} {what}s"
+            f"{function}: v has {len(vectors)} tensors, and there are {len(like)} {what}s"
         )
-    for place, (one, other) in enumerate(zip(found, like, strict=True)):
+    for position, (one, other) in enumerate(zip(vectors, like, strict=True)):
         if tuple(one.shape) != tuple(other.shape):
             raise errors.GradientError(
-                f"{function}: vector {place} has shape {list(one.shape)}, and its {what} {list(other.shape)}"
+                f"{function}: vector {position} has shape {list(one.shape)}, and its {what} {list(other.shape)}"
             )
-    return found
+    return vectors
 
 
 def _grads(
@@ -71,13 +71,13 @@ def _grads(
         raise errors.GradientError(f"{function}: a result does not depend on the inputs, and strict=True")
     if not moving:
         return tuple(ops.zeros_like(i.detach()) for i in inputs)
-    found = grad(
+    grads = grad(
         [o for o, _ in moving], list(inputs), [g for _, g in moving], retain_graph=True, create_graph=create_graph,
         allow_unused=True,
     )  # fmt: skip
-    if strict and any(g is None for g in found):
+    if strict and any(g is None for g in grads):
         raise errors.GradientError(f"{function}: the result does not depend on an input, and strict=True")
-    return tuple(ops.zeros_like(i.detach()) if g is None else g for g, i in zip(found, inputs, strict=True))
+    return tuple(ops.zeros_like(i.detach()) if g is None else g for g, i in zip(grads, inputs, strict=True))
 
 
 def _finished(values: Sequence[Any], as_tuple: bool, create_graph: bool) -> Any:
@@ -118,13 +118,13 @@ def vjp(
     >>> tt.autograd.functional.vjp(lambda x: x ** 2, tt.tensor([1.0, 2.0]), tt.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
-    given, as_tuple = _tuple_of(inputs, "input", "vjp")
-    leaves = _leaves(given, create_graph)
+    tensors, as_tuple = _tuple_of(inputs, "input", "vjp")
+    leaves = _leaves(tensors, create_graph)
     outputs, outputs_tuple = _run(func, leaves, "vjp")
     direction = _direction(v, outputs, "result", "vjp")
-    found = _grads(outputs, leaves, direction, create_graph, strict, "vjp")
-    _expect_dependent(found, create_graph, strict, "vjp")
-    return _finished(outputs, outputs_tuple, create_graph), _finished(found, as_tuple, create_graph)
+    products = _grads(outputs, leaves, direction, create_graph, strict, "vjp")
+    _expect_dependent(products, create_graph, strict, "vjp")
+    return _finished(outputs, outputs_tuple, create_graph), _finished(products, as_tuple, create_graph)
 
 
 def _jvp(
@@ -163,13 +163,13 @@ def jvp(
     >>> tt.autograd.functional.jvp(lambda x: x ** 2, tt.tensor([1.0, 2.0]), tt.tensor([1.0, 0.0]))
     (tensor([1., 4.]), tensor([2., 0.]))
     """
-    given, _ = _tuple_of(inputs, "input", "jvp")
-    direction = _direction(v, given, "input", "jvp")
-    leaves = _leaves(given, create_graph)
+    tensors, _ = _tuple_of(inputs, "input", "jvp")
+    direction = _direction(v, tensors, "input", "jvp")
+    leaves = _leaves(tensors, create_graph)
     outputs, outputs_tuple = _run(func, leaves, "jvp")
-    found = _jvp(outputs, leaves, direction, create_graph, strict, "jvp")
-    _expect_dependent(found, create_graph, strict, "jvp")
-    return _finished(outputs, outputs_tuple, create_graph), _finished(found, outputs_tuple, create_graph)
+    products = _jvp(outputs, leaves, direction, create_graph, strict, "jvp")
+    _expect_dependent(products, create_graph, strict, "jvp")
+    return _finished(outputs, outputs_tuple, create_graph), _finished(products, outputs_tuple, create_graph)
 
 
 def _strategy(strategy: str, vectorize: bool, function: str) -> None:
@@ -214,14 +214,14 @@ def jacobian(
             [0., 4.]])
     """
     _strategy(strategy, vectorize, "jacobian")
-    given, as_tuple = _tuple_of(inputs, "input", "jacobian")
+    tensors, as_tuple = _tuple_of(inputs, "input", "jacobian")
     if vectorize:
         if strict:
             raise errors.UnsupportedError("jacobian", "strict=True needs vectorize=False")
-        return _vectorized(func, given, as_tuple, create_graph, strategy)
-    leaves = _leaves(given, create_graph)
+        return _vectorized(func, tensors, as_tuple, create_graph, strategy)
+    leaves = _leaves(tensors, create_graph)
     outputs, outputs_tuple = _run(func, leaves, "jacobian")
-    found = []
+    jacobians = []
     with recording(True):
         for output in outputs:
             rows: list[list[Any]] = [[] for _ in leaves]
@@ -236,8 +236,8 @@ def jacobian(
                 else ops.zeros((*output.shape, *leaf.shape), dtype=leaf.dtype, device=leaf.device)
                 for column, leaf in zip(rows, leaves, strict=True)
             ]
-            found.append(_finished(blocks, as_tuple, create_graph))
-    return tuple(found) if outputs_tuple else found[0]
+            jacobians.append(_finished(blocks, as_tuple, create_graph))
+    return tuple(jacobians) if outputs_tuple else jacobians[0]
 
 
 def _vectorized(
@@ -303,8 +303,8 @@ def hessian(
             return gradient_of(lambda *v: func(*v).reshape(()), numbers)(*values)
         return _grads([output], values, None, True, strict, "hessian")
 
-    found = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return found if as_tuple else found[0]
+    blocks = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return blocks if as_tuple else blocks[0]
 
 
 def _hessian_product(
@@ -317,13 +317,13 @@ def _hessian_product(
     function: str,
 ) -> tuple[Any, Any]:
     """Return the value and the product of the Jacobian of the gradient with a vector, as `multiply` makes it."""
-    given, as_tuple = _tuple_of(inputs, "input", function)
-    direction = _direction(v, given, "input", function)
-    leaves = _leaves(given, create_graph)
+    tensors, as_tuple = _tuple_of(inputs, "input", function)
+    direction = _direction(v, tensors, "input", function)
+    leaves = _leaves(tensors, create_graph)
     output = _scalar(*_run(func, leaves, function), function)
     gradients = _grads([output], leaves, None, True, strict, function)
-    found = multiply(gradients, leaves, direction, create_graph, strict, function)
-    return _finished([output], False, create_graph), _finished(found, as_tuple, create_graph)
+    products = multiply(gradients, leaves, direction, create_graph, strict, function)
+    return _finished([output], False, create_graph), _finished(products, as_tuple, create_graph)
 
 
 @outside_inference

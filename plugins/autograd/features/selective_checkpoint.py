@@ -200,9 +200,9 @@ class _Second(TTDispatchMode):
             return func(*args, **kwargs)
         if "random" in func.operator.definition.tags:
             func(*args, **kwargs)
-        found = _each(entry, lambda one: one.tensor(self._may_have_changed), _Kept)
+        result = _each(entry, lambda one: one.tensor(self._may_have_changed), _Kept)
         kept[number] = _USED
-        return found
+        return result
 
 
 def _checked(listed: Sequence[Any]) -> frozenset[Any]:

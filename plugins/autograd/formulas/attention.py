@@ -47,11 +47,11 @@ def attention(
     # The sum changes by the weights, as the result would in a column in which all values are one, but for its mean.
     column = ops.unsqueeze(to_sums, -1).to(g.dtype)
     ones = ops.new_ones(value, (*value.shape[:-1], 1))
-    *found, to_value = ops._attention_backward(
+    *grads, to_value = ops._attention_backward(
         ops.cat((g, column), -1), query, key, ops.cat((value, ones), -1), mask,
         ops.cat((output, ops.zeros_like(column)), -1), logsumexp, is_causal, scale,
     )  # fmt: skip
-    return *found, ops.narrow(to_value, -1, 0, value.shape[-1]), to_mask
+    return *grads, ops.narrow(to_value, -1, 0, value.shape[-1]), to_mask
 
 
 d.joint("_attention", attention)

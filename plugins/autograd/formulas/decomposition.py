@@ -73,11 +73,11 @@ def check_phase(name: str, *turned: Any) -> None:
 
     The parts of vectors that turn together, such as those of U and Vh, may cancel.
     """
-    found = [part for part in turned if part is not None]
-    if not found:
+    parts = [part for part in turned if part is not None]
+    if not parts:
         return
-    total = found[0]
-    for part in found[1:]:
+    total = parts[0]
+    for part in parts[1:]:
         total = total - part
     if any_true(ops.abs(ops.detach(total)) > 1e-2):
         raise errors.GradientError(
@@ -152,7 +152,7 @@ def lobpcg_A(gs: Any, A: Any, B: Any, largest: bool | None, eigenvalues: Any, ei
         raise errors.GradientError("lobpcg(): the gradient with B is not implemented\n  try: tt.linalg.eigh")
     gL, gV = gs
     V, k = eigenvectors, eigenvalues.shape[-1]
-    found: Any = None if gL is None else ops.matmul(V * ops.unsqueeze(gL, -2), adjoint(V))
+    grad: Any = None if gL is None else ops.matmul(V * ops.unsqueeze(gL, -2), adjoint(V))
     if gV is not None:
         L, U = ops.linalg_eigh((A + adjoint(A)) / 2)
         if largest is None or largest:
@@ -161,8 +161,8 @@ def lobpcg_A(gs: Any, A: Any, B: Any, largest: bool | None, eigenvalues: Any, ei
         apart = ops.unsqueeze(L[..., :k], -2) - ops.unsqueeze(L, -1) + own
         # The eigenvectors of A may have other signs than those that were found.
         along = ops.matmul(adjoint(U), gV) * (1 - own) / apart
-        found = _plus(found, ops.matmul(ops.matmul(U, along), adjoint(V)))
-    return (found + adjoint(found)) / 2
+        grad = _plus(grad, ops.matmul(ops.matmul(U, along), adjoint(V)))
+    return (grad + adjoint(grad)) / 2
 
 
 d.of("lobpcg", A=lobpcg_A)
@@ -297,23 +297,23 @@ def lstsq_A(gs: Any, A: Any, B: Any, solution: Any) -> Any:
     """The gradient of pinv(A) B; the residuals do not depend on A through the solution, which makes them smallest."""
     gX, gD, _, vector = lstsq_parts(gs, A, B, solution)
     right, X = (ops.unsqueeze(B, -1), ops.unsqueeze(solution, -1)) if vector else (B, solution)
-    found = None
+    grad = None
     if gX is not None:
-        found = pinv_A(ops.matmul(gX, adjoint(right)), A, ops.linalg_pinv(A))
+        grad = pinv_A(ops.matmul(gX, adjoint(right)), A, ops.linalg_pinv(A))
     if gD is not None:
-        found = _plus(found, ops.matmul(gD, adjoint(X)))
+        grad = _plus(grad, ops.matmul(gD, adjoint(X)))
     if gs[3] is not None and gs[3].numel():
-        found = _plus(found, values_A(gs[3], A))
-    return found
+        grad = _plus(grad, values_A(gs[3], A))
+    return grad
 
 
 def lstsq_B(gs: Any, A: Any, B: Any, solution: Any) -> Any:
     """pinv(A)^H gX, less twice the distance that is left times the gradient of the residuals."""
     gX, gD, _, vector = lstsq_parts(gs, A, B, solution)
-    found = None if gX is None else ops.matmul(adjoint(ops.linalg_pinv(A)), gX)
+    grad = None if gX is None else ops.matmul(adjoint(ops.linalg_pinv(A)), gX)
     if gD is not None:
-        found = _plus(found, -gD)
-    return ops.squeeze.dim(found, -1) if vector and found is not None else found
+        grad = _plus(grad, -gD)
+    return ops.squeeze.dim(grad, -1) if vector and grad is not None else grad
 
 
 d.of("linalg_lstsq", A=lstsq_A, B=lstsq_B)

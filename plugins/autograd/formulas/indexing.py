@@ -40,7 +40,7 @@ def gather_self(g: Any, self_shape: Sequence[int], dim: int, index: Any, sparse_
 def sparse_elements(g: Any, shape: Sequence[int], dim: int, index: Any) -> Any:
     """Return g as a sparse tensor with its elements where they were read, some several times."""
     index = ops._to_copy(index, dtype=to_dtype("int64")) if index.dtype.name != "int64" else index
-    places = [
+    indices = [
         index
         if d == dim % len(shape)
         else ops.expand(
@@ -52,8 +52,8 @@ def sparse_elements(g: Any, shape: Sequence[int], dim: int, index: Any) -> Any:
         for d, size in enumerate(tuple(index.shape) if shape else ())
     ]
     if shape and not index.shape:
-        places = [index]  # of one row, without its dim
-    rows = [ops.reshape(place, (-1,)) for place in places]
+        indices = [index]  # of one row, without its dim
+    rows = [ops.reshape(axis_index, (-1,)) for axis_index in indices]
     values = ops.reshape(g, (-1,))
     if not rows:
         where = ops.empty((0, values.shape[0]), dtype=to_dtype("int64"), device=index.device)

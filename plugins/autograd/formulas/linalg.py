@@ -136,12 +136,12 @@ d.of("cdist", x1=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[0],
 def pinv_A(g: Any, A: Any, P: Any) -> Any:
     """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
     PH, gH = adjoint(P), adjoint(g)
-    found = -ops.matmul(PH, ops.matmul(g, PH))
+    grad = -ops.matmul(PH, ops.matmul(g, PH))
     # The parts outside the ranges of A and of A^H; one of both is empty for a matrix of full rank.
     outside = ops.matmul(gH, ops.matmul(P, PH))
-    found = found + outside - ops.matmul(A, ops.matmul(P, outside))
+    grad = grad + outside - ops.matmul(A, ops.matmul(P, outside))
     outside = ops.matmul(ops.matmul(PH, P), gH)
-    return found + outside - ops.matmul(ops.matmul(outside, P), A)
+    return grad + outside - ops.matmul(ops.matmul(outside, P), A)
 
 
 d.of("linalg_pinv", A=lambda g, A, result: pinv_A(g, A, result))

@@ -46,8 +46,8 @@ def nll_loss_input(
         factor = factor * ops.reshape(chosen, tuple(safe.shape))
     slope = -g * factor / ops.sum(factor) if takes_mean(reduction, size_average, reduce) else -g * factor
     slope = ops.where(counts, slope, 0)  # if all are ignored, their mean is NaN
-    places = ops.new_zeros(g, input_shape)
-    return ops.scatter(places, classes, ops.unsqueeze(safe, classes), ops.unsqueeze(slope, classes))
+    zeros = ops.new_zeros(g, input_shape)
+    return ops.scatter(zeros, classes, ops.unsqueeze(safe, classes), ops.unsqueeze(slope, classes))
 
 
 d.of("nll_loss", input=nll_loss_input)
@@ -59,19 +59,19 @@ def cross_entropy_input(
 ) -> Any:  # fmt: skip
     """Softmax less one at the place of the target, weighted; through the logarithm of the sum, softmax."""
     g, to_sum = gs
-    found = None
+    grad = None
     if g is not None:
-        found = ops._cross_entropy_backward(
+        grad = ops._cross_entropy_backward(
             g, input, target, weight, logsumexp, ignore_index, reduction, label_smoothing
         )
     if to_sum is None:
-        return found
+        return grad
     dim = 0 if input.ndim == 1 else 1
     difference = input - ops.unsqueeze(logsumexp, dim)
     # What is not known of ignored rows is not known to any derivative.
     unknown = ops.unsqueeze(target == ignore_index, dim) & ops.isnan(difference)
     more = ops.unsqueeze(to_sum, dim) * ops.exp(ops.where(unknown, 0, difference))
-    return more if found is None else found + more
+    return more if grad is None else grad + more
 
 
 d.of("_cross_entropy", input=cross_entropy_input)
@@ -113,8 +113,8 @@ def bce_input(
 ) -> Any:
     """(input - target) / (input (1 - input)), where the denominator is at least 1e-12."""
     if weight is None and input.dtype is target.dtype is g.dtype:
-        found = reduction_of(reduction, size_average, reduce)
-        return ops._elementwise_loss_backward(g, input, target, "probability", found, 0.0)
+        reduction = reduction_of(reduction, size_average, reduce)
+        return ops._elementwise_loss_backward(g, input, target, "probability", reduction, 0.0)
     slope = (input - target) / ops.clamp((1 - input) * input, 1e-12)
     return each(g, input, weight, size_average, reduce, reduction) * slope
 
@@ -140,8 +140,8 @@ def bce_with_logits_input(
 ) -> Any:
     """sigmoid(input) - target; positive targets weighted."""
     if weight is None and pos_weight is None and input.dtype is target.dtype is g.dtype:
-        found = reduction_of(reduction, size_average, reduce)
-        return ops._elementwise_loss_backward(g, input, target, "logit", found, 0.0)
+        reduction = reduction_of(reduction, size_average, reduce)
+        return ops._elementwise_loss_backward(g, input, target, "logit", reduction, 0.0)
     if pos_weight is None:
         slope = ops.sigmoid(input) - target
     else:

@@ -34,8 +34,8 @@ def in_wider_dtype(
     dtype = next((p.dtype for p in parameters if p is not None), input.dtype)
     if dtype is input.dtype or promote_types(dtype, input.dtype) is not dtype:
         return wanted(backward(g, input, *rest), *parameters)
-    found = wanted(backward(g.to(dtype), input.to(dtype), *rest), *parameters)
-    return found[0].to(input.dtype), *found[1:]
+    grads = wanted(backward(g.to(dtype), input.to(dtype), *rest), *parameters)
+    return grads[0].to(input.dtype), *grads[1:]
 
 
 def layer_norm(
@@ -60,10 +60,10 @@ def batch_norm(
 ) -> Gradients:
     """As for layer_norm, in channels; without training, through the running statistics instead."""
     g, to_mean, to_var = gs
-    found: Gradients = (None, None, None)
+    grads: Gradients = (None, None, None)
     if g is not None:
         parts = ops._batch_norm_backward(g, input, weight, mean, var, training, eps)
-        found = wanted(parts, weight, bias)
+        grads = wanted(parts, weight, bias)
         if not training:
             square = 1 / (var + eps)
             scale = square if weight is None else weight * square
@@ -71,14 +71,14 @@ def batch_norm(
             to_mean = plus(to_mean, -parts[2] * (root if weight is None else weight * root))
             to_var = plus(to_var, parts[1] * scale * -0.5)
     if not training:
-        return *found, to_mean, to_var
+        return *grads, to_mean, to_var
     shape = (-1, *(1,) * (input.ndim - 2))
     count = max(size_of(input.shape, None) // max(input.shape[1], 1), 1)  # without elements, by any number
     more = None if to_mean is None else ops.expand(ops.reshape(to_mean / count, shape), tuple(input.shape))
     if to_var is not None:
         apart = input - ops.reshape(mean, shape)
         more = plus(more, ops.reshape(to_var * (2 / count), shape) * apart)
-    return plus(found[0], more), *found[1:], None, None
+    return plus(grads[0], more), *grads[1:], None, None
 
 
 def plus(one: Any, other: Any) -> Any:

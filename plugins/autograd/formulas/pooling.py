@@ -22,8 +22,8 @@ def largest_input(count: int) -> Callable[..., Any]:
 def values_of(g: Any, indices: Any, dims: int) -> Any:
     """Take the gradients from where the values went."""
     lead = g.ndim - dims
-    flat, places = ops.flatten(g, lead), ops.flatten(indices, lead)
-    return ops.reshape(ops.gather(flat, lead, places), tuple(indices.shape))
+    flat, index = ops.flatten(g, lead), ops.flatten(indices, lead)
+    return ops.reshape(ops.gather(flat, lead, index), tuple(indices.shape))
 
 
 for dims in (1, 2, 3):

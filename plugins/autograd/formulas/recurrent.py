@@ -26,11 +26,11 @@ def rnn_layer(
         to_c = None
     if to_saved is not None:
         to_saved = to_saved.to(saved.dtype)
-    found = ops._rnn_layer_backward(
+    grads = ops._rnn_layer_backward(
         g, to_h, to_c, to_saved, input, hx, cx, w_ih, w_hh, w_hr, batch_sizes, output, saved, mode, reverse
     )
     arguments = input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr
-    return *(None if a is None else f for f, a in zip(found, arguments, strict=True)), None
+    return *(None if a is None else f for f, a in zip(grads, arguments, strict=True)), None
 
 
 d.joint("_rnn_layer", rnn_layer)

@@ -20,14 +20,14 @@ def read(g: Any, src_shape: Sequence[int], dim: int, index: Any) -> Any:
     return fitted(ops.gather(g, dim, index), src_shape)
 
 
-def fitted(found: Any, shape: Sequence[int]) -> Any:
+def fitted(grad: Any, shape: Sequence[int]) -> Any:
     """Return the gradient of a source that is larger than the index: zeros where nothing was read."""
-    if tuple(found.shape) == tuple(shape):
-        return found
-    places = ops.reshape(ops.arange.default(prod(shape), device=found.device), tuple(shape))
-    for dim, size in enumerate(found.shape):
-        places = ops.slice(places, dim, 0, size)
-    return ops.put(ops.new_zeros(found, tuple(shape)), ops.reshape(places, tuple(found.shape)), found)
+    if tuple(grad.shape) == tuple(shape):
+        return grad
+    positions = ops.reshape(ops.arange.default(prod(shape), device=grad.device), tuple(shape))
+    for dim, size in enumerate(grad.shape):
+        positions = ops.slice(positions, dim, 0, size)
+    return ops.put(ops.new_zeros(grad, tuple(shape)), ops.reshape(positions, tuple(grad.shape)), grad)
 
 
 def part(src: Any, index: Any) -> Any:
@@ -131,8 +131,8 @@ def read_slices(g: Any, source_shape: Sequence[int], dim: int, index: Any) -> An
 
 def index_add_source(g: Any, source_shape: Sequence[int], dim: int, index: Any, alpha: Any) -> Any:
     """Read g where the source was added."""
-    found = read_slices(g, source_shape, dim, index)
-    return found if alpha == 1 else found * conj(alpha)
+    grad = read_slices(g, source_shape, dim, index)
+    return grad if alpha == 1 else grad * conj(alpha)
 
 
 def index_fill_value(g: Any, dim: int, index: Any) -> Any:
@@ -161,9 +161,9 @@ def masked_scatter_source(g: Any, source_shape: Sequence[int], mask: Any) -> Any
         return ops.new_zeros(g, tuple(source_shape))
     # The n-th true element came from the n-th value; the others go to a place behind the last.
     order = ops.sub(ops.cumsum(ops._to_copy(where, dtype=to_dtype("int64")), 0), 1)
-    places = ops.where(where, order, count)
-    found = ops.scatter_add(ops.new_zeros(g, (count + 1,)), 0, places, ops.reshape(g, (-1,)))
-    return ops.reshape(ops.slice(found, 0, 0, count), tuple(source_shape))
+    positions = ops.where(where, order, count)
+    sums = ops.scatter_add(ops.new_zeros(g, (count + 1,)), 0, positions, ops.reshape(g, (-1,)))
+    return ops.reshape(ops.slice(sums, 0, 0, count), tuple(source_shape))
 
 
 d.of("put", self=put_self,
@@ -181,15 +181,15 @@ def embedding_weight(
 ) -> Any:
     """Sum g at the rows that were read, except the padding row; optionally divide by how often a row was read."""
     if sparse:
-        places = ops.reshape(indices, (-1,))
-        rows = ops.reshape(g, (places.shape[0], weight_shape[1]))
-        return sparse_rows(rows, weight_shape, places, padding_idx, scale_grad_by_freq)
+        flat_index = ops.reshape(indices, (-1,))
+        rows = ops.reshape(g, (flat_index.shape[0], weight_shape[1]))
+        return sparse_rows(rows, weight_shape, flat_index, padding_idx, scale_grad_by_freq)
     padding = -1 if padding_idx is None else padding_idx
     return ops.embedding_dense_backward(g, indices, weight_shape[0], padding, scale_grad_by_freq)
 
 
 def sparse_rows(
-    rows: Any, weight_shape: Sequence[int], places: Any, padding_idx: int | None, scale_grad_by_freq: bool
+    rows: Any, weight_shape: Sequence[int], flat_index: Any, padding_idx: int | None, scale_grad_by_freq: bool
 ) -> Any:
     """Return the rows that were read as a sparse tensor, those that were read several times as often."""
     if scale_grad_by_freq:
@@ -197,11 +197,11 @@ def sparse_rows(
             "embedding(): scale_grad_by_freq is not supported with sparse gradients\n  try: sparse=False"
         )
     # A copy: the gradient stays as it is where a program writes its next indices into the same tensor.
-    places = ops._to_copy(places, dtype=to_dtype("int64"))
+    flat_index = ops._to_copy(flat_index, dtype=to_dtype("int64"))
     if padding_idx is not None:
-        kept = ops.ne(places, padding_idx)
-        places, rows = ops.index(places, [kept]), ops.index(rows, [kept])
-    return ops.sparse.coo(ops.unsqueeze(places, 0), rows, tuple(weight_shape), False)
+        kept = ops.ne(flat_index, padding_idx)
+        flat_index, rows = ops.index(flat_index, [kept]), ops.index(rows, [kept])
+    return ops.sparse.coo(ops.unsqueeze(flat_index, 0), rows, tuple(weight_shape), False)
 
 
 def embedding_grad_output(
@@ -210,9 +210,9 @@ def embedding_grad_output(
     """Read g where rows were added to it."""
     rows = ops._embedding(g, indices)
     if scale_grad_by_freq:
-        places = ops.reshape(indices, (-1,))
-        ones = ops.new_ones(g, tuple(places.shape))
-        counts = ops.index_add(ops.new_zeros(g, (num_weights,)), 0, places, ones)
+        flat_index = ops.reshape(indices, (-1,))
+        ones = ops.new_ones(g, tuple(flat_index.shape))
+        counts = ops.index_add(ops.new_zeros(g, (num_weights,)), 0, flat_index, ones)
         rows = rows / ops._embedding(ops.unsqueeze(counts, 1), indices)
     if padding_idx >= 0:
         rows = ops.where(ops.unsqueeze(ops.eq(indices, padding_idx), -1), 0, rows)
@@ -235,9 +235,9 @@ def bag_of_each(
         indices = ops.slice(indices, 0, 0, stop)
         if per_sample_weights is not None:
             per_sample_weights = ops.slice(per_sample_weights, 0, 0, stop)
-    places = ops.arange.default(indices.shape[0], device=indices.device)
+    positions = ops.arange.default(indices.shape[0], device=indices.device)
     starts = ops._to_copy(ops.slice(offsets, 0, 0, bags), dtype=to_dtype("int64"))
-    return indices, per_sample_weights, ops.sub(ops._searchsorted(starts, places, True), 1), bags
+    return indices, per_sample_weights, ops.sub(ops._searchsorted(starts, positions, True), 1), bags
 
 
 def bag_weight(
@@ -286,9 +286,9 @@ def bag_per_sample_weights(
     padding_idx: int | None,
 ) -> Any:
     """Multiply the gradient of a bag with its rows."""
-    found = ops.new_zeros(g, per_sample_weights_shape)
+    grad = ops.new_zeros(g, per_sample_weights_shape)
     if not offsets.shape[0] - include_last_offset or not indices.shape[0]:
-        return found
+        return grad
     inside, _, owner, _ = bag_of_each(indices, offsets, None, include_last_offset)
     products = ops.sum.dim(ops.index_select(g, 0, owner) * ops.index_select(weight, 0, inside), (1,))
     if padding_idx is not None:

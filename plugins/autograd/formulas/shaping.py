@@ -26,7 +26,7 @@ d.of("squeeze.dim", self=lambda g, self_shape: ops.reshape(g, self_shape))
 def inverse(dims: Sequence[int]) -> list[int]:
     """Return the permutation that undoes another."""
     dims = [dim % len(dims) for dim in dims]
-    return [dims.index(place) for place in range(len(dims))]
+    return [dims.index(position) for position in range(len(dims))]
 
 
 d.of("t", self=lambda g: ops.t(g))
@@ -117,10 +117,10 @@ def unfold_self(g: Any, self_shape: Sequence[int], dimension: int, size: int, st
     dim = dimension % len(self_shape)
     windows = (self_shape[dim] - size) // step + 1
     starts = ops.unsqueeze(ops.arange.start_step(0, windows * step, step, device=g.device), 1)
-    places = ops.reshape(starts + ops.arange(size, device=g.device), (-1 if size else 0,))
+    positions = ops.reshape(starts + ops.arange(size, device=g.device), (-1 if size else 0,))
     laid_out = ops.movedim(g, -1, dim + 1)
     shape = (*self_shape[:dim], windows * size, *self_shape[dim + 1 :])
-    return ops.index_add(ops.new_zeros(g, self_shape), dim, places, ops.reshape(laid_out, shape))
+    return ops.index_add(ops.new_zeros(g, self_shape), dim, positions, ops.reshape(laid_out, shape))
 
 
 d.of("diagonal", self=diagonal_self)
@@ -242,10 +242,10 @@ def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
 
 def _places(like: Any, size: Sequence[int], stride: Sequence[int], offset: int) -> Any:
     """Return the position in memory of each element of a geometry."""
-    places = ops.full((), offset, dtype=to_dtype("int64"), device=like.device)
+    positions = ops.full((), offset, dtype=to_dtype("int64"), device=like.device)
     for n, s in zip(size, stride, strict=True):
-        places = ops.unsqueeze(places, -1) + ops.arange(n, device=like.device) * s
-    return places
+        positions = ops.unsqueeze(positions, -1) + ops.arange(n, device=like.device) * s
+    return positions
 
 
 d.of("as_strided", self=as_strided_self)
@@ -258,17 +258,17 @@ d.of("triu", self=lambda g, diagonal: ops.triu(g, diagonal))
 
 def cat_tensors(g: Any, tensors_shape: Sequence[Sequence[int]], dim: int) -> list[Any]:
     """Cut g into the parts that were joined; one-dimensional empty tensors fit anywhere and get nothing."""
-    found: list[Any] = []
+    parts: list[Any] = []
     start = 0
     if all(tuple(shape) == (0,) for shape in tensors_shape):
         dim = 0  # the operator takes any
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
-            found.append(None)
+            parts.append(None)
             continue
-        found.append(ops.narrow(g, dim, start, shape[dim]))
+        parts.append(ops.narrow(g, dim, start, shape[dim]))
         start += shape[dim]
-    return found
+    return parts
 
 
 d.of("cat", tensors=cat_tensors)

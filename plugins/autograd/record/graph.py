@@ -227,8 +227,8 @@ class Node:
 
             problem = f"expected {self.outputs} arguments, got {len(gradients)} instead: one for each result"
             raise errors.ArgumentError(self.name(), problem)
-        found = self.apply(list(gradients), None)
-        return found[0] if len(found) == 1 else tuple(found)
+        results = self.apply(list(gradients), None)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def release(self) -> None:
         """Drop what was saved, after a backward pass that does not keep the graph."""
@@ -385,10 +385,10 @@ def clear_gradient(tensor: TensorBase, wrapped: int) -> bool:
 
     Training loops do this for each parameter and step.
     """
-    found = tensor._record
-    if tensor._keys & wrapped or not isinstance(found, AutogradMeta):
+    meta = tensor._record
+    if tensor._keys & wrapped or not isinstance(meta, AutogradMeta):
         return False
-    record = found
+    record = meta
     if not record.leaf or record.view is not None:
         return False
     node = record.node

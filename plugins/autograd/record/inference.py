@@ -98,13 +98,13 @@ def mark(values: Any) -> None:
 
 
 def _tensors(values: Any) -> list[Any]:
-    found = []
+    tensors = []
     for value in values:
         if isinstance(value, TensorBase):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, list | tuple):
-            found += _tensors(value)
-    return found
+            tensors += _tensors(value)
+    return tensors
 
 
 class InferenceLayer(Layer):

@@ -44,9 +44,9 @@ class InplaceRule(GradientRule):
         if needs == 0 or not STATE.floating >> target._spec.code & 1:
             return entry.call_below(args)
         check_inplace(target, root)
-        place = self.differentiable.index(0) if 0 in self.differentiable else -1
-        if place >= 0 and root is not target and root._keys & STATE.bit:
-            needs |= 1 << place
+        target_edge = self.differentiable.index(0) if 0 in self.differentiable else -1
+        if target_edge >= 0 and root is not target and root._keys & STATE.bit:
+            needs |= 1 << target_edge
         plan = self.plan(needs)
         kept = clone_target(args) if plan.saves_self else args
         before = snapshot(plan, kept)
@@ -67,7 +67,7 @@ class InplaceRule(GradientRule):
             if self.is_view and target._root is not None:
                 hold_own_geometry(target)
         else:
-            rebase_view(target, root, node, place if place < 0 else starts[place])
+            rebase_view(target, root, node, target_edge if target_edge < 0 else starts[target_edge])
         return target
 
 
@@ -109,17 +109,17 @@ def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def snapshot(plan: SavePlan, args: tuple[Any, ...]) -> dict[int, int]:
     """Return the versions of the arguments to save, slot by slot, before an in-place call."""
     return {
-        place: version_of(args[position])
-        for place, (kind, position, _) in enumerate(plan.slots)
+        slot: version_of(args[position])
+        for slot, (kind, position, _) in enumerate(plan.slots)
         if kind in (codes.TENSOR, codes.TENSORS)
     }
 
 
 def keep_versions(node: OpNode, before: dict[int, int]) -> None:
     """Set the versions of saved arguments to those before the call."""
-    found = dict(enumerate(versions(node.plan, node.saved or ())))
-    found.update(before)
-    node.versions = tuple(found[place] for place in range(len(found))) if any(found.values()) else None
+    current = dict(enumerate(versions(node.plan, node.saved or ())))
+    current.update(before)
+    node.versions = tuple(current[slot] for slot in range(len(current))) if any(current.values()) else None
 
 
 def rebase(target: Any, node: Node, known: int = 0) -> None:
@@ -194,14 +194,14 @@ class CopySlices(Node):
             raise_released()
         whole = copy_with_strides(gradients[0], self.strides)
         part = replay(whole, self.steps)
-        found = self.inner.apply([ops.clone(part)], None)
+        grads = self.inner.apply([ops.clone(part)], None)
         if self.next_nodes[0] is not None:
-            kept = found[self.self_edge] if self.self_edge >= 0 else None
+            kept = grads[self.self_edge] if self.self_edge >= 0 else None
             if kept is None:
                 part.zero_()
             else:
                 part.copy_(kept)
-        return [whole if self.next_nodes[0] is not None else None, *(found[i] for i in self.others)]
+        return [whole if self.next_nodes[0] is not None else None, *(grads[i] for i in self.others)]
 
     def release(self) -> None:
         """Let go of the inner node, which a recorded pass reaches by itself, too, through a result that it saved."""

@@ -101,26 +101,26 @@ class AutogradLayer(Layer):
 
     def formula(self, op: str) -> Formula | None:
         """Return the formula of an operator, or None."""
-        found = self._registered(op)
-        return found[0][0] if found else None
+        registered = self._registered(op)
+        return registered[0][0] if registered else None
 
     def formulas(self) -> dict[str, Formula]:
         """Return all formulas by operator."""
         for table, source in self._late:
             for family in table.families():
                 self._take(family, source)
-        return {op: found[0][0] for op, found in self._formulas.items() if found}
+        return {op: registered[0][0] for op, registered in self._formulas.items() if registered}
 
     def _registered(self, op: str) -> list[tuple[Formula, Any]]:
         """Return the formulas of an operator, the one that counts first; loads the family that has one."""
-        found = self._formulas.get(op)
-        if not found:
+        registered = self._formulas.get(op)
+        if not registered:
             for table, source in self._late:
                 family = table.family_of(op)
                 if family is not None:
                     self._take(family, source)
-            found = self._formulas.get(op)
-        return found or []
+            registered = self._formulas.get(op)
+        return registered or []
 
     def _take(self, family: Any, source: Any) -> None:
         """Register the formulas of a family after those that came while it was not loaded: it was there before."""
@@ -143,8 +143,8 @@ class AutogradLayer(Layer):
         key = (operator.name, form)
         if key not in self._rules:
             self._rules[key] = self._make_rule(operator, form)
-        found: RuleType | None = self._rules[key]
-        return found
+        result: RuleType | None = self._rules[key]
+        return result
 
     def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> RuleType | None:
         """Return the rule of a form of an operator for tensors of layouts that are not strided."""

@@ -136,9 +136,9 @@ class _Switch(Switching, Generic[Parameters, Result]):
     _enabled = True
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
+        switch = super().__new__(cls)
         if function is None:
-            return made
+            return switch
         return decorate(cls, function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:

@@ -74,13 +74,13 @@ def find_slot(definition: OpDefinition, name: str) -> Slot | None:
 
 def parameters(function: Callable[..., Any]) -> list[str]:
     """Return the parameter names of a formula; those with defaults are its own affair."""
-    found = inspect.signature(function).parameters.values()
-    return [p.name for p in found if p.default is p.empty]
+    arguments = inspect.signature(function).parameters.values()
+    return [p.name for p in arguments if p.default is p.empty]
 
 
 def problems(definition: OpDefinition, formula: Formula) -> list[str]:
     """Return the mistakes in a formula that the schema reveals."""
-    found = []
+    mistakes = []
     names = {a.name: a for a in definition.signature.arguments}
     if formula.joint is not None:
         return [
@@ -91,27 +91,31 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
         ]
     for argument, function in formula.gradients.items():
         if argument not in names:
-            found.append(f"{definition.name}: the formula names an argument {argument!r} that there is not")
+            mistakes.append(
+                f"{definition.name}: the formula names an argument {argument!r} that there is not"
+            )
         elif not names[argument].type.is_tensor:
-            found.append(f"{definition.name}: the argument {argument!r} is not a tensor and has no gradient")
+            mistakes.append(
+                f"{definition.name}: the argument {argument!r} is not a tensor and has no gradient"
+            )
         first, *rest = parameters(function) or [""]
         if first not in ("g", "gs"):
-            found.append(
+            mistakes.append(
                 f"{definition.name}: the formula of {argument!r} must take g or gs first, not {first!r}"
             )
-        found += [
+        mistakes += [
             f"{definition.name}: the formula of {argument!r} takes {name!r}, "
             f"which is neither an argument nor a result of {definition.signature}"
             for name in rest
             if find_slot(definition, name) is None
         ]
-    return found
+    return mistakes
 
 
 def _slots(definition: OpDefinition, function: Callable[..., Any]) -> list[Slot]:
     """Return the parameters of a formula after the gradient."""
-    found = [find_slot(definition, name) for name in parameters(function)[1:]]
-    return [slot for slot in found if slot is not None]
+    slots = [find_slot(definition, name) for name in parameters(function)[1:]]
+    return [slot for slot in slots if slot is not None]
 
 
 def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
@@ -132,15 +136,17 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
             raise errors.ArgumentError(
                 operator.name, f"the formulas of one operator take all g or all gs: {one}"
             )
-    wanted = [_slots(definition, formula.gradients[argument]) for argument in ordered]
+    slots_by_argument = [_slots(definition, formula.gradients[argument]) for argument in ordered]
 
     def make_plan(needs: int) -> SavePlan:
         slots: list[Slot] = []
         calls = []
-        for place, argument in enumerate(ordered):
-            if needs >> place & 1:
-                slots += [slot for slot in dict.fromkeys(wanted[place]) if slot not in slots]
-                calls.append((place, formula.gradients[argument], tuple(map(slots.index, wanted[place]))))
+        for number, argument in enumerate(ordered):
+            if needs >> number & 1:
+                slots += [slot for slot in dict.fromkeys(slots_by_argument[number]) if slot not in slots]
+                calls.append(
+                    (number, formula.gradients[argument], tuple(map(slots.index, slots_by_argument[number])))
+                )
         return SavePlan(tuple(slots), tuple(calls), formula.reusable)
 
     kind = InplaceRule if form == "inplace" else GradientRule
@@ -152,33 +158,33 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> GradientRule
     function, signature = formula.joint, operator.definition.signature
     assert function is not None  # the caller looks
     arguments = signature.arguments
-    places = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-    wanted = [slot for name in formula.saves if (slot := find_slot(operator.definition, name)) is not None]
-    slots = tuple(dict.fromkeys(wanted))
-    plan = SavePlan(slots, ((0, function, tuple(map(slots.index, wanted))),))
+    positions = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    saved = [slot for name in formula.saves if (slot := find_slot(operator.definition, name)) is not None]
+    slots = tuple(dict.fromkeys(saved))
+    plan = SavePlan(slots, ((0, function, tuple(map(slots.index, saved))),))
 
-    def order(found: Any) -> Sequence[Any]:
-        if isinstance(found, dict):
-            for name in found:
+    def order(returned: Any) -> Sequence[Any]:
+        if isinstance(returned, dict):
+            for name in returned:
                 if signature.argument(name) is None:
                     raise errors.GradientError(
                         f"the backward of {operator.name} returned a gradient of {name!r}, which is not an argument"
                     )
-            refuse_unwanted(operator.name, arguments, [found.get(argument.name) for argument in arguments])
-            return [found.get(arguments[place].name) for place in places]
-        only_a_list = len(places) == 1 and arguments[places[0]].type.list and isinstance(found, list)
-        values = (found,) if only_a_list or not isinstance(found, tuple | list) else found
-        if len(values) == len(places):
+            refuse_unwanted(operator.name, arguments, [returned.get(argument.name) for argument in arguments])
+            return [returned.get(arguments[position].name) for position in positions]
+        only_a_list = len(positions) == 1 and arguments[positions[0]].type.list and isinstance(returned, list)
+        values = (returned,) if only_a_list or not isinstance(returned, tuple | list) else returned
+        if len(values) == len(positions):
             return values
         if len(values) == len(arguments):
             refuse_unwanted(operator.name, arguments, values)
-            return [values[place] for place in places]
-        names = ", ".join(arguments[place].name for place in places)
+            return [values[position] for position in positions]
+        names = ", ".join(arguments[position].name for position in positions)
         raise errors.GradientError(
-            f"the backward of {operator.name} must return {len(places)} gradients, of {names}, and it returned "
+            f"the backward of {operator.name} must return {len(positions)} gradients, of {names}, and it returned "
             f"{len(values)}"
         )
 
     takes_all = next(iter(parameters(function)), "g") == "gs"
     kind = InplaceRule if form == "inplace" else GradientRule
-    return kind(operator, places, lambda needs: plan, takes_all, order)
+    return kind(operator, positions, lambda needs: plan, takes_all, order)

@@ -25,9 +25,9 @@ cdef class OpNode(Node):
     cdef public tuple saved
     cdef public tuple versions
     cdef public tuple starts
-    @cython.locals(tensor=TensorBase, place=int, kind=int, position=int, version="long long")
+    @cython.locals(tensor=TensorBase, slot=int, kind=int, position=int, version="long long")
     cpdef tuple unpack(self)
-    @cython.locals(place=int, count=int, slots=tuple, results=list, values=tuple)
+    @cython.locals(number=int, count=int, slots=tuple, results=list, values=tuple)
     cpdef apply(self, list gradients, wanted)
     cpdef release(self)
 
@@ -54,7 +54,7 @@ cdef class GradientRule(LayerRule):
     @cython.locals(tensor=TensorBase, record=AutogradMeta, first=int, second=int, needs="long long", numbers=tuple, one=Node,
                    other=Node)
     cpdef call(self, CachedCall entry, tuple args)
-    @cython.locals(tensor=TensorBase, record=AutogradMeta, needs="long long", far=int, place=int, found=list, differentiable=tuple,
+    @cython.locals(tensor=TensorBase, record=AutogradMeta, needs="long long", far=int, number=int, next_nodes=list, differentiable=tuple,
                    nodes=tuple, numbers=tuple, node=Node)
     cpdef call_many(self, CachedCall entry, tuple args)
     cpdef SavePlan plan(self, long long needs)

@@ -117,16 +117,16 @@ class OpNode(Node):
             return saved
         linked = STATE.enabled()
         unpacked = []
-        for place in range(len(saved)):
-            kind, position, _ = plan.slots[place]
-            value = saved[place]
+        for slot in range(len(saved)):
+            kind, position, _ = plan.slots[slot]
+            value = saved[slot]
             if kind == codes.TENSOR or kind == codes.RESULT:
                 if isinstance(value, TensorBase):
                     tensor = value
                     version = 0 if tensor._storage is None else tensor._storage.version
-                    if version != (0 if self.versions is None else self.versions[place]):
+                    if version != (0 if self.versions is None else self.versions[slot]):
                         saved_tensors.raise_changed(
-                            self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place]
+                            self.rule.node_name, tensor, 0 if self.versions is None else self.versions[slot]
                         )
                     if linked:
                         value = saved_tensors.linked(self, tensor, kind, position)
@@ -137,11 +137,9 @@ class OpNode(Node):
             elif kind == codes.TENSORS:
                 if isinstance(value, saved_tensors.Packed):
                     value = value.unpack()
-                elif saved_tensors.version_of(value) != (
-                    0 if self.versions is None else self.versions[place]
-                ):
+                elif saved_tensors.version_of(value) != (0 if self.versions is None else self.versions[slot]):
                     saved_tensors.raise_changed(
-                        self.rule.node_name, value, 0 if self.versions is None else self.versions[place]
+                        self.rule.node_name, value, 0 if self.versions is None else self.versions[slot]
                     )
                 if linked:
                     value = saved_tensors.linked_list(self, value, position)
@@ -159,21 +157,21 @@ class OpNode(Node):
             if wanted is not None and True not in wanted:
                 return results
             return self.apply_joint(self.rule.joint, results, first, values)
-        for place, function, slots in self.plan.calls:
+        for number, function, slots in self.plan.calls:
             if self.starts is not None:
-                self.apply_listed(self.starts, results, wanted, first, values, place, function, slots)
+                self.apply_listed(self.starts, results, wanted, first, values, number, function, slots)
                 continue
-            if wanted is not None and not wanted[place]:
+            if wanted is not None and not wanted[number]:
                 continue
             count = len(slots)
             if count == 0:
-                results[place] = function(first)
+                results[number] = function(first)
             elif count == 1:
-                results[place] = function(first, values[slots[0]])
+                results[number] = function(first, values[slots[0]])
             elif count == 2:
-                results[place] = function(first, values[slots[0]], values[slots[1]])
+                results[number] = function(first, values[slots[0]], values[slots[1]])
             else:
-                results[place] = function(first, *[values[slot] for slot in slots])
+                results[number] = function(first, *[values[slot] for slot in slots])
         return results
 
     def apply_joint(
@@ -185,16 +183,16 @@ class OpNode(Node):
     ) -> list[Any]:
         """Run the one formula of all arguments."""
         _, function, slots = self.plan.calls[0]
-        found = joint(function(first, *[values[slot] for slot in slots]))
-        for place, value in enumerate(found):
+        grads = joint(function(first, *[values[slot] for slot in slots]))
+        for number, value in enumerate(grads):
             if self.starts is None:
-                results[place] = value
+                results[number] = value
                 continue
-            begin = self.starts[place]
-            if place not in self.rule.list_places:
+            begin = self.starts[number]
+            if number not in self.rule.list_places:
                 results[begin] = value
             elif value is not None:
-                results[begin : self.starts[place + 1]] = value
+                results[begin : self.starts[number + 1]] = value
         return results
 
     def apply_listed(
@@ -204,20 +202,20 @@ class OpNode(Node):
         wanted: Sequence[bool] | None,
         first: Any,
         values: tuple[Any, ...],
-        place: int,
+        number: int,
         function: Callable[..., Any],
         slots: tuple[int, ...],
     ) -> None:
         """Run one formula of a node some of whose arguments are lists."""
-        begin = starts[place]
-        end = starts[place + 1]
+        begin = starts[number]
+        end = starts[number + 1]
         if wanted is not None and not any(wanted[begin:end]):
             return
-        found = function(first, *[values[slot] for slot in slots])
-        if place in self.rule.list_places:
-            results[begin:end] = found
+        grads = function(first, *[values[slot] for slot in slots])
+        if number in self.rule.list_places:
+            results[begin:end] = grads
         else:
-            results[begin] = found
+            results[begin] = grads
 
 
 def all_absent(gradients: list[Any]) -> bool:
@@ -324,7 +322,7 @@ class GradientRule(LayerRule):
         self.plans = [None] * (1 << len(differentiable))
         arguments = operator.definition.signature.arguments
         self.list_places = frozenset(
-            place for place, position in enumerate(differentiable) if arguments[position].type.list
+            number for number, position in enumerate(differentiable) if arguments[position].type.list
         )
         # The usual case, one or two differentiable arguments and no list, is written out in `call`.
         usual = len(differentiable) in (1, 2) and not self.list_places
@@ -384,9 +382,9 @@ class GradientRule(LayerRule):
         differentiable = self.differentiable
         needs = 0
         far = 0
-        found = []
-        for place in range(len(differentiable)):
-            value = args[differentiable[place]]
+        next_nodes = []
+        for number in range(len(differentiable)):
+            value = args[differentiable[number]]
             node = None
             if isinstance(value, TensorBase):
                 tensor = value
@@ -394,24 +392,24 @@ class GradientRule(LayerRule):
                     record = current(tensor)
                     node = record.node
                     far |= record.number
-                    needs |= 1 << place
-            found.append(node)
+                    needs |= 1 << number
+            next_nodes.append(node)
         result = run_below(entry, args)
         if needs == 0:
             return result
-        numbers = self.numbers(args) if far != 0 else (0,) * len(found)
-        return self.finish(args, result, needs, tuple(found), numbers, None)
+        numbers = self.numbers(args) if far != 0 else (0,) * len(next_nodes)
+        return self.finish(args, result, needs, tuple(next_nodes), numbers, None)
 
     def numbers(self, args: tuple[Any, ...]) -> tuple[int, ...]:
         """Return, for each differentiable argument, which result of its node it is."""
-        found = []
+        result = []
         for position in self.differentiable:
             value = args[position]
             if isinstance(value, TensorBase) and value._keys & STATE.bit:
-                found.append(value._record.number)
+                result.append(value._record.number)
             else:
-                found.append(0)
-        return tuple(found)
+                result.append(0)
+        return tuple(result)
 
     def edges(
         self, args: Sequence[Any]
@@ -421,7 +419,7 @@ class GradientRule(LayerRule):
         nodes: list[Node | None] = []
         numbers: list[int] = []
         starts: list[int] = []
-        for place, position in enumerate(self.differentiable):
+        for index, position in enumerate(self.differentiable):
             starts.append(len(nodes))
             value = args[position]
             for item in value if isinstance(value, list | tuple) else (value,):
@@ -429,7 +427,7 @@ class GradientRule(LayerRule):
                 number = 0
                 if isinstance(item, TensorBase) and item._keys & STATE.bit:
                     node, number = views.edge(item)
-                    needs |= 1 << place
+                    needs |= 1 << index
                 nodes.append(node)
                 numbers.append(number)
         starts.append(len(nodes))

@@ -82,21 +82,21 @@ def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> Tensor
     """Return a saved tensor with its place in the graph, for a backward pass that is recorded itself."""
     if kind == codes.RESULT:
         return with_edge(tensor, node, position) if STATE.floating >> tensor._spec.code & 1 else tensor
-    places = node.rule.differentiable
-    if position not in places:
+    differentiable = node.rule.differentiable
+    if position not in differentiable:
         return tensor
-    place = places.index(position)
+    edge_number = differentiable.index(position)
     if node.starts is not None:
-        place = node.starts[place]
-    return with_edge(tensor, node.next_nodes[place], node.next_numbers[place])
+        edge_number = node.starts[edge_number]
+    return with_edge(tensor, node.next_nodes[edge_number], node.next_numbers[edge_number])
 
 
 def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any]:
     """Return a saved list of tensors with their places in the graph."""
-    places = node.rule.differentiable
-    if position not in places or node.starts is None:
+    differentiable = node.rule.differentiable
+    if position not in differentiable or node.starts is None:
         return list(tensors)
-    begin = node.starts[places.index(position)]
+    begin = node.starts[differentiable.index(position)]
     return [
         with_edge(t, node.next_nodes[begin + i], node.next_numbers[begin + i])
         if isinstance(t, TensorBase)
@@ -186,27 +186,27 @@ class Packed:
         if packed is None:
             return None
         with seen():
-            found = self.restore(packed)
-        if not isinstance(found, TensorBase):
+            restored = self.restore(packed)
+        if not isinstance(restored, TensorBase):
             raise errors.ArgumentError(
-                "saved_tensors_hooks", f"the unpack hook returns a tensor, not {errors.describe(found)}"
+                "saved_tensors_hooks", f"the unpack hook returns a tensor, not {errors.describe(restored)}"
             )
-        if found._keys & STATE.bit and STATE.enabled():
+        if restored._keys & STATE.bit and STATE.enabled():
             # In a recorded pass its place is that of what was saved, whatever the hooks did to get it.
-            found = same_kind(alias(found, STATE.bit), found)
-        return found
+            restored = same_kind(alias(restored, STATE.bit), restored)
+        return restored
 
 
 def _packed(value: Any, pack: Callable[[Any], Any]) -> Any:
     if not isinstance(value, TensorBase):
         return None
     version = version_of(value)
-    found = pack(value)
+    packed = pack(value)
     if version_of(value) != version:
         raise errors.InplaceError(
             "a pack hook changes the tensor that it is given in place, which the program still uses: work on a clone()"
         )
-    return found
+    return packed
 
 
 def pack_if_asked(value: Any) -> Any:
@@ -246,11 +246,11 @@ class SavedTensors:
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Take the tensors."""
-        for place, value in enumerate(values):
+        for slot, value in enumerate(values):
             if value is not None and not isinstance(value, TensorBase):
                 raise errors.ArgumentError(
                     "save_for_backward",
-                    f"argument {place} is {errors.describe(value)}: only tensors and None are saved",
+                    f"argument {slot} is {errors.describe(value)}: only tensors and None are saved",
                     hint="set other values as attributes of the context",
                 )
         self._values = values
@@ -264,19 +264,19 @@ class SavedTensors:
         from tt.plugins.autograd.record.views import edge
 
         sealed: list[Any] = []
-        for place, value in enumerate(self._values or ()):
+        for slot, value in enumerate(self._values or ()):
             number = next((n for n, result in enumerate(results) if result is value), -1)
             if value is not None and value._keys & STATE.inference_bit:
                 refuse_inference(self.label)
             if number >= 0 and value is not None:
-                self._results[place] = number
+                self._results[slot] = number
                 value = bare_alias(value)
             sealed.append(value)
         self._versions = tuple(version_of(value) for value in sealed)
         self._values = tuple(map(pack_if_asked, sealed)) if STATE.packing else tuple(sealed)
-        for place, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
+        for slot, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
             if isinstance(packed, Packed) and value is not None and value._keys & STATE.bit:
-                self._edges[place] = edge(value)
+                self._edges[slot] = edge(value)
 
     def _are_plain(self, results: Sequence[Any]) -> bool:
         """Return whether no tensor is a result or was made in inference mode: nearly always."""
@@ -294,18 +294,18 @@ class SavedTensors:
         """Return the tensors; `node` is the node that runs, so that results have their place in the graph."""
         if self._values is None:
             raise_released()
-        found: list[Any] = []
-        for place, value in enumerate(self._values):
+        values: list[Any] = []
+        for slot, value in enumerate(self._values):
             if isinstance(value, Packed):
                 value = value.unpack()
-                if place in self._edges and STATE.enabled():
-                    value = with_edge(value, *self._edges[place])
-            elif value is not None and self._versions and version_of(value) != self._versions[place]:
-                raise_changed(self.label, value, self._versions[place])
-            if place in self._results and node is not None and STATE.enabled():
-                value = with_edge(value, node, self._results[place])
-            found.append(value)
-        return tuple(found)
+                if slot in self._edges and STATE.enabled():
+                    value = with_edge(value, *self._edges[slot])
+            elif value is not None and self._versions and version_of(value) != self._versions[slot]:
+                raise_changed(self.label, value, self._versions[slot])
+            if slot in self._results and node is not None and STATE.enabled():
+                value = with_edge(value, node, self._results[slot])
+            values.append(value)
+        return tuple(values)
 
     @property
     def released(self) -> bool:
@@ -350,9 +350,9 @@ def attribute(node: OpNode, name: str) -> Any:
     GradientError
         When a backward pass has freed it.
     """
-    place = _place(node, name)
+    slot = _place(node, name)
     with recording(True):
-        return node.unpack()[place]
+        return node.unpack()[slot]
 
 
 def _place(node: OpNode, name: str) -> int:
@@ -403,9 +403,9 @@ class SavedTensor:
 
 def raw_attribute(node: OpNode, name: str) -> SavedTensor:
     """Return the place where a node saved a tensor under a name."""
-    place = _place(node, name)
-    if node.plan.slots[place][0] not in (1, 2, 3):
+    slot = _place(node, name)
+    if node.plan.slots[slot][0] not in (1, 2, 3):
         raise AttributeError(f"{node.name()} saved no tensor called {name!r}; read it as _saved_{name}")
-    found = SavedTensor.__new__(SavedTensor)
-    found._node, found._place = node, place
-    return found
+    saved = SavedTensor.__new__(SavedTensor)
+    saved._node, saved._place = node, slot
+    return saved

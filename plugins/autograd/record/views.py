@@ -199,8 +199,8 @@ def replay(root: Any, steps: Sequence[ViewMeta]) -> Any:
         if step.operator is None:
             root = look(root, *step.args)
         else:
-            found = step.operator.overload().execute((root, *step.args[1:]))
-            root = found if step.index < 0 else found[step.index]
+            result = step.operator.overload().execute((root, *step.args[1:]))
+            root = result if step.index < 0 else result[step.index]
     return root
 
 

@@ -158,11 +158,11 @@ def run_dual(
     single = not isinstance(result, list | tuple)
     results = [result] if single else list(result)
     _refuse_layouts(operator, primals, tangents, results)
-    found = _tangents(level, operator, formula, primals, tangents, results)
-    found = with_own_memory(found, results, primals, tangents)
+    result_tangents = _tangents(level, operator, formula, primals, tangents, results)
+    result_tangents = with_own_memory(result_tangents, results, primals, tangents)
     wrapped = [
         value if tangent is None else dual(value, _fitted(tangent, value), level)
-        for value, tangent in zip(results, found, strict=True)
+        for value, tangent in zip(results, result_tangents, strict=True)
     ]
     if single:
         return wrapped[0]
@@ -230,12 +230,12 @@ def _tangents(
     """Return the tangent of each result, None where it is zero."""
     definition = operator.definition
     _expect_derivatives(operator, formula, tangents)
-    places = [i for i, a in enumerate(definition.signature.arguments) if a.name in definition.grad]
-    moving = [i for i in places if _any(tangents[i])]
+    positions = [i for i, a in enumerate(definition.signature.arguments) if a.name in definition.grad]
+    moving = [i for i in positions if _any(tangents[i])]
     if not moving:
         return [None] * len(results)
     if operator.name in LINEAR or definition.kind == "view":
-        return _linear(operator, places, primals, tangents, results)
+        return _linear(operator, positions, primals, tangents, results)
     if operator.name in MULTILINEAR:
         parts = [operator.overload().dispatch((*primals[:i], tangents[i], *primals[i + 1 :])) for i in moving]
         return [parts[0] if len(parts) == 1 else ops.add(*parts)]
@@ -274,10 +274,10 @@ def _linear(
     results: Sequence[Any],
 ) -> list[Any]:
     args = list(primals)
-    for place in places:
-        args[place] = _or_zeros(tangents[place], primals[place])
-    found = operator.overload().dispatch(tuple(args))
-    several = list(found) if isinstance(found, list | tuple) else [found]
+    for position in places:
+        args[position] = _or_zeros(tangents[position], primals[position])
+    result = operator.overload().dispatch(tuple(args))
+    several = list(result) if isinstance(result, list | tuple) else [result]
     return [
         tangent if isinstance(value, TensorBase) and STATE.floating >> value._spec.code & 1 else None
         for tangent, value in zip(several, results, strict=True)
@@ -303,8 +303,8 @@ def _pointwise(
     """Apply the reverse formula, whose Jacobian is diagonal, to the tangents."""
     definition = operator.definition
     total: Any = None
-    for place in moving:
-        function = formula.gradients.get(definition.signature.arguments[place].name)
+    for argument in moving:
+        function = formula.gradients.get(definition.signature.arguments[argument].name)
         if function is None:
             continue
         taken = []
@@ -315,7 +315,7 @@ def _pointwise(
             taken.append(
                 result if kind == RESULT else fact(primals[position]) if kind == FACT else primals[position]
             )
-        tangent = function(_fitted(tangents[place], result), *taken)
+        tangent = function(_fitted(tangents[argument], result), *taken)
         if tangent is not None:
             total = tangent if total is None else ops.add(total, tangent)
     return total
@@ -335,27 +335,27 @@ def _transposed(
     outer = [other for other in levels()[: level.depth] if other in seen]
     inputs: list[tuple[Any, Any]] = []  # (variable, tangent)
     args = list(primals)
-    for place in moving:
-        if isinstance(primals[place], list | tuple):
-            items = list(primals[place])
-            for i, tangent in enumerate(tangents[place]):
+    for position in moving:
+        if isinstance(primals[position], list | tuple):
+            items = list(primals[position])
+            for i, tangent in enumerate(tangents[position]):
                 if tangent is not None:
                     inputs.append((variable(items[i], outer), tangent))
                     items[i] = inputs[-1][0].tensor
-            args[place] = type(primals[place])(items)
+            args[position] = type(primals[position])(items)
         else:
-            inputs.append((variable(primals[place], outer), tangents[place]))
-            args[place] = inputs[-1][0].tensor
+            inputs.append((variable(primals[position], outer), tangents[position]))
+            args[position] = inputs[-1][0].tensor
     variables = [v for v, _ in inputs]
     # The two steps are recorded only if an outer derivative sees something of them: what moves, what does not, or how.
     create = STATE.enabled() and (is_recorded_below(primals) or is_recorded_below(tangents))
     with recording(True):
         again = operator.overload().dispatch(tuple(args))
     outputs = [again] if isinstance(again, TensorBase) else list(again)
-    found: list[Any] = []
+    result_tangents: list[Any] = []
     for output in outputs:
         if not isinstance(output, TensorBase) or not STATE.floating >> output._spec.code & 1:
-            found.append(None)
+            result_tangents.append(None)
             continue
         cotangent = variable(ops.zeros_like(ops.detach(output)), outer)
         total: Any = None
@@ -364,8 +364,8 @@ def _transposed(
         ):
             (part,) = pull(reverse, [cotangent], tangent, create)
             total = part if total is None else ops.add(total, part)
-        found.append(total)
-    return found
+        result_tangents.append(total)
+    return result_tangents
 
 
 # --- in place --------------------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     ...     forward_ad.unpack_dual(x.exp())
     UnpackedDualTensor(primal=tensor([2.7183, 2.7183]), tangent=tensor([2.7183, 0.0000]))
     """
-    found = _level(level, "make_dual")
+    dual_level = _level(level, "make_dual")
     for name, value in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(value, TensorBase):
             raise errors.ArgumentError("make_dual", f"{name} must be a Tensor, not {errors.describe(value)}")
@@ -154,11 +154,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             f"make_dual: the tangent is {tangent.dtype} on {tangent.device}, and the tensor {tensor.dtype} on "
             f"{tensor.device}"
         )
-    if primal_and_tangent(tensor, found)[1] is not None:
+    if primal_and_tangent(tensor, dual_level)[1] is not None:
         raise errors.GradientError(
             "make_dual: the tensor has a tangent at this level; unpack_dual() it first"
         )
-    return dual(tensor, tangent, found)
+    return dual(tensor, tangent, dual_level)
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:

@@ -57,16 +57,16 @@ def run_function(cls: type[Function], args: tuple[Any, ...]) -> Any:
             raise errors.GradientError(
                 f"{cls.__name__} has both a vmap method and generate_vmap_rule = True; keep one of the two"
             )
-        found = cls.vmap(VmapInfo(level.size, level.randomness), tuple(dims), *inside)
-        if not isinstance(found, tuple) or len(found) != 2:
+        returned = cls.vmap(VmapInfo(level.size, level.randomness), tuple(dims), *inside)
+        if not isinstance(returned, tuple) or len(returned) != 2:
             raise errors.ArgumentError(
-                f"{cls.__name__}.vmap", f"returns (results, their dims), not {errors.describe(found)}"
+                f"{cls.__name__}.vmap", f"returns (results, their dims), not {errors.describe(returned)}"
             )
-        output, out_dims = found
+        output, out_dims = returned
         single = not isinstance(output, tuple)
         results = (output,) if single else output
-        places = spread_like(out_dims, output, "out_dims") if not single else [out_dims]
-        wrapped = [r if d is None else batched(r, d, level) for r, d in zip(results, places, strict=True)]
+        flat_dims = spread_like(out_dims, output, "out_dims") if not single else [out_dims]
+        wrapped = [r if d is None else batched(r, d, level) for r, d in zip(results, flat_dims, strict=True)]
         return wrapped[0] if single else tuple(wrapped)
     if not cls.generate_vmap_rule:
         raise errors.ArgumentError(
@@ -106,8 +106,8 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
         )
     seen: dict[str, Any] = {}
 
-    def wrap_all(values: Sequence[Any], places: Sequence[Any], at: Level) -> list[Any]:
-        return [v if d is None else batched(v, d, at) for v, d in zip(values, places, strict=True)]
+    def wrap_all(values: Sequence[Any], positions: Sequence[Any], at: Level) -> list[Any]:
+        return [v if d is None else batched(v, d, at) for v, d in zip(values, positions, strict=True)]
 
     def unwrap_all(values: Sequence[Any], at: Level) -> tuple[list[Any], list[Any]]:
         pairs = [unwrap(v, at) for v in values]
@@ -148,17 +148,19 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
         def backward(ctx: Any, *gradients: Any) -> Any:
             with running(level.size, level.randomness, level.implicit) as inner:
                 ctx.inner.kept = tuple(wrap_all(ctx.saved_tensors, ctx.saved_dims, inner))
-                given = wrap_all(
+                arguments = wrap_all(
                     gradients,
                     [None if g is None else d for g, d in zip(gradients, seen["dims"], strict=True)],
                     inner,
                 )
-                found = cls._backward_of()(ctx.inner, *given)
+                returned = cls._backward_of()(ctx.inner, *arguments)
                 ctx.inner.kept = ()
-                values, places = unwrap_all(found if isinstance(found, tuple | list) else (found,), inner)
+                values, positions = unwrap_all(
+                    returned if isinstance(returned, tuple | list) else (returned,), inner
+                )
             return tuple(
-                as_argument(value, place, dim, level.size)
-                for value, place, dim in zip(values, places, dims, strict=True)
+                as_argument(value, position, dim, level.size)
+                for value, position, dim in zip(values, positions, dims, strict=True)
             )
 
         @staticmethod
@@ -168,12 +170,14 @@ def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ..
                 moving = [
                     d if isinstance(t, TensorBase) else None for t, d in zip(tangents, dims, strict=True)
                 ]
-                found = cls.jvp(ctx.inner, *wrap_all(tangents, moving, inner))
+                returned = cls.jvp(ctx.inner, *wrap_all(tangents, moving, inner))
                 ctx.inner.kept = ()
-                values, places = unwrap_all(found if isinstance(found, tuple | list) else (found,), inner)
+                values, positions = unwrap_all(
+                    returned if isinstance(returned, tuple | list) else (returned,), inner
+                )
             moved = [
-                as_argument(value, place, dim, level.size)
-                for value, place, dim in zip(values, places, seen["dims"], strict=True)
+                as_argument(value, position, dim, level.size)
+                for value, position, dim in zip(values, positions, seen["dims"], strict=True)
             ]
             return moved[0] if seen["single"] else tuple(moved)
 
@@ -258,7 +262,7 @@ def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel)
     output, inner = _on_values(cls, primals)
     if not level.open:
         return output
-    given = [
+    complete = [
         ops.zeros_like(p)
         if t is None
         and inner._materialize
@@ -267,19 +271,19 @@ def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel)
         else t
         for p, t in zip(primals, tangents, strict=True)
     ]
-    found = cls.jvp(inner, *given)
+    returned = cls.jvp(inner, *complete)
     single = not isinstance(output, tuple)
     results = (output,) if single else output
-    moved = found if isinstance(found, tuple) else (found,)
+    moved = returned if isinstance(returned, tuple) else (returned,)
     if len(moved) != len(results):
         raise errors.GradientError(
             f"{cls.__name__}.jvp must return {len(results)} tangents, one for each result of forward, and it returned "
             f"{len(moved)}"
         )
-    for place, (result, tangent) in enumerate(zip(results, moved, strict=True)):
+    for position, (result, tangent) in enumerate(zip(results, moved, strict=True)):
         if tangent is not None and isinstance(result, TensorBase) and not _is_differentiable(inner, result):
             raise errors.GradientError(
-                f"{cls.__name__}.jvp returned a tangent of result {place}, which is not differentiable: it was "
+                f"{cls.__name__}.jvp returned a tangent of result {position}, which is not differentiable: it was "
                 f"marked so, or its dtype {result.dtype} has no derivatives\n"
                 "  You should return None at that position instead"
             )

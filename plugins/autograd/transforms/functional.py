@@ -120,10 +120,10 @@ def mapped_over(
                 count = len(values) - len(names)
                 result = func(*unflatten(shape, wrapped[:count]), **unflatten(named_shape, wrapped[count:]))
                 results, result_shape = flatten(result)
-                places = spread_like(out_dims, result, "out_dims")
-                out = [leave(r, d, level) for r, d in zip(results, places, strict=True)]
+                positions = spread_like(out_dims, result, "out_dims")
+                out = [leave(r, d, level) for r, d in zip(results, positions, strict=True)]
             mark(out)
-            return out, places, result_shape
+            return out, positions, result_shape
 
         if chunk_size is None or chunk_size >= size:
             out, _, result_shape = run(values, size)
@@ -137,11 +137,11 @@ def mapped_over(
             chunk = [
                 v if d is None else ops.narrow(v, d, begin, length) for v, d in zip(values, dims, strict=True)
             ]
-            out, places, result_shape = run(chunk, length)
+            out, positions, result_shape = run(chunk, length)
             parts.append(out)
         joined = [
-            column[0] if place is None else ops.cat(list(column), place)
-            for place, column in zip(places, zip(*parts, strict=True), strict=True)
+            column[0] if position is None else ops.cat(list(column), position)
+            for position, column in zip(positions, zip(*parts, strict=True), strict=True)
         ]
         return unflatten(result_shape, joined)
 
@@ -248,8 +248,8 @@ def grad_and_value(
         others.settle([v.bare for v in variables])
         output, aux = result_and_aux("grad", result, has_aux)
         _check_scalar(output)
-        found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
-        gradients = found[0] if isinstance(argnums, int) else tuple(found)
+        grads = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
+        gradients = grads[0] if isinstance(argnums, int) else tuple(grads)
         bare = output if outer else without_history(output)
         return gradients, (bare, aux if outer else detached(aux)) if has_aux else bare
 

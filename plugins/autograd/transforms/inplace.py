@@ -126,15 +126,15 @@ def with_own_memory(
 
 def levels_of(value: Any) -> set[Level]:
     """Return the levels that have wrapped a tensor or a part of it, or one of those in a list."""
-    found: set[Level] = set()
+    levels: set[Level] = set()
     if isinstance(value, list | tuple):
-        return found.union(*map(levels_of, value))
+        return levels.union(*map(levels_of, value))
     if isinstance(value, TensorBase) and value._keys & BIT:
         handle = value._handle
-        found = levels_of(handle.value) | {handle.level}
+        levels = levels_of(handle.value) | {handle.level}
         if isinstance(handle, Dual):
-            found |= levels_of(handle.tangent)
-    return found
+            levels |= levels_of(handle.tangent)
+    return levels
 
 
 def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operator) -> None:

@@ -89,7 +89,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     @outside_inference
     def multiply(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        given, given_shape = flatten(cotangents)
+        flat, given_shape = flatten(cotangents)
         if given_shape != output_shape:
             raise errors.GradientError(
                 "vjp: the cotangents do not have the structure of the function's result"
@@ -97,7 +97,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         create = (
             STATE.enabled() and (nested or is_differentiating()) if create_graph is None else create_graph
         )
-        return unflatten(shape, _products(outputs, variables, given, create))
+        return unflatten(shape, _products(outputs, variables, flat, create))
 
     seen = unflatten(output_shape, [o if nested else without_history(o) for o in outputs])
     if not has_aux:
@@ -114,8 +114,8 @@ def _products(
             raise errors.GradientError(
                 f"vjp: a cotangent has shape {list(cotangent.shape)}, and its result {list(output.shape)}"
             )
-        found = pull(output, variables, cotangent, create)
-        total = found if not total else [ops.add(a, b) for a, b in zip(total, found, strict=True)]
+        products = pull(output, variables, cotangent, create)
+        total = products if not total else [ops.add(a, b) for a, b in zip(total, products, strict=True)]
     return total
 
 
@@ -174,9 +174,9 @@ def jvp(
         leave_dual(level)
     if strict and any(tangent is None for _, tangent in pairs):
         raise errors.GradientError("jvp: a result does not depend on the primals, and strict=True")
-    found = unflatten(output_shape, [value for value, _ in pairs])
+    results = unflatten(output_shape, [value for value, _ in pairs])
     moved = unflatten(output_shape, [ops.zeros_like(v) if t is None else t for v, t in pairs])
-    return (found, moved, aux) if has_aux else (found, moved)
+    return (results, moved, aux) if has_aux else (results, moved)
 
 
 @outside_inference
@@ -211,8 +211,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     # The product of a cotangent with the Jacobian is linear in the cotangent, and its transpose is the derivative.
     cotangents = [variable(ops.zeros_like(ops.detach(output)), outer) for output in outputs]
     with recording(True):
-        given = unflatten(output_shape, [c.tensor for c in cotangents])
-        products, _ = flatten(multiply(given, create_graph=True))
+        wrapped = unflatten(output_shape, [c.tensor for c in cotangents])
+        products, _ = flatten(multiply(wrapped, create_graph=True))
     nested = STATE.enabled() and (is_differentiating() or any(is_recorded(v, outer) for v in values))
 
     @outside_inference
@@ -258,15 +258,15 @@ def _of_chosen(
 def _basis(values: Sequence[Any]) -> list[Any]:
     """Return, for each tensor, the unit vectors of all tensors together, one in each row."""
     total = sum(v.numel() for v in values)
-    found, start = [], 0
+    blocks, start = [], 0
     for value in values:
         size = value.numel()
         rows = ops.zeros((total, size), dtype=value.dtype, device=value.device)
         if size:
             rows[start : start + size] = ops.eye(size, dtype=value.dtype, device=value.device)
-        found.append(ops.reshape(rows, (total, *value.shape)))
+        blocks.append(ops.reshape(rows, (total, *value.shape)))
         start += size
-    return found
+    return blocks
 
 
 def _in_chunks(
@@ -276,8 +276,8 @@ def _in_chunks(
     count = int(rows[0].shape[0])
     if not count:
         # Nothing to map over; one call with a zero row gives the shapes.
-        found = function(*[ops.zeros(r.shape[1:], dtype=r.dtype, device=r.device) for r in rows])
-        return [ops.zeros((0, *f.shape), dtype=f.dtype, device=f.device) for f in found]
+        results = function(*[ops.zeros(r.shape[1:], dtype=r.dtype, device=r.device) for r in rows])
+        return [ops.zeros((0, *f.shape), dtype=f.dtype, device=f.device) for f in results]
     return list(mapped_over(function, 0, 0, randomness, chunk, implicit=True)(*rows))
 
 
@@ -362,7 +362,7 @@ def jacrev(
             rows = _in_chunks(pull_back, _basis(outputs), chunk_size)
         else:  # gradients of other layouts have no batches
             rows = list(zip(*[pull_back(*row) for row in zip(*_basis(outputs), strict=True)], strict=True))
-        found, start = [], 0
+        rows_of_blocks, start = [], 0
         for result in outputs:
             size = result.numel()
             blocks = [
@@ -371,8 +371,8 @@ def jacrev(
             ]
             start += size
             by_argument = unflatten(input_shape, blocks)
-            found.append(by_argument[0] if isinstance(argnums, int) else by_argument)
-        jacobians = unflatten(shape, found)
+            rows_of_blocks.append(by_argument[0] if isinstance(argnums, int) else by_argument)
+        jacobians = unflatten(shape, rows_of_blocks)
         return (jacobians, aux[0]) if has_aux else jacobians
 
     return jacobian
@@ -422,19 +422,19 @@ def jacfwd(
 
         def push(*directions: Any) -> list[Any]:
             primals = tuple(args[n] for n in chosen)
-            found = jvp(
+            results = jvp(
                 _of_chosen(func, chosen, args, kwargs),
                 primals,
                 unflatten(input_shape, list(directions)),
                 has_aux=has_aux,
             )
-            seen["value"], seen["aux"] = found[0], found[2] if has_aux else None
-            moved, seen["shape"] = flatten(found[1])
+            seen["value"], seen["aux"] = results[0], results[2] if has_aux else None
+            moved, seen["shape"] = flatten(results[1])
             _expect_real("jacfwd", "outputs", moved)
             return moved
 
         columns = _in_chunks(push, _basis(inputs), chunk_size, randomness)
-        found = []
+        results = []
         for column in columns:
             blocks, start = [], 0
             for value in inputs:
@@ -443,8 +443,8 @@ def jacfwd(
                 blocks.append(ops.reshape(block, (*column.shape[1:], *value.shape)))
                 start += size
             by_argument = unflatten(input_shape, blocks)
-            found.append(by_argument[0] if isinstance(argnums, int) else by_argument)
-        jacobians = unflatten(seen["shape"], found)
+            results.append(by_argument[0] if isinstance(argnums, int) else by_argument)
+        jacobians = unflatten(seen["shape"], results)
         return (jacobians, seen["aux"]) if has_aux else jacobians
 
     return jacobian

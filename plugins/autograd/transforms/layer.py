@@ -84,12 +84,12 @@ class TransformLayer(Layer):
         from tt.plugins.autograd.transforms.batching.foreign import in_the_open
 
         new = {op: in_the_open(function) for op, function in table.rules.items()}
-        for op, made in new.items():
-            self._rules.setdefault(op, []).insert(0, made)
+        for op, rule in new.items():
+            self._rules.setdefault(op, []).insert(0, rule)
 
         def remove() -> None:
-            for op, made in new.items():
-                self._rules[op] = [found for found in self._rules[op] if found is not made]
+            for op, rule in new.items():
+                self._rules[op] = [other for other in self._rules[op] if other is not rule]
 
         return remove
 
@@ -175,9 +175,9 @@ class TransformLayer(Layer):
         level = innermost(args)
         if isinstance(level, DualLevel):
             return _with_tangents(level, entry, None, args)
-        found = one_by_one(level, entry.operator, entry.form, args)
+        result = one_by_one(level, entry.operator, entry.form, args)
         self.fallbacks[entry.operator.name] += 1
-        return found
+        return result
 
     def _as_a_whole(self, level: Level, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Run the composite of an operator with a formula; where a derivative is wanted, its formula is batched."""
@@ -264,17 +264,17 @@ def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
     from tt.plugins.autograd.transforms.batching.table import rule_of
 
     definition = operator.definition
-    found = rule_of(operator.name)
+    rule = rule_of(operator.name)
     if form == "inplace":
         if definition.kind == "pointwise" or operator.name == "copy":
             return inplace_pointwise
-        if found is None or "metadata_inplace" in definition.tags:
+        if rule is None or "metadata_inplace" in definition.tags:
             return None
-        return inplace_of(found)
+        return inplace_of(rule)
     if form != "functional":
         return None
-    if found is not None:
-        return found
+    if rule is not None:
+        return rule
     if definition.kind == "pointwise" and not any(
         a.type.is_tensor and a.type.list for a in operator.arguments
     ):
@@ -286,12 +286,12 @@ def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
 
 def _as_seen(entry: CachedCall, result: Any) -> Any:
     """Return a result in the dtype that the function expects: what has no dims for it may have some inside."""
-    wanted = entry.resolution.results
-    if not wanted:  # an operator that promotes nothing, resolved for more layers than the levels
+    dtypes = entry.resolution.results
+    if not dtypes:  # an operator that promotes nothing, resolved for more layers than the levels
         return result
     if not isinstance(result, TensorBase):
-        return type(result)._make(_cast(r, dtype) for r, dtype in zip(result, wanted, strict=True))
-    return _cast(result, wanted[0])
+        return type(result)._make(_cast(r, dtype) for r, dtype in zip(result, dtypes, strict=True))
+    return _cast(result, dtypes[0])
 
 
 def _cast(result: Any, wanted: Any) -> Any:
@@ -300,7 +300,7 @@ def _cast(result: Any, wanted: Any) -> Any:
 
 def mapped_below(args: Sequence[Any]) -> Level | None:
     """Return the innermost `vmap` among arguments with tangents, if only such levels are further in."""
-    found: Level | None = None
+    innermost_level: Level | None = None
     for value in args:
         for item in value if isinstance(value, list | tuple) else (value,):
             inside = item
@@ -308,8 +308,12 @@ def mapped_below(args: Sequence[Any]) -> Level | None:
                 inside = inside._handle.value
             if isinstance(inside, TensorBase) and inside._keys & BIT:
                 level = inside._handle.level
-                found = level if found is None or level.depth > found.depth else found
-    return found
+                innermost_level = (
+                    level
+                    if innermost_level is None or level.depth > innermost_level.depth
+                    else innermost_level
+                )
+    return innermost_level
 
 
 def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...]) -> Any:

@@ -296,8 +296,8 @@ class BatchedBackend(Backend):
 
     def strides(self, handle: Batched) -> tuple[int, ...]:
         """Return the strides without the hidden dim's."""
-        found = handle.value._spec.backend.strides(handle.value._handle)
-        return tuple(found[: handle.dim]) + tuple(found[handle.dim + 1 :])
+        inner = handle.value._spec.backend.strides(handle.value._handle)
+        return tuple(inner[: handle.dim]) + tuple(inner[handle.dim + 1 :])
 
     def offset(self, handle: Batched) -> int:
         """Return where the first example starts."""
@@ -333,11 +333,11 @@ def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
     """Return the spec of wrapped tensors for the spec of the inner tensors."""
     if isinstance(spec.backend, BatchedBackend):
         return spec  # a level further out maps over the tensor, too
-    found = _SPECS.get(spec)
-    if found is None:
+    wrapped = _SPECS.get(spec)
+    if wrapped is None:
         backend = BatchedBackend(spec.backend)
-        found = _SPECS[spec] = TensorSpec(spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT)
-    return found
+        wrapped = _SPECS[spec] = TensorSpec(spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT)
+    return wrapped
 
 
 def batched(value: Any, dim: int, level: Level) -> Tensor:
@@ -447,13 +447,13 @@ def dual(value: Any, tangent: Any, level: DualLevel) -> Tensor:
     """Return a tensor with a tangent at a level."""
     spec = value._spec
     if not isinstance(spec.backend, DualBackend):
-        found = _DUAL_SPECS.get(spec)
-        if found is None:
+        wrapped = _DUAL_SPECS.get(spec)
+        if wrapped is None:
             backend = DualBackend(spec.backend)
-            found = _DUAL_SPECS[spec] = TensorSpec(
+            wrapped = _DUAL_SPECS[spec] = TensorSpec(
                 spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT
             )
-        spec = found
+        spec = wrapped
     new = wrap(Dual(value, tangent, level), spec)
     new._record = level
     return new
@@ -490,12 +490,12 @@ def hidden_dim_first(value: Any, level: Level) -> tuple[Any, bool]:
 
 def innermost(args: Sequence[Any]) -> Level:
     """Return the innermost level among wrapped arguments, of which there must be one."""
-    found: Level | None = None
+    result: Level | None = None
     for value in args:
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, TensorBase) and item._keys & BIT:
                 level = item._handle.level
-                if found is None or level.depth > found.depth:
-                    found = level
-    assert found is not None  # the layer handles only calls with its bit
-    return found
+                if result is None or level.depth > result.depth:
+                    result = level
+    assert result is not None  # the layer handles only calls with its bit
+    return result

@@ -94,7 +94,7 @@ def _flat(args: Sequence[Any]) -> list[Any]:
 
 def _draws_nothing(operator: Any, args: tuple[Any, ...]) -> bool:
     """Return whether a random operator passes its input on: dropout in evaluation, or of nothing."""
-    given = {name: args[place] for name, place in operator.positions.items()}
-    if given.get("training", given.get("train")) is False:
+    arguments = {name: args[position] for name, position in operator.positions.items()}
+    if arguments.get("training", arguments.get("train")) is False:
         return True
-    return "dropout" in operator.name and given.get("p") == 0
+    return "dropout" in operator.name and arguments.get("p") == 0

@@ -63,7 +63,7 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
         else:
             values = [value] * len(children)
         return [
-            found for v, child in zip(values, children, strict=True) for found in spread_like(v, child, name)
+            leaf for v, child in zip(values, children, strict=True) for leaf in spread_like(v, child, name)
         ]
     if isinstance(value, dict | list | tuple):
         if name == "out_dims" and len(value) == 1:

@@ -97,8 +97,8 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
                 partial(_with_tangent, level),
             )
         opened = open_value(move_dim(value._handle.value, value._handle.dim, 0), outer, rest)
-        place = _mapped(outer)
-        return _map(opened, lambda raw: batched(raw, place, level))
+        hidden = _mapped(outer)
+        return _map(opened, lambda raw: batched(raw, hidden, level))
     if not outer:
         return value
     level, rest = outer[-1], outer[:-1]
@@ -125,16 +125,16 @@ def close_value(tree: Any, outer: Levels, inner: Levels) -> Any:
                 tree, lambda raw: raw._handle.tangent if _is_at(raw, level) else ops.zeros_like(raw)
             )
             return dual(close_value(values, outer, rest), close_value(tangents, outer, rest), level)
-        place = _mapped(outer)
+        hidden = _mapped(outer)
 
         def off(raw: Any) -> Any:
             inside, dim = unwrap(raw, level)
             if dim is None:
-                inside = ops.unsqueeze(inside, place)
+                inside = ops.unsqueeze(inside, hidden)
                 sizes = list(inside.shape)
-                sizes[place] = level.size
+                sizes[hidden] = level.size
                 return ops.expand(inside, tuple(sizes))
-            return move_dim(inside, dim, place)
+            return move_dim(inside, dim, hidden)
 
         return batched(close_value(_map(tree, off), outer, rest), 0, level)
     if not outer:

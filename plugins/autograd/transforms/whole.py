@@ -213,8 +213,8 @@ class _Whole(Function):
         rule, spans = call.rule, call.spans()
         needed = ctx.needs_input_grad[1:]
         needs = sum(
-            1 << place
-            for place, position in enumerate(rule.differentiable)
+            1 << number
+            for number, position in enumerate(rule.differentiable)
             if any(needed[slice(*spans[position])])
         )
         plan = rule.plan(needs)
@@ -254,7 +254,7 @@ class _Whole(Function):
         whole: _Saved = ctx.whole
         call, kept = whole.call, ctx.saved_tensors
         with running(call.size) as level:
-            given = [
+            wrapped = [
                 None if g is None else _wrapped([g], [d], level)[0]
                 for g, d in zip(gradients, call.result_dims, strict=True)
             ]
@@ -262,11 +262,11 @@ class _Whole(Function):
                 _filled(slot, lambda p: _wrapped([kept[p.number]], [p.dim], level)[0]) for slot in whole.slots
             ]
             try:
-                found = _gradients(whole, given, slots)
+                grads = _gradients(whole, wrapped, slots)
             except (NoRuleError, errors.HiddenValuesError, errors.DataDependentError):
-                found = _one_by_one(whole, gradients, kept, level)
+                grads = _one_by_one(whole, gradients, kept, level)
             result: list[Any] = [None]
-            for number, (gradient, dim) in enumerate(zip(found, call.dims, strict=True)):
+            for number, (gradient, dim) in enumerate(zip(grads, call.dims, strict=True)):
                 if gradient is None or not ctx.needs_input_grad[number + 1]:
                     result.append(None)
                     continue
@@ -313,23 +313,23 @@ def _filled(tree: Any, of: Callable[[_Place], Any]) -> Any:
 def _gradients(whole: _Saved, given: Sequence[Any], slots: Sequence[Any]) -> list[Any]:
     """Return the gradient of each leaf of the arguments, by the formulas; None where there is none."""
     rule, spans = whole.call.rule, whole.call.spans()
-    found: list[Any] = [None] * len(whole.facts)
+    result: list[Any] = [None] * len(whole.facts)
     first = list(given) if rule.takes_all else given[0]
     if first is None:
-        return found
+        return result
 
-    def put(place: int, value: Any) -> None:
-        start, stop = spans[rule.differentiable[place]]
-        found[start:stop] = [value] if place not in rule.list_places else value or [None] * (stop - start)
+    def put(index: int, value: Any) -> None:
+        start, stop = spans[rule.differentiable[index]]
+        result[start:stop] = [value] if index not in rule.list_places else value or [None] * (stop - start)
 
-    for place, function, taken in whole.plan.calls:
+    for index, function, taken in whole.plan.calls:
         outcome = function(first, *[slots[slot] for slot in taken])
         if rule.joint is None:
-            put(place, outcome)
+            put(index, outcome)
             continue
         for number, value in enumerate(rule.joint(outcome)):
             put(number, value)
-    return found
+    return result
 
 
 def _one_by_one(whole: _Saved, gradients: Sequence[Any], kept: Sequence[Any], level: Level) -> list[Any]:
@@ -361,14 +361,16 @@ def _saved_example(kept: Sequence[Any], number: int, place: _Place) -> Any:
 
 def _innermost_dual(leaves: Sequence[Any]) -> DualLevel | None:
     """Return the innermost level whose tangents are below the wrappers of some tensor."""
-    found: DualLevel | None = None
+    innermost_level: DualLevel | None = None
     for value in leaves:
         while isinstance(value, TensorBase) and value._keys & BIT:
             level = value._handle.level
-            if isinstance(level, DualLevel) and (found is None or level.depth > found.depth):
-                found = level
+            if isinstance(level, DualLevel) and (
+                innermost_level is None or level.depth > innermost_level.depth
+            ):
+                innermost_level = level
             value = value._handle.value
-    return found
+    return innermost_level
 
 
 def _with_tangents_inside(level: DualLevel, operator: Operator, leaves: Sequence[Any], shape: Any) -> Any:

@@ -78,11 +78,11 @@ def behind(dim: int, ndim: int) -> int:
 
 def all_first(level: Level, values: Sequence[Any]) -> list[Any]:
     """Return tensors unwrapped with the hidden dim at the front; those that have none are expanded."""
-    found = []
+    aligned = []
     for value in values:
         inside, hidden = hidden_dim_first(value, level)
-        found.append(inside if hidden else ops.expand(inside, (level.size, *inside.shape)))
-    return found
+        aligned.append(inside if hidden else ops.expand(inside, (level.size, *inside.shape)))
+    return aligned
 
 
 # --- pointwise -------------------------------------------------------------------------------------------------
@@ -127,10 +127,10 @@ def inplace_of(functional: BatchingRule) -> BatchingRule:
         if dim is None:
             raise NoRuleError  # refused by the loop, which gives the reason
         saved = STATE.enabled() and is_recorded_below(args)
-        found, _ = hidden_dim_first(
+        result, _ = hidden_dim_first(
             functional(level, operator, with_kept_target(args) if saved else args), level
         )
-        inside.copy_(move_dim(found, 0, dim))
+        inside.copy_(move_dim(result, 0, dim))
         return args[0]
 
     return run
@@ -142,8 +142,8 @@ def inplace_of(functional: BatchingRule) -> BatchingRule:
 def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Reduce the dims that the function sees."""
     inside, _ = hidden_dim_first(args[0], level)
-    place = operator.positions["dim"]
-    dim, ndim = args[place], int(args[0].ndim)
+    position = operator.positions["dim"]
+    dim, ndim = args[position], int(args[0].ndim)
     everything = dim is None or (not isinstance(dim, int) and not len(dim))
     if operator.name in ("all.dim", "any.dim") and dim is not None and everything:
         return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)  # no dims are none here
@@ -152,9 +152,9 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
             behind(d, 1)
         # A dim of size one takes the place of the dims that are not there.
         inside = ops.unsqueeze(inside, -1)
-        shifted: Any = (1,) if operator.arguments[place].type.list else 1
+        shifted: Any = (1,) if operator.arguments[position].type.list else 1
     elif (
-        everything and not operator.arguments[place].type.list
+        everything and not operator.arguments[position].type.list
     ):  # argmax counts the elements of all dims together
         inside, shifted = ops.reshape(inside, (inside.shape[0], -1)), 1
     elif everything:
@@ -162,7 +162,7 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     else:
         shifted = behind(dim, ndim) if isinstance(dim, int) else tuple(behind(d, ndim) for d in dim)
     rest = list(args[1:])
-    rest[place - 1] = shifted
+    rest[position - 1] = shifted
     if ndim == 0 and "keepdim" in operator.positions:
         rest[operator.positions["keepdim"] - 1] = False
     result = operator.overload().dispatch((inside, *rest))
@@ -176,12 +176,12 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
 def along_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Run an operator that works along one dim and keeps it: softmax, cumsum, sort."""
     inside, _ = hidden_dim_first(args[0], level)
-    place = operator.positions["dim"]
+    position = operator.positions["dim"]
     scalar = args[0].ndim == 0
     if scalar:
         inside = ops.unsqueeze(inside, -1)
     rest = list(args[1:])
-    rest[place - 1] = behind(args[place], args[0].ndim or 1)
+    rest[position - 1] = behind(args[position], args[0].ndim or 1)
     result = operator.overload().dispatch((inside, *rest))
     several = not isinstance(result, TensorBase)
     wrapped = [
@@ -201,10 +201,10 @@ def merged(dims: int) -> BatchingRule:
         if several:
             inside = ops.reshape(inside, joined_shape(inside))
         result = operator.overload().dispatch((inside, *args[1:]))
-        found = [result] if isinstance(result, TensorBase) else list(result)
+        results = [result] if isinstance(result, TensorBase) else list(result)
         if several:
-            found = [ops.reshape(r, (level.size, args[0].shape[0], *r.shape[1:])) for r in found]
-        wrapped = [batched(r, 0, level) for r in found]
+            results = [ops.reshape(r, (level.size, args[0].shape[0], *r.shape[1:])) for r in results]
+        wrapped = [batched(r, 0, level) for r in results]
         return wrapped[0] if isinstance(result, TensorBase) else operator.return_type(wrapped)
 
     return run

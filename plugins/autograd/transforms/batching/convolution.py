@@ -30,8 +30,8 @@ table.rules["functional_fold"] = merged(2)
 def convolution(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Take examples for more of the batch, or, where filters differ by example, for more groups."""
     x, weight, bias, *options = args
-    place = operator.positions["groups"] - 3
-    groups = options[place]
+    position = operator.positions["groups"] - 3
+    groups = options[position]
     count = int(operator.name[-2])
     if weight.ndim != count + 2 or x.ndim not in (count + 1, count + 2) or groups < 1:
         raise NoRuleError
@@ -42,9 +42,9 @@ def convolution(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     if not differ:
         inside, hidden = hidden_dim_first(x, level)
         if hidden:
-            found = convolve((ops.reshape(inside, joined_shape(inside)), filters, None, *options))
-            found = ops.reshape(found, (level.size, x.shape[0], *found.shape[1:]))
-            y = batched(found, 0, level)
+            result = convolve((ops.reshape(inside, joined_shape(inside)), filters, None, *options))
+            result = ops.reshape(result, (level.size, x.shape[0], *result.shape[1:]))
+            y = batched(result, 0, level)
         else:
             y = convolve((inside, filters, None, *options))  # only the bias differs
     else:
@@ -52,11 +52,11 @@ def convolution(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         (inside,) = all_first(level, [x])
         inside = ops.transpose(inside, 0, 1)
         inside = ops.reshape(inside, _channels(inside))
-        options[place] = groups * level.size
-        found = convolve((inside, ops.reshape(filters, joined_shape(filters)), None, *options))
-        each = found.shape[1] // level.size if level.size else 0
-        found = ops.reshape(found, (found.shape[0], level.size, each, *found.shape[2:]))
-        y = batched(found, 1, level)
+        options[position] = groups * level.size
+        result = convolve((inside, ops.reshape(filters, joined_shape(filters)), None, *options))
+        each = result.shape[1] // level.size if level.size else 0
+        result = ops.reshape(result, (result.shape[0], level.size, each, *result.shape[2:]))
+        y = batched(result, 1, level)
     if bias is not None:
         y = ops.add(y, ops.reshape(bias, (-1, *(1,) * count)))
     return y if several else ops.squeeze.dim(y, 0)
@@ -78,5 +78,5 @@ def gradient_of_filters(level: Level, operator: Operator, args: tuple[Any, ...])
         turned = ops.transpose(inside, 0, 1)
         parts.append(ops.reshape(turned, _channels(turned)))
     whole = (size[0] * level.size, *size[1:])
-    found = operator.overload().dispatch((*parts, whole, stride, padding, dilation, groups * level.size))
-    return batched(ops.reshape(found, (level.size, *size)), 0, level)
+    result = operator.overload().dispatch((*parts, whole, stride, padding, dilation, groups * level.size))
+    return batched(ops.reshape(result, (level.size, *size)), 0, level)

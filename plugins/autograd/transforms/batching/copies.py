@@ -24,19 +24,19 @@ def copy(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Expand the source to the examples of the target."""
     target, source, *rest = args
     (whole,) = all_first(level, [target])
-    found = ops.copy(whole, align(level, (target, source))[1], *rest)
-    return batched(found, 0, level)
+    result = ops.copy(whole, align(level, (target, source))[1], *rest)
+    return batched(result, 0, level)
 
 
 @rule("clone", "_to_copy")
 def copied(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Copy all examples; a memory format is one of the dims that the function sees."""
     inside, _ = hidden_dim_first(args[0], level)
-    place = operator.positions["memory_format"]
-    if str(args[place]).rpartition(".")[2] not in ("channels_last", "channels_last_3d"):
+    position = operator.positions["memory_format"]
+    if str(args[position]).rpartition(".")[2] not in ("channels_last", "channels_last_3d"):
         return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
     if args[0].ndim < 4:
         raise NoRuleError
     joined = ops.reshape(inside, (level.size * args[0].shape[0], *inside.shape[2:]))
-    found = operator.overload().dispatch((joined, *args[1:]))
-    return batched(ops.view(found, tuple(inside.shape)), 0, level)
+    result = operator.overload().dispatch((joined, *args[1:]))
+    return batched(ops.view(result, tuple(inside.shape)), 0, level)

@@ -18,13 +18,13 @@ rule = table.rule
 def like(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Return a tensor like all examples; a memory format is one of the dims that the function sees."""
     inside, _ = hidden_dim_first(args[0], level)
-    place = operator.positions["memory_format"]
-    rank = {"channels_last": 4, "channels_last_3d": 5}.get(str(args[place]).rpartition(".")[2])
+    position = operator.positions["memory_format"]
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(str(args[position]).rpartition(".")[2])
     if rank is None:
         return batched(operator.overload().dispatch((inside, *args[1:])), 0, level)
     if inside.ndim != rank + 1:
         raise NoRuleError  # refused, in the words of the operator
-    rows = [*args[1:place], "contiguous_format", *args[place + 1 :]]
+    rows = [*args[1:position], "contiguous_format", *args[position + 1 :]]
     result = operator.overload().dispatch((ops.movedim.int(inside, 2, -1), *rows))
     return batched(ops.movedim.int(result, -1, 2), 0, level)
 

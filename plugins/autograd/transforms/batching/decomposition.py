@@ -41,5 +41,5 @@ def linalg_solve(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     right = ops.unsqueeze(right, -1) if vector else right
     # With a dim for the examples it is not one vector per matrix, whatever its size.
     right = batched(all_first(level, [right])[0], 0, level)
-    found = batched(operator.overload().dispatch((*align(level, (left, right)), side)), 0, level)
-    return ops.squeeze(found, -1) if vector else found
+    solution = batched(operator.overload().dispatch((*align(level, (left, right)), side)), 0, level)
+    return ops.squeeze(solution, -1) if vector else solution

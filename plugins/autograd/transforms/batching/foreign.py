@@ -56,12 +56,12 @@ def in_the_open(function: Callable[..., Any]) -> BatchingRule:
             )
         result, out = outcome
         if isinstance(result, tuple | list):
-            found = [
+            closed = [
                 _closed(r, out[i] if isinstance(out, tuple | list) else out, level)
                 for i, r in enumerate(result)
             ]
             returns = operator.definition.signature.returns
-            return operator.return_type(found) if len(returns) > 1 else tuple(found)
+            return operator.return_type(closed) if len(returns) > 1 else tuple(closed)
         return _closed(result, out, level)
 
     return run

@@ -27,9 +27,9 @@ def along_a_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         ops.unsqueeze(w, -1) if isinstance(t, TensorBase) and not t.ndim else w
         for t, w in zip((x, index, *rest), whole, strict=True)
     ]
-    found = operator.overload().dispatch((inside[0], behind(dim, x.ndim or 1), *inside[1:]))
+    result = operator.overload().dispatch((inside[0], behind(dim, x.ndim or 1), *inside[1:]))
     seen = index if operator.name == "gather" else x
-    return batched(found if seen.ndim else ops.squeeze.dim(found, -1), 0, level)
+    return batched(result if seen.ndim else ops.squeeze.dim(result, -1), 0, level)
 
 
 # --- by lists of indices ---------------------------------------------------------------------------------------
@@ -68,16 +68,16 @@ class _Places:
     def inside(self, level: Level) -> list[Any]:
         """Return the unwrapped indices, with the index of the examples first."""
         numbers = ops.arange(level.size, device=next(i.device for i in self.indices if i is not None))
-        found: list[Any] = [ops.reshape(numbers, (level.size, *(1,) * self.ndim))]
+        result: list[Any] = [ops.reshape(numbers, (level.size, *(1,) * self.ndim))]
         for index in self.indices:
             if index is None:
-                found.append(None)
+                result.append(None)
                 continue
             raw, hidden = hidden_dim_first(index, level)
             if hidden:
                 raw = ops.reshape(raw, (level.size, *(1,) * (self.ndim - index.ndim), *index.shape))
-            found.append(raw)
-        return found
+            result.append(raw)
+        return result
 
     def order(self, ndim: int) -> list[int] | None:
         """Return the order of a result's dims that puts what was chosen where the function sees it; None: it is there.
@@ -94,40 +94,40 @@ class _Places:
 @rule("index")
 def index(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Take elements of every example."""
-    x, given = args
-    places = _Places(level, given)
-    if not places.count or places.count > x.ndim:
+    x, indices = args
+    indexed = _Places(level, indices)
+    if not indexed.count or indexed.count > x.ndim:
         raise NoRuleError
-    found = ops.index(all_first(level, [x])[0], places.inside(level))
-    order = places.order(found.ndim)
-    return batched(found if order is None else ops.permute(found, order), 0, level)
+    result = ops.index(all_first(level, [x])[0], indexed.inside(level))
+    order = indexed.order(result.ndim)
+    return batched(result if order is None else ops.permute(result, order), 0, level)
 
 
 @rule("index_put")
 def index_put(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     """Write elements of every example."""
-    x, given, values, accumulate = args
+    x, indices, values, accumulate = args
     (whole,) = all_first(level, [x])
-    if len(given) == 1 and values.ndim == 0 and not accumulate and given[0].dtype.name == "bool":
-        mask = given[0]
+    if len(indices) == 1 and values.ndim == 0 and not accumulate and indices[0].dtype.name == "bool":
+        mask = indices[0]
         for _ in range(x.ndim - mask.ndim):
             mask = ops.unsqueeze(mask, -1)
         return batched(ops.where(*_masked(level, mask, values, x)), 0, level)
-    places = _Places(level, given)
-    if not places.count or places.count > x.ndim:
+    indexed = _Places(level, indices)
+    if not indexed.count or indexed.count > x.ndim:
         raise NoRuleError
     raw, hidden = hidden_dim_first(values, level)
-    ndim = places.ndim + x.ndim - places.count
+    ndim = indexed.ndim + x.ndim - indexed.count
     if values.ndim > ndim:
         raise NoRuleError
     shape = (level.size if hidden else 1, *(1,) * (ndim - values.ndim), *values.shape)
     raw = ops.reshape(raw, shape)
-    if places.together and places.first:
+    if indexed.together and indexed.first:
         # The written values have the dims before the indices first; inside, these come after the indexed dims.
-        before = list(range(1, 1 + places.first))
-        chosen = list(range(1 + places.first, 1 + places.first + places.ndim))
-        raw = ops.permute(raw, [0, *chosen, *before, *range(1 + places.first + places.ndim, ndim + 1)])
-    return batched(ops.index_put(whole, places.inside(level), raw, accumulate), 0, level)
+        before = list(range(1, 1 + indexed.first))
+        chosen = list(range(1 + indexed.first, 1 + indexed.first + indexed.ndim))
+        raw = ops.permute(raw, [0, *chosen, *before, *range(1 + indexed.first + indexed.ndim, ndim + 1)])
+    return batched(ops.index_put(whole, indexed.inside(level), raw, accumulate), 0, level)
 
 
 def _masked(level: Level, mask: Any, values: Any, x: Any) -> tuple[Any, Any, Any]:

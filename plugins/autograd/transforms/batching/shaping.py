@@ -132,16 +132,16 @@ def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) 
             f"storage offset {offset} do not lie in the memory of an example, or it is not in row-major order\n"
             "  try: contiguous() on the tensor first"
         )
-    places = ops.arange.start(start, start + 1, device=x.device)
+    positions = ops.arange.start(start, start + 1, device=x.device)
     for length, step in zip(size, stride, strict=True):
         steps = ops.arange.start_step(0, length * max(step, 1), max(step, 1), device=x.device)
-        places = ops.add(ops.unsqueeze(places, -1), steps if step else ops.mul(steps, 0))
+        positions = ops.add(ops.unsqueeze(positions, -1), steps if step else ops.mul(steps, 0))
     whole, part = (
         ops.reshape(value if mapped else ops.expand(value, (level.size, *value.shape)), (level.size, -1))
         for value, mapped in ((inside, hidden), hidden_dim_first(src, level))
     )
-    found = ops.index_copy(whole, 1, ops.reshape(places, (-1,)), part)
-    return batched(ops.reshape(found, (level.size, *x.shape)), 0, level)
+    result = ops.index_copy(whole, 1, ops.reshape(positions, (-1,)), part)
+    return batched(ops.reshape(result, (level.size, *x.shape)), 0, level)
 
 
 def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
@@ -186,8 +186,8 @@ def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
             inside = ops.copy_(ops.as_strided(memory, tuple(inside.shape), (apart, *own), 0), inside)
             start -= begin
         elif apart <= last - begin and STATE.enabled() and is_recorded_below(inside):
-            places, everywhere = _places(x.shape, own), _places(inside.shape, inside.stride())
-            if set(_places(size, stride, start - begin)) - set(places) or len(set(everywhere)) < len(
+            positions, everywhere = _places(x.shape, own), _places(inside.shape, inside.stride())
+            if set(_places(size, stride, start - begin)) - set(positions) or len(set(everywhere)) < len(
                 everywhere
             ):
                 raise errors.UnsupportedError(
@@ -199,10 +199,10 @@ def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
 
 def _places(shape: Sequence[int], stride: Sequence[int], start: int = 0) -> list[int]:
     """Return where the elements of a tensor are, from the first one."""
-    places = [start]
+    positions = [start]
     for length, step in zip(shape, stride, strict=True):
-        places = [place + step * i for place in places for i in range(length)]
-    return places
+        positions = [position + step * i for position in positions for i in range(length)]
+    return positions
 
 
 @rule("unfold")
@@ -264,5 +264,5 @@ def cat(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         kept, dim = tensors, 0
     if not kept[0].ndim:
         raise NoRuleError  # refused, in the words of the operator
-    found = ops.cat(all_first(level, kept), behind(dim, kept[0].ndim))
-    return batched(found, 0, level)
+    result = ops.cat(all_first(level, kept), behind(dim, kept[0].ndim))
+    return batched(result, 0, level)

@@ -19,9 +19,9 @@ def searchsorted(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     """Search the sequence of each example, or one sequence for all of them."""
     sequence, values, right = args
     inside, hidden = hidden_dim_first(sequence, level)
-    wanted, differ = hidden_dim_first(values, level)
+    searched, differ = hidden_dim_first(values, level)
     if not hidden and sequence.ndim == 1:
-        return batched(operator.overload().dispatch((inside, wanted, right)), 0, level)
+        return batched(operator.overload().dispatch((inside, searched, right)), 0, level)
     if sequence.ndim > 1 and (
         sequence.ndim != values.ndim or tuple(sequence.shape[:-1]) != tuple(values.shape[:-1])
     ):
@@ -31,11 +31,11 @@ def searchsorted(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     if not hidden:
         inside = ops.expand(inside, (level.size, *sequence.shape))
     if not differ:
-        wanted = ops.expand(wanted, (level.size, *values.shape))
+        searched = ops.expand(searched, (level.size, *values.shape))
     if sequence.ndim == 1:
-        wanted = ops.reshape(wanted, (level.size, values.shape.numel()))
-    found = operator.overload().dispatch((inside, wanted, right))
-    return batched(ops.reshape(found, (level.size, *values.shape)), 0, level)
+        searched = ops.reshape(searched, (level.size, values.shape.numel()))
+    result = operator.overload().dispatch((inside, searched, right))
+    return batched(ops.reshape(result, (level.size, *values.shape)), 0, level)
 
 
 @table.rule("topk")

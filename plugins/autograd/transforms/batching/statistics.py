@@ -24,7 +24,7 @@ def quantile(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         if keepdim:
             raise NoRuleError
         inside, dim = ops.reshape(inside, (level.size, x.shape.numel())), 0
-        found = operator.overload().dispatch((inside, q, 1, False, *rest))
+        result = operator.overload().dispatch((inside, q, 1, False, *rest))
     else:
-        found = operator.overload().dispatch((inside, q, behind(dim, x.ndim), keepdim, *rest))
-    return batched(found, q.ndim, level)
+        result = operator.overload().dispatch((inside, q, behind(dim, x.ndim), keepdim, *rest))
+    return batched(result, q.ndim, level)
