@@ -73,6 +73,7 @@ def scaled_dot_product_attention(
         if dropout_p:
             weights = ops.dropout(weights, dropout_p, True)
         return as_type(ops.matmul(weights, widened(value)), query.dtype)
+    # The fused kernel takes operands of one batch shape.
     batches = {query.shape[:-2], key.shape[:-2], value.shape[:-2]}
     if attn_mask is not None:
         batches.add(attn_mask.shape[:-2])
@@ -128,6 +129,7 @@ def attention_backward(
     if masked:  # the scores of rows without any key are all -inf, and so is their sum: their weights are 0
         total = ops.where(ops.eq(total, -math.inf), number(math.inf, total), total)
     weights = ops.exp(ops.sub(scores, total))
+    # The mean of the slopes under the weights equals g . output, which needs no second pass over the keys.
     mean = ops.sum.dim(ops.mul(g, out), (-1,), True)
     slopes = ops.sub(ops.matmul(g, ops.transpose(v, -2, -1)), mean)
     slopes = ops.mul(ops.mul(weights, slopes), scale)

@@ -167,6 +167,7 @@ def transposed_convolution(op: str, count: int) -> Callable[..., Any]:
         check_shapes(op, input, weight, bias, stride, padding, output_padding, groups, dilation)
         hops, pads = each(op, stride, count, ""), each(op, padding, count, "")
         more, gaps = each(op, output_padding, count, ""), each(op, dilation, count, "")
+        # The transpose is a convolution of the spread input with the turned filters.
         x = spread(batched(input, weight.ndim), hops)
         edges = [
             (gap * (width - 1) - pad, gap * (width - 1) - pad + extra)
@@ -242,6 +243,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding:
             ops.reshape(along, (-1, 1, count, 1) if i == 0 else (1, kernel[1], 1, count)), positions
         )
     x = as_type(input, uint8) if input.dtype is bool_ else widened(input)
+    # Windows overlap: elements of the same place add up.
     image = ops.index_add(
         ops.new_zeros(x, (*channels, prod(whole))),
         len(channels),

@@ -171,6 +171,7 @@ def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any
     for k in range(min(m, n)):
         if pivot:
             column = ops.select(ops.narrow(matrix, -2, k, m - k), -1, k)
+            # The largest element as the pivot keeps the factors at most 1, and rounding errors small.
             at = ops.add(ops.argmax(magnitude(column), -1), k)
             pivots.append(at)
             matrix = exchanged(matrix, k, at, rows)
@@ -178,10 +179,12 @@ def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any
             pivots.append(ops.full(batch, k, dtype=int64, device=A.device))
         head = ops.narrow(ops.narrow(matrix, -2, k, 1), -1, k, 1)
         zero = ops.eq(head, 0)
-        factors = ops.reshape(zero, batch)
-        info = ops.where.default(ops.logical_and(factors, ops.eq(info, 0)), k + 1, info)
+        singular = ops.reshape(zero, batch)
+        # Like LAPACK, report the first zero pivot and go on.
+        info = ops.where.default(ops.logical_and(singular, ops.eq(info, 0)), k + 1, info)
         below, right = ops.gt(rows, k), ops.gt(columns, k)
         quotient = ops.div.default(ops.narrow(matrix, -1, k, 1), ops.where.default(zero, 1.0, head))
+        # What is done is masked, not cut off: one tensor holds the factors of all steps.
         factor = ops.where.default(below, quotient, 0.0)
         row = ops.where.default(right, ops.narrow(matrix, -2, k, 1), 0.0)
         reduced = ops.sub(matrix, ops.mul(factor, row))

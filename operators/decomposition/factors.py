@@ -44,6 +44,7 @@ def geqrf(self: Any) -> tuple[Any, Any]:
         first, below = ops.slice(column, -1, 0, 1, 1), ops.slice(column, -1, 1, m - k, 1)
         real = ops.real(first) if first.dtype.is_complex else first
         length = ops.linalg_vector_norm(column, 2, -1, True)
+        # Opposite in sign to the first element, so that their difference does not cancel.
         beta = ops.where.default(ops.lt(real, 0), length, ops.neg(length))
         # A column that is real and zero below the diagonal stays as it is.
         flat = ops.eq(ops.linalg_vector_norm(below, 2, -1, True), 0)
@@ -180,11 +181,13 @@ def _ldl(matrix: Any, hermitian: bool) -> tuple[Any, list[int], int]:
         k = len(columns)
         at, step = _choice(rest)
         if not step:
+            # A column of zeros: its pivot is 0, there is nothing to eliminate, and the first such column is reported.
             info, step, zero = info or k + 1, 1, True
         else:
             zero = False
         if at != step - 1:
             rest = _swapped(rest, step - 1, at)
+        # LAPACK counts from 1 and marks both columns of a block of two by a negative number.
         pivots += [k + at + 1] if step == 1 else [-(k + at + 1)] * 2
         size = rest.shape[0]
         block = ops.slice(ops.slice(rest, 0, 0, step, 1), 1, 0, step, 1)

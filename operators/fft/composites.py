@@ -430,6 +430,7 @@ def istft(
     if return_complex:
         frames = ops.fft_ifft(x, n_fft, -1, norm)
     else:
+        # A real signal's spectrum is symmetric: half of it says everything, and the result has no imaginary part.
         half = x if onesided else ops.slice(x, 2, 0, n_fft // 2 + 1, 1)
         frames = ops.fft_irfft(half, n_fft, -1, norm)
     shape = ops.ones((n_fft,), dtype=self.dtype.to_real(), device=self.device)
@@ -442,6 +443,7 @@ def istft(
         ops.arange(n_fft, device=self.device),
     )
     positions = ops.reshape(positions, (-1,))
+    # Least squares (Griffin and Lim 1984): window the frames again, add them, divide by the sum of squared windows.
     added = ops.reshape(ops.mul(frames, shape), (batch, -1))
     signal = ops.zeros((batch, total), dtype=added.dtype, device=self.device)
     signal = ops.index_add(signal, 1, positions, added)
@@ -449,6 +451,7 @@ def istft(
     envelope = ops.index_add(
         ops.zeros((total,), dtype=squares.dtype, device=self.device), 0, positions, squares
     )
+    # stft(center=True) padded half a frame on both sides.
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else (total - n_fft // 2 if center else total)
     signal, envelope = ops.slice(signal, 1, start, end, 1), ops.slice(envelope, 0, start, end, 1)

@@ -254,6 +254,7 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     count = len(sizes) - 1
     costs = {(i, i): 0 for i in range(count)}
     cuts: dict[tuple[int, int], int] = {}
+    # Shorter parts first: their costs are those of the longer ones' halves.
     for length in range(1, count):
         for first in range(count - length):
             last = first + length

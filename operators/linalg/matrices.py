@@ -81,6 +81,7 @@ def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any)
         norm = ops.sum.dim(values, (-1,)) if ord == "nuc" else extreme(values, -1, ord > 0, False)
         if not keepdim:
             return norm
+        # The kept dimensions of size 1 go back to where the matrix's were.
         norm = ops.unsqueeze(ops.unsqueeze(norm, -1), -1)
         return ops.permute(norm, tuple(order.index(d) for d in range(A.ndim)))
     summed, kept = (one, other) if abs(ord) == 1 else (other, one)
@@ -242,6 +243,7 @@ def matrix_exp(A: Any) -> Any:
         return ops.clone(A)
     matrix = widened(A)
     norm = python_value(ops.amax(ops.sum.dim(ops.abs(ops.detach(matrix)), (-2,)), ()))
+    # The approximation of degree 13 is exact to rounding up to this norm (Higham 2005).
     halvings = max(0, ceil(log2(norm / PADE_NORM))) if norm and norm < inf else 0
     matrix = ops.mul(matrix, 2.0**-halvings)
     eye = eye_like(matrix, order)
@@ -258,6 +260,7 @@ def matrix_exp(A: Any) -> Any:
 
     b = PADE
     high_odd, high_even = series(0.0, b[9], b[11], b[13]), series(0.0, b[8], b[10], b[12])
+    # Numerator and denominator differ in the sign of the odd part: six products serve both.
     odd = ops.matmul(matrix, ops.add(ops.matmul(six, high_odd), series(b[1], b[3], b[5], b[7])))
     even = ops.add(ops.matmul(six, high_even), series(b[0], b[2], b[4], b[6]))
     result = ops.linalg_solve(ops.sub(even, odd), ops.add(even, odd))

@@ -95,6 +95,7 @@ def ctc_loss(
     labels = labels if labels.ndim == 2 else _padded(labels, lengths)
     check_lengths(x, labels, inputs, lengths)
     own = ops.lt(_range(labels.shape[1], labels), ops.unsqueeze(_column(lengths, labels), 1))
+    # What lies behind the end of a target may be anything, also no class at all.
     labels = ops.where.default(own, labels, blank)
     loss = ops._ctc_loss(x, labels, inputs, lengths, blank, zero_infinity)[0]
     if zero_infinity:
@@ -139,6 +140,7 @@ class _Lattice:
     ) -> None:
         steps, batch, _ = x.shape
         labels = _classes_of(labels, target_lengths, blank, x.shape[2])
+        # Blanks and labels alternate, so that odd states are labels.
         self.states = 2 * labels.shape[1] + 1
         blanks = ops.full((batch, labels.shape[1], 1), blank, dtype=int64, device=x.device)
         pairs = ops.reshape(ops.cat([blanks, ops.unsqueeze(labels, 2)], 2), (batch, self.states - 1))
@@ -156,6 +158,7 @@ class _Lattice:
         self.input_lengths = ops.unsqueeze(_column(input_lengths, x), 1)
         self.ends = ops.mul(ops.unsqueeze(_column(target_lengths, x), 1), 2)
         self.used = ops.le(number_of, self.ends)
+        # A path ends in the last label or in the blank behind it.
         self.final = ops.logical_or(
             ops.eq(number_of, self.ends), ops.logical_and(odd, ops.eq(number_of, ops.sub(self.ends, 1)))
         )
@@ -178,6 +181,7 @@ def _total(parts: Sequence[Any]) -> Any:
     for part in parts[1:]:
         largest = ops.maximum(largest, part)
     none = ops.isinf(largest)
+    # The largest part cancels, so its derivative does too; taken along, it would only add rounding.
     safe = ops.detach(ops.where.default(none, number(0, largest), largest))
     total = ops.exp(ops.sub(parts[0], safe))
     for part in parts[1:]:
@@ -200,12 +204,14 @@ def forward(
     row = lattice.masked(ops.select(lattice.emitted, 0, 0), ops.logical_and(lattice.first, lattice.used))
     rows = [row]
     for step in range(1, x.shape[0]):
+        # A state is reached from itself, from the one before, and past a blank from the one before that.
         skipped = lattice.masked(lattice.moved(row, 2), lattice.skips)
         row = ops.add(_total([row, lattice.moved(row, 1), skipped]), ops.select(lattice.emitted, 0, step))
         row = lattice.masked(row, lattice.used)
         rows.append(row)
     time = ops.reshape(_range(x.shape[0], x), (1, -1, 1))
     log_alpha = lattice.masked(ops.stack(rows, 1), ops.lt(time, ops.unsqueeze(lattice.input_lengths, 2)))
+    # Items end at different steps; each is read where its own input ends.
     index = ops.clamp(ops.sub(lattice.input_lengths, 1), min=0)
     index = ops.expand(ops.unsqueeze(index, 2), (x.shape[1], 1, lattice.states))
     last = lattice.masked(ops.squeeze.dim(ops.gather(log_alpha, 1, index), 1), lattice.final)

@@ -193,6 +193,7 @@ def _adam(op: str, decoupled: bool) -> None:
         for number, param in enumerate(self):
             grad = _gradient(param, grads[number], grad_scale, maximize, 0 if decoupled else weight_decay)
             start = widened(param)
+            # AdamW shrinks the parameter itself; Adam has added the decay to the gradient.
             if decoupled and weight_decay:
                 start = ops.mul(start, 1 - rate * weight_decay)
             count = _scalar(state_steps[number])
@@ -204,6 +205,7 @@ def _adam(op: str, decoupled: bool) -> None:
             if amsgrad:
                 second = ops.maximum(widened(max_exp_avg_sqs[number]), second)
                 ops.copy_(max_exp_avg_sqs[number], second)
+            # Both averages start at 0; divided by 1 - beta^t they have no bias towards it.
             scale = math.sqrt(1 - beta2**count)
             divisor = ops.add(ops.div(ops.sqrt(second), scale), eps)
             ops.copy_(param, ops.addcdiv(start, first, divisor, value=-rate / (1 - beta1**count)))

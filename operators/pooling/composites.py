@@ -57,6 +57,7 @@ def sliding(like: Any, size: int, width: int, hop: int, pad: int, gap: int, out:
     if not pad and (out - 1) * hop + gap * (width - 1) < size:
         return Windows(positions, None)
     inside = ops.bitwise_and(ops.ge(positions, 0), ops.lt(positions, size))
+    # Places outside repeat one inside, which changes no maximum: the first of the same window that is not negative.
     begin = ops.remainder(first, gap) if gap > 1 else ops.mul(first, 0)
     begin = ops.unsqueeze(ops.where(ops.lt(first, 0), begin, first), 1)
     return Windows(ops.where.default(inside, positions, begin), inside)
@@ -85,26 +86,27 @@ def largest(x: Any, all_windows: Sequence[Windows]) -> tuple[Any, Any]:
     """Return the largest element of each window and its place; NaN is larger than all, and the last one counts."""
     count = len(all_windows)
     lead, sizes = x.ndim - count, x.shape[x.ndim - count :]
-    elements_by_window = x
+    windowed = x
     for i, windows in enumerate(all_windows):
-        elements_by_window = take(elements_by_window, lead + 2 * i, windows)
+        windowed = take(windowed, lead + 2 * i, windows)
     order = (
         *range(lead),
-        *range(lead, elements_by_window.ndim, 2),
-        *range(lead + 1, elements_by_window.ndim, 2),
+        *range(lead, windowed.ndim, 2),
+        *range(lead + 1, windowed.ndim, 2),
     )
-    elements_by_window = ops.permute(elements_by_window, order)
+    windowed = ops.permute(windowed, order)
     out, elements = (
-        tuple(elements_by_window.shape[: lead + count]),
-        tuple(elements_by_window.shape[lead + count :]),
+        tuple(windowed.shape[: lead + count]),
+        tuple(windowed.shape[lead + count :]),
     )
-    flat = ops.reshape(elements_by_window, (*out, prod(elements)))
+    flat = ops.reshape(windowed, (*out, prod(elements)))
     positions = ops.reshape(flat_places(all_windows, sizes), (*out[lead:], prod(elements)))
     if 0 in out:
         return ops.new_zeros(x, out), ops.new_zeros(positions, out)
     best = ops.argmax(flat, -1, True)
     if not is_integral(x.dtype):
         nan = ops.isnan(flat)
+        # argmax takes the first NaN, PyTorch's pooling the last one.
         last = ops.argmax(ops.where.default(nan, _numbers(prod(elements), x), -1), -1, True)
         best = ops.where.default(ops.any.dim(nan, -1, True), last, best)
     values = ops.gather(flat, -1, best)

@@ -120,6 +120,7 @@ def rnn_layer(
     sizes = _sizes("_rnn_layer", input, hx, batch_sizes)
     x, h, c, u, v, p, q, w = map(_wide, (_rows(input), hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr))
     step, starts = _STEPS[mode], [0, *accumulate(sizes)]
+    # One product for all steps is much faster than one for each; only the state's product must wait.
     own = ops.linear(x, u, p)
     outputs, saved = _gaps(sizes), _gaps(sizes)
     for t in range(len(sizes) - 1, -1, -1) if reverse else range(len(sizes)):
@@ -127,6 +128,7 @@ def rnn_layer(
         now = ops.narrow(own, 0, starts[t], sizes[t])
         new, cell, saved[t] = step(now, ops.linear(before, v, q), before, cell)
         outputs[t] = new if w is None else ops.linear(new, w)
+        # Sequences are sorted by length: the first rows are those that still go on.
         h = _with_first(h, outputs[t])
         c = None if c is None else _with_first(c, cell)
     lead = tuple(input.shape[:-1])
@@ -225,6 +227,7 @@ def rnn_layer_backward(
         _gaps(sizes),
     )
     hidden = w_hh.shape[0] // GATES[mode]
+    # Saved behind the four gates of each step.
     cells: Any = None if c is None else ops.narrow(kept, 1, 4 * hidden, hidden)
     for t in range(len(sizes)) if reverse else range(len(sizes) - 1, -1, -1):
         size = sizes[t]
@@ -233,6 +236,7 @@ def rnn_layer_backward(
         last = None if extra is None else ops.narrow(extra, 0, *rows)
         before = _before(out, h, sizes, starts, t, reverse)
         cell = None if c is None else _before(cells, c, sizes, starts, t, reverse)
+        # A state is used twice: as the output of its step and by the next step.
         slope = ops.add(ops.narrow(g, 0, *rows), _first(d, size))
         if w is not None:
             slopes[t] = slope
@@ -246,6 +250,7 @@ def rnn_layer_backward(
         befores[t] = before
         d = _with_first(d, _plus(_times(recurrent[t], v), direct))
         to_c = None if c is None else _with_first(to_c, to_cell)
+    # Gradients of the weights sum over all steps: one product of the joined rows.
     to_own, to_recurrent = ops.cat(own), ops.cat(recurrent)
     nothing = ops.new_empty(g, (0,))
     grads = (

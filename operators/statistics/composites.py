@@ -482,6 +482,7 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
             raise ValueRangeError("cov(): the weights add up to zero")
     weighted = x if weights is None else ops.mul(x, weights)
     mean = ops.div.default(ops.sum.dim(weighted, 1, True), total)
+    # Frequencies count observations, so the correction is subtracted; reliabilities are relative: it is scaled below.
     norm = ops.sub(total, correction) if weights is not None else total - correction
     if weights is not None and aweights is not None and correction:
         used = ops.sum(ops.mul(weights, ops.reshape(aweights, (observations,))))
@@ -506,12 +507,14 @@ def corrcoef(self: Any) -> Any:
         raise DimensionCountError(f"corrcoef(): the input has at most 2 dimensions, got {self.ndim}")
     result = ops.cov(self)
     if not result.ndim:
+        # 1 for a single variable, NaN where its variance is 0.
         return ops.div.default(result, result)
     variances = ops.diagonal(result)
     deviations = ops.sqrt(ops.real(variances) if result.dtype.is_complex else variances)
     result = ops.div.default(
         ops.div.default(result, ops.unsqueeze(deviations, 1)), ops.unsqueeze(deviations, 0)
     )
+    # Rounding must not give a correlation beyond 1.
     if result.dtype.is_complex:
         return ops.complex(ops.clamp(ops.real(result), -1, 1), ops.clamp(ops.imag(result), -1, 1))
     return ops.clamp(result, -1, 1)
