@@ -42,20 +42,6 @@ def _check_sizes(input: Array, target: Array, reduction: str, *weights: Array | 
             np.broadcast_to(weight, input.shape)
 
 
-@cpu.kernel("binary_cross_entropy", dtypes="floating")
-def binary_cross_entropy(input: Array, target: Array, weight: Array | None, reduction: str) -> Any:
-    _check_sizes(input, target, reduction, weight)
-    if input.size and not (
-        np.minimum.reduce(input, axis=None) >= 0 and np.maximum.reduce(input, axis=None) <= 1
-    ):
-        raise errors.ValueRangeError(
-            "binary_cross_entropy(): all elements of input should be between 0 and 1"
-        )
-    yes, no = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
-    loss = (target - 1) * no - target * yes
-    return reduced(loss if weight is None else loss * weight, reduction)
-
-
 @cpu.kernel("binary_cross_entropy_with_logits", dtypes="floating")
 def binary_cross_entropy_with_logits(
     input: Array, target: Array, weight: Array | None, reduction: str, pos_weight: Array | None

@@ -619,11 +619,3 @@ def complex_(real: Array, imag: Array) -> Array:
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
     out.real, out.imag = real, imag
     return out
-
-
-@cpu.kernel("polar", dtypes=("float32", "float64"), half="native")
-def polar(abs: Array, angle: Array) -> Array:
-    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.result_type(abs, np.complex64))
-    np.multiply(abs, np.cos(angle), out.real)
-    np.multiply(abs, np.sin(angle), out.imag)
-    return out
