@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import tt
+from tt._compat.checks import require_tensor
 from tt.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
-from tt.errors import ArgumentError, DeviceError
+from tt.errors import DeviceError
 from tt.library import warn_user
 
 if TYPE_CHECKING:
@@ -104,10 +105,7 @@ def cudnn_is_acceptable(self: tt.Tensor) -> bool:
     >>> tt.cudnn_is_acceptable(tt.ones(2))
     False
     """
-    if not tt.is_tensor(self):
-        raise ArgumentError(
-            "cudnn_is_acceptable", f"argument 'self' must be Tensor, not {type(self).__name__}"
-        )
+    require_tensor("cudnn_is_acceptable", self, "self")
     return bool(cudnn.is_acceptable(self))
 
 

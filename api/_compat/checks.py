@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tt
+from tt.errors import ArgumentError
 
 __all__ = [
     "_assert",
@@ -17,6 +18,7 @@ __all__ = [
     "_check_type",
     "_check_value",
     "_shape_as_tensor",
+    "require_tensor",
 ]
 
 Message = Callable[[], str] | None
@@ -92,6 +94,12 @@ def _check_tensor_all(cond: Any, message: Message = None) -> None:
     if cond.dtype != tt.bool:
         raise TypeError(f"cond tensor must have dtype tt.bool, but got {cond.dtype}")
     _check(bool(cond.all().item()), message)
+
+
+def require_tensor(function: str, value: Any, argument: str = "input") -> None:
+    """Raise an `ArgumentError` unless an argument of a function is a tensor."""
+    if not tt.is_tensor(value):
+        raise ArgumentError(function, f"argument '{argument}' must be Tensor, not {type(value).__name__}")
 
 
 def _shape_as_tensor(self: tt.Tensor) -> tt.Tensor:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 import tt
+from tt._compat.checks import require_tensor
 from tt._compat.fake_quantization import fake_quantize_per_channel_affine, fake_quantize_per_tensor_affine
-from tt.errors import ArgumentError, DimensionError, DtypeError, ElementCountError, ValueRangeError
+from tt.errors import DimensionError, DtypeError, ElementCountError, ValueRangeError
 
 __all__ = [
     "choose_parameters", "choose_qparams_optimized", "fused_moving_avg_obs_fake_quant", "quantize_per_tensor_dynamic",
@@ -102,8 +103,7 @@ def quantize_per_tensor_dynamic(input: Any, dtype: Any, reduce_range: bool) -> A
     (0, tensor([  0,  50, 255], dtype=tt.uint8))
     """
     name = "quantize_per_tensor_dynamic"
-    if not tt.is_tensor(input):
-        raise ArgumentError(name, f"argument 'input' must be Tensor, not {type(input).__name__}")
+    require_tensor(name, input)
     if dtype is tt.float16:
         return input.detach().to(tt.float16)
     if dtype not in _LIMITS:

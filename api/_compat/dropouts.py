@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tt
-from tt.errors import ArgumentError, ShapeError, ValueRangeError
+from tt._compat.checks import require_tensor
+from tt.errors import ShapeError, ValueRangeError
 
 __all__ = ["alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_"]
 
@@ -69,8 +70,7 @@ def feature_dropout_(input: tt.Tensor, p: float, train: bool) -> tt.Tensor:
 
 
 def _drops(input: tt.Tensor, p: float, train: bool) -> bool:
-    if not tt.is_tensor(input):
-        raise ArgumentError("feature_dropout", f"argument 'input' must be Tensor, not {type(input).__name__}")
+    require_tensor("feature_dropout", input)
     if not 0.0 <= p <= 1.0:
         raise ValueRangeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if input.ndim < 2:

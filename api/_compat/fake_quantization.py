@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tt
-from tt.errors import ArgumentError, DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt._compat.checks import require_tensor
+from tt.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 
 __all__ = ["fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"]
 
@@ -32,8 +33,7 @@ class _Rounded(tt.autograd.Function):
 
 
 def _check(name: str, input: Any, quant_min: int, quant_max: int) -> None:
-    if not tt.is_tensor(input):
-        raise ArgumentError(name, f"argument 'input' must be Tensor, not {type(input).__name__}")
+    require_tensor(name, input)
     if not input.dtype.is_floating_point:
         raise DtypeError(f"{name}(): the input is of a floating point dtype, not of {input.dtype}")
     if quant_min > quant_max:

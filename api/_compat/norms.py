@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import tt
-from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
+from tt._compat.checks import require_tensor
+from tt.errors import DimensionError, LayoutError, ShapeError, ValueRangeError
 from tt.library import overridable, warn_user
 
 __all__ = ["frobenius_norm", "native_norm", "norm_except_dim", "nuclear_norm"]
@@ -23,8 +24,7 @@ def norm_except_dim(v: tt.Tensor, pow: int = 2, dim: int = 0) -> tt.Tensor:
     tensor([[2.],
             [2.]])
     """
-    if not tt.is_tensor(v):
-        raise ArgumentError("norm_except_dim", f"argument 'v' must be Tensor, not {type(v).__name__}")
+    require_tensor("norm_except_dim", v, "v")
     if dim == -1:
         return tt.linalg.vector_norm(v, pow)
     if not -v.ndim <= dim < v.ndim:

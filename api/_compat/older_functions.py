@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tt
+from tt._compat.checks import require_tensor
 from tt.errors import ArgumentError, DimensionError, LayoutError, ShapeError, ValueRangeError
 from tt.library import overridable
 
@@ -28,11 +29,6 @@ __all__ = [
     "spmm",
     "values_copy",
 ]
-
-
-def _checked(name: str, value: Any, argument: str = "input") -> None:
-    if not tt.is_tensor(value):
-        raise ArgumentError(name, f"argument '{argument}' must be Tensor, not {type(value).__name__}")
 
 
 # --- products, lookups -------------------------------------------------------------------------------------------
@@ -58,8 +54,8 @@ def convolution(
     >>> tt.convolution(tt.ones(1, 1, 3), tt.ones(1, 1, 2), None, [1], [0], [1], False, [0], 1)
     tensor([[[2., 2.]]])
     """
-    _checked("convolution", input)
-    _checked("convolution", weight, "weight")
+    require_tensor("convolution", input)
+    require_tensor("convolution", weight, "weight")
     dims = weight.ndim - 2
     if dims not in (1, 2, 3):
         raise ShapeError(f"convolution(): a weight of 3, 4 or 5 dimensions is needed, not of {weight.ndim}")
@@ -85,8 +81,8 @@ def embedding_renorm_(input: tt.Tensor, indices: tt.Tensor, max_norm: float, nor
     tensor([[3.0000, 4.0000],
             [0.6000, 0.8000]])
     """
-    _checked("embedding_renorm_", input)
-    _checked("embedding_renorm_", indices, "indices")
+    require_tensor("embedding_renorm_", input)
+    require_tensor("embedding_renorm_", indices, "indices")
     if input.ndim != 2:
         raise ShapeError(f"embedding_renorm_(): the table is a matrix, not of the shape {list(input.shape)}")
     with tt.no_grad():
@@ -145,10 +141,7 @@ def hsmm(input: tt.Tensor, mat2: tt.Tensor) -> tt.Tensor:
 def _copy_of(name: str, doc: str) -> Callable[[tt.Tensor], tt.Tensor]:
     @overridable
     def copied(input: tt.Tensor) -> tt.Tensor:
-        if not tt.is_tensor(input):
-            raise ArgumentError(
-                copied.__name__, f"argument 'input' must be Tensor, not {type(input).__name__}"
-            )
+        require_tensor(copied.__name__, input)
         part: tt.Tensor = getattr(input, name)()
         return part.clone()
 
@@ -267,8 +260,5 @@ def resize_as_sparse_(input: tt.Tensor, the_template: tt.Tensor) -> tt.Tensor:
     >>> tt.resize_as_sparse_(tt.eye(2).to_sparse(), tt.eye(3).to_sparse()).shape
     tt.Size([3, 3])
     """
-    if not tt.is_tensor(input):
-        raise ArgumentError(
-            "resize_as_sparse_", f"argument 'input' must be Tensor, not {type(input).__name__}"
-        )
+    require_tensor("resize_as_sparse_", input)
     return input.resize_as_sparse_(the_template)

@@ -5,6 +5,7 @@ They are what PyTorch had before dtypes; `tt.tensor(..., dtype=...)` and `x.dtyp
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import tt
@@ -58,6 +59,7 @@ class TensorType(type):
         return f"{cls.__module__}.{cls.__name__}"
 
 
+@cache
 def of_device(device: str) -> dict[str, TensorType]:
     """Return the constructors of a device type."""
     module = "tt" if device == "cpu" else f"tt.{device}"

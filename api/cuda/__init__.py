@@ -28,7 +28,7 @@ __all__ = attach(
         ),
         "tt.backends.cuda.runtime.graphs": "CUDAGraph graph graph_pool_handle is_current_stream_capturing",
         "tt.backends.cuda.runtime.graphed_callables": "make_graphed_callables",
-        "tt.cuda._tensor_types": (
+        lambda name: object_named("tt._compat.typed_tensors:of_device")("cuda")[name]: (
             "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
             "ShortTensor"
         ),
