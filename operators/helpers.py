@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +72,12 @@ def widened(self: Any) -> Tensor:
     return as_type(self, upcast_of(self.dtype) or self.dtype)
 
 
-def floating(self: Any) -> Tensor:
+def floating(self: Tensor) -> Tensor:
     """Return integers and bools in the default dtype."""
     return as_type(self, common_dtype(self, 1.0) if is_integral(self.dtype) else self.dtype)
 
 
-def moments(self: Any, dims: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+def moments(self: Tensor, dims: Sequence[int], keepdim: bool) -> tuple[Tensor, Tensor]:
     """Return variance and mean without a correction; those of no elements, too, are computed without a warning."""
     if self.numel():
         var, mean = ops.var_mean(self, dims, correction=0, keepdim=keepdim)
@@ -91,7 +91,7 @@ def computed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a composite of many steps: it takes integers in the default dtype and half precision in float32."""
 
     @wraps(function)
-    def composite(self: Any, *rest: Any) -> Any:
+    def composite(self: Tensor, *rest: Any) -> Tensor:
         self = floating(self)
         return as_type(function(widened(self), *rest), self.dtype)
 
@@ -144,6 +144,6 @@ def python_value(self: Any) -> Any:
         return None
 
 
-def wrap(op: str, dim: int, self: Any) -> int:
+def wrap(op: str, dim: int, self: Tensor) -> int:
     """Return a dimension counted from the front."""
     return wrap_dim(op, dim, self.ndim)

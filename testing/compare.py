@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ import tt
 from tt.core.tensor.base import TensorBase
 from tt.core.types.complex32 import decode_complex32
 from tt.core.types.dtype import dtype as Dtype
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["assert_close", "tolerances"]
 
@@ -163,7 +166,7 @@ def _compare(
     )
 
 
-def _values(tensor: Any) -> np.ndarray[Any, Any]:
+def _values(tensor: Tensor) -> np.ndarray[Any, Any]:
     """Return the values in a dtype wide enough to compare: float64 or complex128; integers as they are."""
     if tensor.is_nested:  # rows that have been found to be of the same lengths
         tensor = tensor.detach().contiguous().values()

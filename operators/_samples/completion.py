@@ -16,6 +16,7 @@ from tt.core.types.dtype import finfo
 from tt.operators._samples.base import Inputs, Sample, as_array
 
 if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
     from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["completion", "special_values"]
@@ -113,7 +114,7 @@ def changed(sample: Sample, change: Callable[[Any], Any], name: str) -> Sample:
     return Sample(tuple(map(apply, sample.args)), kwargs, name)
 
 
-def spread(make: Inputs, tensor: Any) -> Any:
+def spread(make: Inputs, tensor: Tensor) -> Tensor:
     """Return a tensor with the same elements and gaps between them."""
     if not tensor.ndim or tensor.numel() < 2:
         return tensor
@@ -153,14 +154,14 @@ def specials(make: Inputs, plain: Sequence[Sample]) -> Iterator[Sample]:
     values = [value for name, value in special_values(make.dtype).items() if name not in left_out]
     turn = iter(range(100))
 
-    def special(tensor: Any) -> Any:
+    def special(tensor: Tensor) -> Tensor:
         by = 5 * next(turn)
         return make.of(np.roll(np.array(values), by), tensor.dtype)
 
     yield changed(base, special, "special values")
 
 
-def with_nan(make: Inputs, tensor: Any) -> Any:
+def with_nan(make: Inputs, tensor: Tensor) -> Tensor:
     """Return a tensor of numbers with NaN as its first element and infinity as its last."""
     if not tensor.dtype.is_floating_point or tensor.numel() < 2:
         return tensor
@@ -171,5 +172,5 @@ def with_nan(make: Inputs, tensor: Any) -> Any:
     return make.of(values, tensor.dtype)
 
 
-def _has_nan(tensor: Any) -> bool:
+def _has_nan(tensor: Tensor) -> bool:
     return bool(tensor.dtype.is_floating_point and np.isnan(as_array(tensor)).any())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -14,12 +14,16 @@ from tt.core.errors import (
     DataTypeError,
     ValueRangeError,
 )
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import float32
 from tt.core.types.user_warnings import warn_user
 from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE, SELU_ALPHA, SELU_SCALE
 from tt.operators.helpers import as_type, check_shapes, computed, log1p_exp, number, widened
 from tt.operators.random.composites import uniform_like
 from tt.operators.reduction.composites import softmax_parts
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -56,7 +60,7 @@ def check_alpha(alpha: float) -> None:
 
 
 @composite("hardtanh")
-def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
+def hardtanh(self: Tensor, min_val: Any, max_val: Any) -> Tensor:
     check_limits(min_val, max_val)
     if self.dtype.kind == "unsigned":
         min_val, max_val = (int(limit) if math.isfinite(limit) else limit for limit in (min_val, max_val))
@@ -66,7 +70,7 @@ def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
 
 
 @composite("softshrink")
-def softshrink(self: Any, lambd: Any) -> Any:
+def softshrink(self: Tensor, lambd: Any) -> Tensor:
     check_lambd(lambd)
     moved = ops.where(ops.gt(self, 0), ops.sub(self, lambd), ops.add(self, lambd))
     return ops.where(ops.le(ops.abs(self), lambd), number(0, self), moved)
@@ -75,7 +79,7 @@ def softshrink(self: Any, lambd: Any) -> Any:
 # --- exponential -----------------------------------------------------------------------------------------------
 
 
-def _elu(x: Any, alpha: float, scale: float = 1.0, stretch: float = 1.0) -> Any:
+def _elu(x: Tensor, alpha: float, scale: float = 1.0, stretch: float = 1.0) -> Tensor:
     bent = ops.mul(ops.expm1(ops.mul(ops.minimum(x, number(0, x)), stretch)), alpha * scale)
     return ops.where(ops.lt(x, 0), bent, x if scale == 1 else ops.mul(x, scale))
 
@@ -85,7 +89,7 @@ composite("selu", computed(lambda self: _elu(self, SELU_ALPHA, SELU_SCALE)))
 
 
 @composite("celu")
-def celu(self: Any, alpha: Any) -> Any:
+def celu(self: Tensor, alpha: Any) -> Any:
     check_alpha(alpha)
     return computed(_elu)(self, alpha, 1.0, 1 / alpha)
 
@@ -102,13 +106,13 @@ composite(
 
 @composite("logsigmoid")
 @computed
-def logsigmoid(self: Any) -> Any:
+def logsigmoid(self: Tensor) -> Tensor:
     return ops.neg(log1p_exp(ops.neg(self)))
 
 
 @composite("softplus")
 @computed
-def softplus(self: Any, beta: Any, threshold: Any) -> Any:
+def softplus(self: Tensor, beta: float, threshold: float) -> Tensor:
     steep = ops.mul(self, beta)
     return ops.where(ops.gt(steep, threshold), self, ops.div.default(log1p_exp(steep), beta))
 
@@ -120,19 +124,19 @@ composite("tanhshrink", lambda self: ops.sub(self, ops.tanh(self)))
 
 
 @composite("relu6")
-def relu6(self: Any, inplace: bool) -> Any:
+def relu6(self: Tensor, inplace: bool) -> Tensor:
     return ops.hardtanh_(self, 0, 6) if inplace else ops.hardtanh.default(self, 0, 6)
 
 
 @composite("glu")
-def glu(self: Any, dim: int) -> Any:
+def glu(self: Tensor, dim: int) -> Tensor:
     check_shapes("glu", self, dim)
     half = self.shape[dim] // 2
     return ops.mul(ops.narrow(self, dim, 0, half), ops.sigmoid(ops.narrow(self, dim, half, half)))
 
 
 @composite("glu_backward")
-def glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
+def glu_backward(grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     check_shapes("glu_backward", grad_output, self, dim)
     half, g, x = self.shape[dim] // 2, widened(grad_output), widened(self)
     a, b = ops.narrow(x, dim, 0, half), ops.narrow(x, dim, half, half)
@@ -142,24 +146,24 @@ def glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
 
 
 @composite("prelu")
-def prelu(self: Any, weight: Any) -> Any:
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
     check_shapes("prelu", self, weight)
     shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
     return ops._prelu_kernel(self, ops.reshape(weight, shape))
 
 
 @composite("_prelu_kernel")
-def prelu_kernel(self: Any, weight: Any) -> Any:
+def prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
     return ops.where(ops.gt(self, 0), self, ops.mul(self, weight))
 
 
 @composite("_prelu_backward")
-def prelu_backward(grad_output: Any, self: Any, weight: Any) -> Any:
+def prelu_backward(grad_output: Tensor, self: Tensor, weight: Tensor) -> Tensor:
     return ops.where(ops.gt(self, 0), grad_output, ops.mul(grad_output, weight))
 
 
 @composite("gelu")
-def gelu(self: Any, approximate: str) -> Any:
+def gelu(self: Tensor, approximate: str) -> Tensor:
     x = widened(self)
     if approximate == "none":
         factor = ops.erfc(ops.mul(x, -1 / math.sqrt(2)))
@@ -192,21 +196,21 @@ for _name in ("relu", "hardtanh", "elu", "celu", "selu", "leaky_relu", "threshol
 
 
 @composite("softmax")
-def softmax(self: Any, dim: int, dtype: Any) -> Any:
+def softmax(self: Tensor, dim: int, dtype: Dtype | None) -> Tensor:
     x = self if dtype is None else as_type(self, dtype)
     _, exponential = softmax_parts("softmax", widened(x), dim)
     return as_type(ops.div.default(exponential, ops.sum.dim(exponential, dim, True)), x.dtype)
 
 
 @composite("log_softmax")
-def log_softmax(self: Any, dim: int, dtype: Any) -> Any:
+def log_softmax(self: Tensor, dim: int, dtype: Dtype | None) -> Tensor:
     x = self if dtype is None else as_type(self, dtype)
     shifted, exponential = softmax_parts("log_softmax", widened(x), dim)
     return as_type(ops.sub(shifted, ops.log(ops.sum.dim(exponential, dim, True))), x.dtype)
 
 
 @composite("_softmax_backward")
-def softmax_backward(grad: Any, output: Any, dim: int) -> Any:
+def softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     check_shapes("_softmax_backward", grad, output, dim)
     g, y = widened(grad), widened(output)
     product = ops.mul(g, y)
@@ -214,13 +218,13 @@ def softmax_backward(grad: Any, output: Any, dim: int) -> Any:
 
 
 @composite("_log_softmax_backward")
-def log_softmax_backward(grad: Any, output: Any, dim: int) -> Any:
+def log_softmax_backward(grad: Tensor, output: Tensor, dim: int) -> Tensor:
     check_shapes("_log_softmax_backward", grad, output, dim)
     g, y = widened(grad), widened(output)
     return as_type(ops.sub(g, ops.mul(ops.exp(y), ops.sum.dim(g, (dim,), True))), grad.dtype)
 
 
-def _implicit(name: str, self: Any, dim: int | None) -> int:
+def _implicit(name: str, self: Tensor, dim: int | None) -> int:
     """Return the dimension that is meant where none is given."""
     if dim is not None:
         return dim
@@ -231,17 +235,17 @@ def _implicit(name: str, self: Any, dim: int | None) -> int:
 
 
 @composite("softmax.implicit")
-def softmax_implicit(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
+def softmax_implicit(self: Tensor, dim: int | None, _stacklevel: int, dtype: Dtype | None) -> Tensor:
     return ops.softmax.default(self, _implicit("softmax", self, dim), dtype)
 
 
 @composite("log_softmax.implicit")
-def log_softmax_implicit(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
+def log_softmax_implicit(self: Tensor, dim: int | None, _stacklevel: int, dtype: Dtype | None) -> Tensor:
     return ops.log_softmax.default(self, _implicit("log_softmax", self, dim), dtype)
 
 
 @composite("softmin")
-def softmin(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
+def softmin(self: Tensor, dim: int | None, _stacklevel: int, dtype: Dtype | None) -> Tensor:
     return ops.softmax.default(ops.neg(self), _implicit("softmin", self, dim), dtype)
 
 
@@ -252,7 +256,7 @@ def _gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a composite of many steps on a gradient and another tensor; half precision is computed in float32."""
 
     @wraps(function)
-    def composite(grad_output: Any, self: Any, *rest: Any) -> Any:
+    def composite(grad_output: Tensor, self: Tensor, *rest: Any) -> Tensor:
         dtype = common_dtype(grad_output, self)
         first, second = (widened(as_type(tensor, dtype)) for tensor in (grad_output, self))
         return as_type(function(first, second, *rest), dtype)
@@ -262,26 +266,26 @@ def _gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @composite("threshold_backward")
 @_gradient
-def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
     return ops.where(ops.le(self, threshold), number(0, grad_output), grad_output)
 
 
 @composite("hardtanh_backward")
 @_gradient
-def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+def hardtanh_backward(grad_output: Tensor, self: Tensor, min_val: float, max_val: float) -> Tensor:
     beyond = ops.logical_or(ops.le(self, min_val), ops.ge(self, max_val))
     return ops.where(beyond, number(0, grad_output), grad_output)
 
 
 @composite("leaky_relu_backward")
 @_gradient
-def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any) -> Any:
+def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: float) -> Tensor:
     return ops.where(ops.gt(self, 0), grad_output, ops.mul(grad_output, negative_slope))
 
 
 @composite("elu_backward")
 @_gradient
-def elu_backward(grad_output: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+def elu_backward(grad_output: Tensor, self: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
     # NaN is not below 0 (as in relu), and the second derivative at 0 is that from above.
     below = ops.where(ops.lt(self, 0), self, number(0, self))
     bent = ops.mul(ops.mul(grad_output, alpha * scale * input_scale), ops.exp(ops.mul(below, input_scale)))
@@ -290,19 +294,19 @@ def elu_backward(grad_output: Any, self: Any, alpha: Any, scale: Any, input_scal
 
 @composite("sigmoid_backward")
 @_gradient
-def sigmoid_backward(grad_output: Any, output: Any) -> Any:
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
     return ops.mul(ops.mul(grad_output, ops.conj(ops.rsub(output, 1))), ops.conj(output))
 
 
 @composite("tanh_backward")
 @_gradient
-def tanh_backward(grad_output: Any, output: Any) -> Any:
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
     return ops.mul(grad_output, ops.conj(ops.rsub(ops.mul(output, output), 1)))
 
 
 @composite("silu_backward")
 @_gradient
-def silu_backward(grad_output: Any, self: Any) -> Any:
+def silu_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """S (1 + x (1 - s)) with the sigmoid s."""
     s = ops.sigmoid(self)
     slope = ops.mul(s, ops.add(ops.mul(self, ops.rsub(s, 1)), 1))
@@ -311,7 +315,7 @@ def silu_backward(grad_output: Any, self: Any) -> Any:
 
 @composite("mish_backward")
 @_gradient
-def mish_backward(grad_output: Any, self: Any) -> Any:
+def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """T + x s (1 - t^2) with t = tanh(softplus(x)) and the sigmoid s."""
     # softplus has derivatives of all orders; the stable form by |x| lacks those at zero.
     t = ops.tanh(ops.softplus(self, 1.0, 40.0))
@@ -321,14 +325,14 @@ def mish_backward(grad_output: Any, self: Any) -> Any:
 
 @composite("hardsigmoid_backward")
 @_gradient
-def hardsigmoid_backward(grad_output: Any, self: Any) -> Any:
+def hardsigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     inside = ops.logical_and(ops.gt(self, -3), ops.lt(self, 3))
     return ops.where(inside, ops.div.default(grad_output, 6), number(0, grad_output))
 
 
 @composite("hardswish_backward")
 @_gradient
-def hardswish_backward(grad_output: Any, self: Any) -> Any:
+def hardswish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     """(x + 3/2) / 3 between -3 and 3, 0 below, 1 above."""
     # Not x / 3 + 1/2: that is rounded before it cancels, and its zero at -3/2 depends on whether the sum is fused.
     inside = ops.mul(grad_output, ops.div.default(ops.add(self, 1.5), 3))
@@ -338,20 +342,20 @@ def hardswish_backward(grad_output: Any, self: Any) -> Any:
 
 @composite("log_sigmoid_backward")
 @_gradient
-def log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
+def log_sigmoid_backward(grad_output: Tensor, self: Tensor) -> Tensor:
     return ops.mul(grad_output, ops.sigmoid(ops.neg(self)))
 
 
 @composite("softplus_backward")
 @_gradient
-def softplus_backward(grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
+def softplus_backward(grad_output: Tensor, self: Tensor, beta: float, threshold: float) -> Tensor:
     steep = ops.mul(self, beta)
     return ops.where(ops.gt(steep, threshold), grad_output, ops.mul(grad_output, ops.sigmoid(steep)))
 
 
 @composite("gelu_backward")
 @_gradient
-def gelu_backward(grad_output: Any, self: Any, approximate: str) -> Any:
+def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
     """The slope of x Phi(x), or of its approximation with tanh."""
     if approximate == "none":
         below = ops.mul(ops.erfc(ops.mul(self, -1 / math.sqrt(2))), 0.5)
@@ -369,7 +373,7 @@ def gelu_backward(grad_output: Any, self: Any, approximate: str) -> Any:
 
 
 @composite("rrelu")
-def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+def rrelu(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Tensor:
     for name, bound in (("lower", lower), ("upper", upper)):
         if isinstance(bound, complex) or not math.isfinite(bound):
             raise ValueRangeError(f"rrelu(): the {name} bound must be a finite real number, got {bound}")
@@ -383,12 +387,12 @@ def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> 
 
 
 @composite("rrelu.inplace")
-def rrelu_inplace(self: Any, lower: Any, upper: Any, training: bool, inplace: bool) -> Any:
+def rrelu_inplace(self: Tensor, lower: Any, upper: Any, training: bool, inplace: bool) -> Tensor:
     return (ops.rrelu_ if inplace else ops.rrelu.default)(self, lower, upper, training)
 
 
 @composite("gumbel_softmax")
-def gumbel_softmax(logits: Any, tau: float, hard: bool, eps: float, dim: int) -> Any:
+def gumbel_softmax(logits: Tensor, tau: float, hard: bool, eps: float, dim: int) -> Tensor:
     if eps != 1e-10:
         warn_user("gumbel_softmax(): eps is deprecated and has no effect")
     noise = ops.exponential_(ops.empty(tuple(logits.shape), dtype=logits.dtype, device=logits.device))

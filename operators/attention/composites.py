@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -14,11 +14,14 @@ from tt.core.types.dtype import bool_
 from tt.operators.attention.shapes import attention as check_attention
 from tt.operators.helpers import as_type, check_shapes, number, widened
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
-def _shared_heads(tensor: Any, heads: int) -> Any:
+def _shared_heads(tensor: Tensor, heads: int) -> Any:
     """Return the heads of keys or values, each repeated for the queries that share it."""
     *batch, own, length, width = tensor.shape
     times = heads // own
@@ -47,7 +50,7 @@ def scaled_dot_product_attention(
     is_causal: bool,
     scale: float | None,
     enable_gqa: bool,
-) -> Any:
+) -> Tensor:
     if not query.dtype is key.dtype is value.dtype:
         raise DtypeError(
             f"scaled_dot_product_attention(): Expected query, key, and value to have the same dtype, but got "
@@ -85,7 +88,7 @@ def scaled_dot_product_attention(
     return ops._attention(query, key, value, attn_mask, is_causal, scale)[0]
 
 
-def _fused(query: Any, dropout_p: float) -> bool:
+def _fused(query: Tensor, dropout_p: float) -> bool:
     """Return whether the kernel that never holds all weights serves a call, or products and a softmax."""
     enabled = ATTENTION.fused(query.device.type)
     if enabled and not dropout_p:
@@ -104,7 +107,9 @@ def _fused(query: Any, dropout_p: float) -> bool:
 
 
 @composite("_attention")
-def attention(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
+def attention(
+    query: Any, key: Any, value: Any, mask: Tensor | None, is_causal: bool, scale: float
+) -> tuple[Any, Any]:
     check_shapes("_attention", query, key, value, mask, is_causal, scale)
     scores, masked = _scores(widened(query), widened(key), mask, is_causal, scale)
     if scores.shape[-1]:
@@ -119,8 +124,8 @@ def attention(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scal
 
 @composite("_attention_backward")
 def attention_backward(
-    grad: Any, query: Any, key: Any, value: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool,
-    scale: float,
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output: Tensor, logsumexp: Tensor,
+    is_causal: bool, scale: float,
 ) -> tuple[Any, ...]:  # fmt: skip
     check_shapes("_attention_backward", grad, query, key, value, mask, output, logsumexp, is_causal, scale)
     g, q, k, v, out = (widened(t) for t in (grad, query, key, value, output))
@@ -141,7 +146,7 @@ def attention_backward(
     return tuple(as_type(t, query.dtype) for t in grads)
 
 
-def _scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, bool]:
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> tuple[Any, bool]:
     """Return the scaled products of queries and keys, -inf where a pair takes no part, and whether any may not.
 
     A mask of bools selects the pairs that take part; one of numbers is added, and may hold infinities.
@@ -159,7 +164,7 @@ def _scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> tuple[A
     return ops.where(mask, scores, number(-math.inf, scores)), True
 
 
-def _softened(scores: Any, masked: bool) -> tuple[Any, Any]:
+def _softened(scores: Tensor, masked: bool) -> tuple[Any, Any]:
     """Return the softmax of scores, zeros for rows without any, and the logarithms of the sums of exponentials."""
     greatest = ops.amax(ops.detach(scores), -1, True)
     empty, zero = ops.eq(greatest, -math.inf), number(0, scores)

@@ -33,7 +33,7 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
 
 @rule("plain_attention")
 def plain_attention(
-    query: Described, key: Described, value: Described, mask: Any = None, *, op: str
+    query: Described, key: Described, value: Described, mask: Described | None = None, *, op: str
 ) -> tuple[Shape, Shape]:
     """As `attention`, for batches of one shape and a mask of the shape of the scores; and a number for each query."""
     batch = tuple(query.shape[:-2])
@@ -55,7 +55,7 @@ def plain_attention(
 
 @rule("plain_attention_backward")
 def plain_attention_backward(
-    grad: Described, query: Described, key: Described, value: Described, mask: Any, output: Described,
+    grad: Described, query: Described, key: Described, value: Described, mask: Described | None, output: Described,
     logsumexp: Described, *, op: str,
 ) -> tuple[Shape, Shape, Shape]:  # fmt: skip
     """The gradients of query, key and value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.mutate.overlap import shares_memory
 from tt.core.dispatch.registry.registry import ops
@@ -15,6 +15,9 @@ from tt.core.types.user_warnings import warn_user
 from tt.operators.convolution.shapes import each
 from tt.operators.helpers import as_type, check_shapes, widened
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
@@ -23,7 +26,7 @@ Sizes = Sequence[int]
 # --- windows ---------------------------------------------------------------------------------------------------
 
 
-def grown(self: Any, pads: Sequence[tuple[int, int]]) -> Any:
+def grown(self: Tensor, pads: Sequence[tuple[int, int]]) -> Tensor:
     """Return a tensor with zeros before and after its last dimensions; negative numbers cut elements off."""
     first = self.ndim - len(pads)
     for dim, (before, after) in enumerate(pads, first):
@@ -39,7 +42,7 @@ def grown(self: Any, pads: Sequence[tuple[int, int]]) -> Any:
     return self
 
 
-def windows(x: Any, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Any:
+def windows(x: Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Tensor:
     """Return a view of x (N, C, ...) with each element of the kernel before the places of the window."""
     x = ops.contiguous(x)
     steps = x.stride()[2:]
@@ -51,8 +54,8 @@ def windows(x: Any, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -
 
 
 def columns(
-    x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, out: Sizes
-) -> Any:
+    x: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, out: Sizes
+) -> Tensor:
     """Return the windows of x as columns (N, groups, C / groups * kernel, places)."""
     x = grown(x, [(pad, pad) for pad in padding])
     rows = x.shape[1] // groups * prod(kernel)
@@ -62,7 +65,7 @@ def columns(
 # --- convolution -----------------------------------------------------------------------------------------------
 
 
-def correlate(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def correlate(x: Tensor, w: Tensor, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Tensor:
     """Return the filters times the windows of a batch."""
     kernel = tuple(w.shape[2:])
     out = places_of(tuple(x.shape[2:]), kernel, stride, padding, dilation)
@@ -71,12 +74,12 @@ def correlate(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, gr
     return ops.reshape(ops.matmul(filters, windows), (x.shape[0], w.shape[0], *out))
 
 
-def batched(input: Any, ndim: int) -> Any:
+def batched(input: Tensor, ndim: int) -> Tensor:
     """Return an input in float32 at least, with a batch."""
     return widened(input) if input.ndim == ndim else ops.unsqueeze(widened(input), 0)
 
 
-def finished(y: Any, bias: Any, input: Any) -> Any:
+def finished(y: Tensor, bias: Tensor | None, input: Tensor) -> Tensor:
     """Return a result with the bias, in the dtype of the input, without the batch that the input lacks."""
     if bias is not None:
         y = ops.add(y, ops.reshape(widened(bias), (-1, *(1,) * (y.ndim - 2))))
@@ -87,8 +90,14 @@ def convolution(op: str, count: int) -> Callable[..., Any]:
     """Return the composite of a convolution over so many dimensions."""
 
     def conv(
-        input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
-    ) -> Any:
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+    ) -> Tensor:
         check_shapes(op, input, weight, bias, stride, padding, dilation, groups)
         stride, padding, dilation = (each(op, value, count, "") for value in (stride, padding, dilation))
         y = correlate(batched(input, weight.ndim), widened(weight), stride, padding, dilation, groups)
@@ -101,7 +110,13 @@ def convolution_with_named_padding(op: str, count: int) -> Callable[..., Any]:
     """Return the composite of a convolution whose padding is a word."""
 
     def conv(
-        input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: Sequence[int],
+        padding: str,
+        dilation: Sequence[int],
+        groups: int,
     ) -> Any:
         convolve = getattr(ops, op).default
         if padding not in ("same", "valid"):
@@ -131,7 +146,7 @@ def convolution_with_named_padding(op: str, count: int) -> Callable[..., Any]:
 # --- its transpose ---------------------------------------------------------------------------------------------
 
 
-def spread(x: Any, stride: Sizes) -> Any:
+def spread(x: Tensor, stride: Sizes) -> Tensor:
     """Return x with zeros between the elements of its last dimensions."""
     for dim, hop in enumerate(stride, 2):
         if hop > 1 and x.shape[dim] > 1:
@@ -143,7 +158,7 @@ def spread(x: Any, stride: Sizes) -> Any:
     return x
 
 
-def turned(w: Any, groups: int) -> Any:
+def turned(w: Tensor, groups: int) -> Tensor:
     """Return filters (groups * a, b, ...) as (groups * b, a, ...), mirrored in the last dimensions."""
     each_in, each_out, kernel = w.shape[0] // groups, w.shape[1], tuple(w.shape[2:])
     parts = ops.transpose(ops.reshape(w, (groups, each_in, each_out, *kernel)), 1, 2)
@@ -155,15 +170,15 @@ def transposed_convolution(op: str, count: int) -> Callable[..., Any]:
     """Return the composite of the transpose of a convolution over so many dimensions."""
 
     def conv_transpose(
-        input: Any,
-        weight: Any,
-        bias: Any,
-        stride: Any,
-        padding: Any,
-        output_padding: Any,
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        output_padding: Sequence[int],
         groups: int,
-        dilation: Any,
-    ) -> Any:
+        dilation: Sequence[int],
+    ) -> Tensor:
         check_shapes(op, input, weight, bias, stride, padding, output_padding, groups, dilation)
         hops, pads = each(op, stride, count, ""), each(op, padding, count, "")
         more, gaps = each(op, output_padding, count, ""), each(op, dilation, count, "")
@@ -191,8 +206,14 @@ for dims in (1, 2, 3):
 
 @composite("_conv_weight")
 def conv_weight(
-    input: Any, grad: Any, weight_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-) -> Any:
+    input: Tensor,
+    grad: Tensor,
+    weight_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+) -> Tensor:
     x, y = batched(input, len(weight_size)), batched(grad, len(weight_size))
     count, outputs, out = y.shape[0], y.shape[1], tuple(y.shape[2:])
     windows = columns(x, tuple(weight_size)[2:], stride, padding, dilation, groups, out)
@@ -205,7 +226,13 @@ def conv_weight(
 
 
 @composite("functional_unfold")
-def unfold(input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def unfold(
+    input: Tensor,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Tensor:
     check_shapes("functional_unfold", input, kernel_size, dilation, padding, stride)
     op = "unfold"
     kernel, gaps = each(op, kernel_size, 2, ""), each(op, dilation, 2, "")
@@ -226,7 +253,14 @@ def places_of(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilati
 
 
 @composite("functional_fold")
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def fold(
+    input: Tensor,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
+) -> Tensor:
     check_shapes("functional_fold", input, output_size, kernel_size, dilation, padding, stride)
     op = "fold"
     sizes, kernel = each(op, output_size, 2, ""), each(op, kernel_size, 2, "")
@@ -260,7 +294,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding:
 
 
 @composite("conv_tbc")
-def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
     for name, tensor, dims in (
         ("the input", self, "time, batch, channels"),
         ("weight", weight, "width, input channels, output channels"),

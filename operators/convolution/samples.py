@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tt.operators._samples.base import FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -15,7 +18,7 @@ def _spatial(make: Inputs) -> int:
     return int(next(c for c in make.definition.name if c.isdigit()))
 
 
-def _number(make: Inputs, *shape: int) -> Any:
+def _number(make: Inputs, *shape: int) -> Tensor:
     return make.tensor(*shape, low=-2, high=2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -14,7 +15,7 @@ rule = RuleTable()
 Shape = tuple[int, ...]
 
 
-def each(op: str, value: Any, count: int, name: str) -> tuple[Any, ...]:
+def each(op: str, value: Sequence[int], count: int, name: str) -> tuple[Any, ...]:
     """Return a number for each spatial dimension from one number or as many."""
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
     if len(values) == 1:
@@ -36,7 +37,7 @@ def dims_of(op: str) -> int:
 def conv(
     input: Described,
     weight: Described,
-    bias: Any = None,
+    bias: Described | None = None,
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
@@ -111,7 +112,7 @@ def expect_weight(op: str, weight: Described, count: int, groups: int) -> None:
         raise ShapeError(f"{op}(): the filters have no elements: weight is of size {list(weight.shape)}")
 
 
-def expect_bias(op: str, bias: Any, channels: int, weight: Described) -> None:
+def expect_bias(op: str, bias: Described | None, channels: int, weight: Described) -> None:
     """Raise unless a bias has one number for each channel of the result."""
     if bias is not None and tuple(bias.shape) != (channels,):
         raise ShapeError(
@@ -124,7 +125,7 @@ def expect_bias(op: str, bias: Any, channels: int, weight: Described) -> None:
 def conv_transpose(
     input: Described,
     weight: Described,
-    bias: Any = None,
+    bias: Described | None = None,
     stride: Any = 1,
     padding: Any = 0,
     output_padding: Any = 0,
@@ -169,9 +170,9 @@ def conv_weight(
     input: Described,
     grad: Described,
     weight_size: Shape,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
     groups: int,
     *,
     op: str,
@@ -231,8 +232,8 @@ def im2col(
 @rule("col2im")
 def col2im(
     input: Described,
-    output_size: Any,
-    kernel_size: Any,
+    output_size: Sequence[int],
+    kernel_size: Sequence[int],
     dilation: Any = 1,
     padding: Any = 0,
     stride: Any = 1,
@@ -262,7 +263,12 @@ def col2im(
 
 
 def blocks_of(
-    op: str, sizes: Shape, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+    op: str,
+    sizes: Shape,
+    kernel_size: Sequence[int],
+    dilation: Sequence[int],
+    padding: Sequence[int],
+    stride: Sequence[int],
 ) -> tuple[Shape, Shape]:
     """Return the sizes of a window in an image, and how many there are of them along each dimension."""
     widths, gaps = positive(op, kernel_size, 2, "kernel_size"), positive(op, dilation, 2, "dilation")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -14,12 +14,15 @@ from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.memory_format import is_preserve, order_of_strides
 from tt.operators.helpers import as_type, number
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
 @composite("contiguous")
-def contiguous(self: Any, memory_format: Any) -> Any:
+def contiguous(self: Tensor, memory_format: Any) -> Tensor:
     return (
         self
         if self.is_contiguous(memory_format=memory_format)
@@ -31,8 +34,8 @@ def contiguous(self: Any, memory_format: Any) -> Any:
 
 
 def converted(
-    self: Any, dtype: Dtype, device: Any, copy: bool, memory_format: Any, non_blocking: bool = False
-) -> Any:
+    self: Tensor, dtype: Dtype, device: Any, copy: bool, memory_format: str | None, non_blocking: bool = False
+) -> Tensor:
     """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
     if device.type == self.device.type:
         # A device index is given: the backend refuses a missing one.
@@ -49,7 +52,7 @@ def converted(
     )
 
 
-def _is_laid_out(self: Any, memory_format: Any) -> bool:
+def _is_laid_out(self: Tensor, memory_format: str | None) -> bool:
     """Return whether a conversion keeps the memory order.
 
     As in PyTorch the order counts that the strides name, not those that they fit: a tensor of one pixel is copied to
@@ -61,17 +64,19 @@ def _is_laid_out(self: Any, memory_format: Any) -> bool:
 
 
 @composite("to.device")
-def to_device(self: Any, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+def to_device(
+    self: Tensor, device: Any, dtype: Dtype | None, non_blocking: bool, copy: bool, memory_format: Any
+) -> Tensor:
     return converted(self, dtype or self.dtype, device or self.device, copy, memory_format, non_blocking)
 
 
 @composite("to.dtype")
-def to_dtype(self: Any, dtype: Dtype, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+def to_dtype(self: Tensor, dtype: Dtype, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     return converted(self, dtype, self.device, copy, memory_format)
 
 
 @composite("to.other")
-def to_other(self: Any, other: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+def to_other(self: Tensor, other: Tensor, non_blocking: bool, copy: bool, memory_format: Any) -> Tensor:
     return converted(self, other.dtype, other.device, copy, memory_format, non_blocking)
 
 
@@ -96,7 +101,7 @@ composite("dequantize.tensors", lambda tensors: tuple(ops.clone(ops.dequantize(x
 
 
 @composite("fill")
-def fill(self: Any, value: Any) -> Any:
+def fill(self: Tensor, value: Any) -> Tensor:
     if not isinstance(value, TensorBase):
         return ops.full_like(self, value)
     if value.ndim:

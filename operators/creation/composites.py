@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -13,10 +13,14 @@ from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DispatchError, DtypeError, ShapeError
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import bool_, float64, int32, int64
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.memory_format import ORDERS, is_preserve
 from tt.core.types.promotion import get_default_dtype, promote_types
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import as_type, check_shapes, is_integral, number, python_value
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 MANY_BLOCKS: Final = 64
 """From so many blocks on, `block_diag` puts their elements into zeros."""
@@ -28,7 +32,7 @@ composite = composites.composite
 
 
 def _filled(value: Any) -> Callable[..., Any]:
-    def filled(size: Sequence[int], dtype: Any, layout: Any, device: Any) -> Any:
+    def filled(size: Sequence[int], dtype: Any, layout: Any, device: Any) -> Tensor:
         return ops.full(size, value, dtype=dtype or get_default_dtype(), layout=layout, device=device)
 
     return filled
@@ -39,12 +43,14 @@ composite("ones", _filled(1))
 
 
 @composite("scalar_tensor")
-def scalar_tensor(s: Any, dtype: Any, layout: Any, device: Any) -> Any:
+def scalar_tensor(s: Any, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     return ops.full((), s, dtype=dtype or get_default_dtype(), layout=layout, device=device)
 
 
 @composite("empty_strided")
-def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any) -> Any:
+def empty_strided(
+    size: Sequence[int], stride: Sequence[int], dtype: Dtype | None, layout: Any, device: Any
+) -> Tensor:
     check_shapes("empty_strided", size, stride)
     extent = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     flat = ops.empty((extent,), dtype=dtype, layout=layout, device=device)
@@ -53,8 +59,8 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any, layout
 
 @composite("empty_permuted")
 def empty_permuted(
-    size: Sequence[int], physical_layout: Sequence[int], dtype: Any, layout: Any, device: Any
-) -> Any:
+    size: Sequence[int], physical_layout: Sequence[int], dtype: Dtype | None, layout: Any, device: Any
+) -> Tensor:
     check_shapes("empty_permuted", size, physical_layout)
     memory = ops.empty(tuple(size[d] for d in physical_layout), dtype=dtype, layout=layout, device=device)
     return ops.permute(memory, tuple([*physical_layout].index(d) for d in range(len(size))))
@@ -63,7 +69,7 @@ def empty_permuted(
 # --- like another tensor ---------------------------------------------------------------------------------------
 
 
-def _like(self: Any, memory_format: Any, make: Callable[[tuple[int, ...]], Any]) -> Any:
+def _like(self: Tensor, memory_format: Any, make: Callable[[tuple[int, ...]], Any]) -> Any:
     """Return a new tensor with the size and the order of dimensions in memory of another."""
     shape = tuple(self.shape)
     stride = self.stride()
@@ -81,17 +87,19 @@ def _like(self: Any, memory_format: Any, make: Callable[[tuple[int, ...]], Any])
     return ops.permute(make(tuple(shape[d] for d in order)), tuple(inverse))
 
 
-def _options(self: Any, dtype: Any, layout: Any, device: Any) -> dict[str, Any]:
+def _options(self: Tensor, dtype: Dtype | None, layout: Any, device: Any) -> dict[str, Any]:
     return {"dtype": dtype or self.dtype, "layout": layout, "device": device or self.device}
 
 
 @composite("empty_like")
-def empty_like(self: Any, dtype: Any, layout: Any, device: Any, memory_format: Any) -> Any:
+def empty_like(self: Tensor, dtype: Dtype | None, layout: Any, device: Any, memory_format: Any) -> Any:
     return _like(self, memory_format, lambda size: ops.empty(size, **_options(self, dtype, layout, device)))
 
 
 @composite("full_like")
-def full_like(self: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, memory_format: Any) -> Any:
+def full_like(
+    self: Tensor, fill_value: Any, dtype: Dtype | None, layout: Any, device: Any, memory_format: Any
+) -> Any:
     options = _options(self, dtype, layout, device)
     return _like(self, memory_format, lambda size: ops.full(size, fill_value, **options))
 
@@ -101,19 +109,21 @@ composite("ones_like", lambda self, *options: full_like(self, 1, *options))
 
 
 @composite("new_empty")
-def new_empty(self: Any, size: Sequence[int], dtype: Any, layout: Any, device: Any) -> Any:
+def new_empty(self: Tensor, size: Sequence[int], dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     return ops.empty(size, **_options(self, dtype, layout, device))
 
 
 @composite("new_empty_strided")
 def new_empty_strided(
-    self: Any, size: Sequence[int], stride: Sequence[int], dtype: Any, layout: Any, device: Any
-) -> Any:
+    self: Tensor, size: Sequence[int], stride: Sequence[int], dtype: Dtype | None, layout: Any, device: Any
+) -> Tensor:
     return ops.empty_strided(size, stride, **_options(self, dtype, layout, device))
 
 
 @composite("new_full")
-def new_full(self: Any, size: Sequence[int], fill_value: Any, dtype: Any, layout: Any, device: Any) -> Any:
+def new_full(
+    self: Tensor, size: Sequence[int], fill_value: Any, dtype: Dtype | None, layout: Any, device: Any
+) -> Tensor:
     return ops.full(size, fill_value, **_options(self, dtype, layout, device))
 
 
@@ -123,7 +133,7 @@ composite("new_ones", lambda self, size, *options: new_full(self, size, 1, *opti
 # --- of increasing numbers -------------------------------------------------------------------------------------
 
 
-def _range(start: Any, end: Any, dtype: Any, layout: Any, device: Any) -> Any:
+def _range(start: Any, end: Any, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     return ops.arange.start_step(start, end, 1, dtype=dtype, layout=layout, device=device)
 
 
@@ -132,7 +142,7 @@ composite("arange.start", lambda start, end, *options: _range(start, end, *optio
 
 
 @composite("range.step")
-def range_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any) -> Any:
+def range_step(start: Any, end: Any, step: Any, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     warn_user("range() is deprecated: arange() leaves out the end, as Python's range")
     check_shapes("arange.start_step", start, end, step)
     result_dtype = dtype or get_default_dtype()
@@ -148,7 +158,7 @@ def range_step(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device:
 composite("range", lambda start, end, *options: range_step(start, end, 1, *options))
 
 
-def spaced(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
+def spaced(start: Any, end: Any, steps: int, dtype: Dtype, layout: Any, device: Any) -> Tensor:
     """Return equally spaced numbers in double precision, between the bounds as rounded to the dtype."""
     if not dtype.is_complex and dtype is not float64:
         # As in PyTorch: integers truncate the bounds, half precision rounds them.
@@ -161,19 +171,21 @@ def spaced(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: An
     return ops.where.default(ops.lt(position, max(steps // 2, steps == 1)), up, down)
 
 
-def _in_dtype(value: Any, dtype: Any) -> Any:
+def _in_dtype(value: Any, dtype: Dtype) -> Any:
     return int(value) if is_integral(dtype) else ops.full((), float(value), dtype=dtype).item()
 
 
 @composite("linspace")
-def linspace(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
+def linspace(start: Any, end: Any, steps: int, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     check_shapes("linspace", start, end, steps)
     result_dtype = _spaced_dtype("linspace", start, end, dtype)
     return as_type(spaced(start, end, steps, result_dtype, layout, device), result_dtype)
 
 
 @composite("logspace")
-def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any) -> Any:
+def logspace(
+    start: Any, end: Any, steps: int, base: float, dtype: Dtype | None, layout: Any, device: Any
+) -> Tensor:
     check_shapes("logspace", start, end, steps)
     result_dtype = _spaced_dtype("logspace", start, end, dtype)
     bounds = result_dtype if steps > 1 else float64  # one power alone keeps the fraction of its exponent
@@ -183,7 +195,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, layout: 
     )
 
 
-def _spaced_dtype(op: str, start: Any, end: Any, dtype: Any) -> Any:
+def _spaced_dtype(op: str, start: Any, end: Any, dtype: Dtype | None) -> Any:
     default = common_dtype(common_dtype(start, end), 1.0)
     if dtype is not None and default.is_complex and not dtype.is_complex:
         raise DtypeError(f"{op}(): complex bounds give {default}, which {dtype} cannot hold")
@@ -225,7 +237,7 @@ _of_tensors("logspace", lambda start, end, steps, base, dtype, layout, device: o
 
 
 @composite("eye")
-def eye(n: int, m: int | None, dtype: Any, layout: Any, device: Any) -> Any:
+def eye(n: int, m: int | None, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     check_shapes("eye", n, m)
     rows = ops.arange.default(n, layout=layout, device=device)
     columns = ops.arange.default(n if m is None else m, layout=layout, device=device)
@@ -233,7 +245,7 @@ def eye(n: int, m: int | None, dtype: Any, layout: Any, device: Any) -> Any:
 
 
 def _triangle(op: str, keep: Callable[[Any, int], Any]) -> None:
-    def indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any) -> Any:
+    def indices(row: int, col: int, offset: int, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
         check_shapes(op, row, col, offset)
         if dtype not in (None, int32, int64):
             raise DispatchError(op, f"indices are of int32 or int64, not of {dtype}")

@@ -24,7 +24,7 @@ def sized(size: Sequence[int], *, op: str) -> Shape:
 
 
 @rule("empty")
-def empty(size: Sequence[int], memory_format: Any = None, *, op: str) -> Result:
+def empty(size: Sequence[int], memory_format: str | None = None, *, op: str) -> Result:
     """A tensor of the size and in the memory format that the call names."""
     shape = check_size(op, size)
     name = "contiguous_format" if memory_format is None else str(memory_format).rpartition(".")[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -23,32 +23,35 @@ from tt.core.types.user_warnings import warn_user
 from tt.operators.decomposition.shapes import expect_matrix, expect_square, expect_vectors, is_vector
 from tt.operators.helpers import as_type, check_shapes, python_value
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
-def adjoint(a: Any) -> Any:
+def adjoint(a: Tensor) -> Tensor:
     """Return the conjugate transpose of the last two dimensions."""
     turned = ops.transpose(a, -2, -1)
     return ops.conj(turned) if a.dtype.is_complex else turned
 
 
-def diagonal(a: Any) -> Any:
+def diagonal(a: Tensor) -> Tensor:
     """Return the diagonals of matrices."""
     return ops.diagonal(a, 0, -2, -1)
 
 
-def eye_like(a: Any, rows: int, columns: int | None = None) -> Any:
+def eye_like(a: Tensor, rows: int, columns: int | None = None) -> Tensor:
     """Return a unit matrix with dtype and device of another tensor."""
     return ops.eye(rows, rows if columns is None else columns, dtype=a.dtype, device=a.device)
 
 
-def places(count: int, like: Any) -> Any:
+def places(count: int, like: Tensor) -> Tensor:
     """Return the integers before `count` on the device of another tensor."""
     return ops.arange(count, dtype=int64, device=like.device)
 
 
-def raise_at(op: str, info: Any, problem: str) -> None:
+def raise_at(op: str, info: Tensor, problem: str) -> None:
     """Raise if one of the numbers that a decomposition reported is not 0, with batch element and place."""
     failed = python_value(
         ops.amax(ops.reshape(info, (-1,)), ())
@@ -73,14 +76,14 @@ NOT_POSITIVE: Final = "the matrix is not positive-definite: its leading minor of
 
 
 @composite("linalg_cholesky")
-def linalg_cholesky(A: Any, upper: bool) -> Any:
+def linalg_cholesky(A: Tensor, upper: bool) -> Tensor:
     factor, info = ops.linalg_cholesky_ex(A, upper=upper)
     raise_at("linalg.cholesky", info, NOT_POSITIVE)
     return factor
 
 
 @composite("cholesky")
-def older_cholesky(self: Any, upper: bool) -> Any:
+def older_cholesky(self: Tensor, upper: bool) -> Tensor:
     warn_user(
         "cholesky() is deprecated\n"
         f"  try: linalg.cholesky{'(A).mH, of matrices whose upper triangle is used' if upper else ''}"
@@ -89,14 +92,14 @@ def older_cholesky(self: Any, upper: bool) -> Any:
 
 
 @composite("cholesky_solve")
-def cholesky_solve(self: Any, input2: Any, upper: bool) -> Any:
+def cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Tensor:
     check_shapes("cholesky_solve", self, input2, upper)
     half = ops.linalg_solve_triangular(adjoint(input2) if upper else input2, self, upper=False)
     return ops.linalg_solve_triangular(input2 if upper else adjoint(input2), half, upper=True)
 
 
 @composite("cholesky_inverse")
-def cholesky_inverse(self: Any, upper: bool) -> Any:
+def cholesky_inverse(self: Tensor, upper: bool) -> Tensor:
     check_shapes("cholesky_inverse", self, upper)
     return ops.cholesky_solve(eye_like(self, self.shape[-1]), self, upper)
 
@@ -105,7 +108,7 @@ def cholesky_inverse(self: Any, upper: bool) -> Any:
 
 
 @composite("qr")
-def older_qr(self: Any, some: bool) -> tuple[Any, Any]:
+def older_qr(self: Tensor, some: bool) -> tuple[Any, Any]:
     mode = "reduced" if some else "complete"
     warn_user(f"qr() is deprecated\n  try: linalg.qr(A, mode={mode!r})")
     result: tuple[Any, Any] = ops.linalg_qr(self, mode)
@@ -118,7 +121,7 @@ composite("linalg_eigvalsh", lambda A, UPLO: ops.linalg_eigh(A, UPLO)[0])
 
 
 @composite("svd")
-def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
+def svd(self: Tensor, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
     u, s, vh = ops.linalg_svd(self, not some or not compute_uv)
     if compute_uv:
         return u, s, ops.contiguous(adjoint(vh))
@@ -127,7 +130,7 @@ def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
 
 
 @composite("linalg_householder_product")
-def householder_product(A: Any, tau: Any) -> Any:
+def householder_product(A: Any, tau: Tensor) -> Tensor:
     batch, m, n = expect_matrix("linalg.householder_product", A)
     if n > m:
         raise ShapeError(
@@ -197,12 +200,12 @@ def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any
     return factors, as_type(ops.add(joined, 1), int32), as_type(info, int32)
 
 
-def magnitude(a: Any) -> Any:
+def magnitude(a: Tensor) -> Tensor:
     """Return the criterion for pivots: the absolute value, for complex numbers LAPACK's."""
     return ops.add(ops.abs(ops.real(a)), ops.abs(ops.imag(a))) if a.dtype.is_complex else ops.abs(a)
 
 
-def exchanged(matrix: Any, k: int, at: Any, rows: Any) -> Any:
+def exchanged(matrix: Tensor, k: int, at: Tensor, rows: Tensor) -> Tensor:
     """Return matrices with row k and the row `at` of each exchanged."""
     other = ops.unsqueeze(ops.unsqueeze(at, -1), -1)
     order = ops.where.default(ops.eq(rows, k), other, ops.where.default(ops.eq(rows, other), k, rows))
@@ -210,20 +213,22 @@ def exchanged(matrix: Any, k: int, at: Any, rows: Any) -> Any:
 
 
 @composite("linalg_lu_factor")
-def lu_factor(A: Any, pivot: bool) -> tuple[Any, Any]:
+def lu_factor(A: Tensor, pivot: bool) -> tuple[Any, Any]:
     factors, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
     return factors, pivots
 
 
 @composite("linalg_lu")
-def lu(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
+def lu(A: Tensor, pivot: bool) -> tuple[Any, Any, Any]:
     factors, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
     P, L, U = ops.lu_unpack(factors, pivots)
     return (P if pivot else ops.zeros((0,), dtype=A.dtype, device=A.device)), L, U
 
 
 @composite("lu_unpack")
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bool) -> tuple[Any, Any, Any]:
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool
+) -> tuple[Any, Any, Any]:
     check_shapes("lu_unpack", LU_data, LU_pivots, unpack_data, unpack_pivots)
     m, n = LU_data.shape[-2:]
     k = min(m, n)
@@ -237,7 +242,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bo
     return P, L, U
 
 
-def permutation(pivots: Any, m: int, like: Any) -> Any:
+def permutation(pivots: Tensor, m: int, like: Tensor) -> Tensor:
     """Return P of A = P L U from the exchanges of rows."""
     # Where values are not at hand (on another device, inside a transform) what gathers by them refuses them.
     at_hand = pivots.device.type == "cpu" and not pivots._keys & KEYS.mask("layer")
@@ -253,11 +258,11 @@ def permutation(pivots: Any, m: int, like: Any) -> Any:
 
 
 @composite("linalg_lu_solve")
-def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_: bool) -> Tensor:
     check_shapes("linalg_lu_solve", LU, pivots, B, left, adjoint_)
     P = ops.lu_unpack(ops.detach(LU), pivots, False, True)[0]
 
-    def solve(right: Any, upper: bool, unit: bool) -> Any:
+    def solve(right: Tensor, upper: bool, unit: bool) -> Tensor:
         factor = adjoint(LU) if adjoint_ else LU
         flipped = upper is not adjoint_
         return ops.linalg_solve_triangular(factor, right, upper=flipped, left=left, unitriangular=unit)
@@ -267,7 +272,7 @@ def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
     return solve(solve(permuted(B, ops.transpose(P, -2, -1), left), False, True), True, False)
 
 
-def permuted(right: Any, P: Any, left: bool) -> Any:
+def permuted(right: Tensor, P: Tensor, left: bool) -> Tensor:
     """Return P @ right, or right @ P^T, whose rows or columns are those of `right` in another order."""
     numbered = ops.unsqueeze(as_type(places(P.shape[-1], P), P.dtype), -1)
     product = ops.squeeze.dim(ops.matmul(P, numbered), -1)
@@ -296,7 +301,7 @@ def solve_ex(A: Any, B: Any, left: bool, check_errors: bool) -> tuple[Any, Any]:
 
 
 @composite("linalg_solve_triangular")
-def solve_triangular(A: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+def solve_triangular(A: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
     """Substitution, row by row, of all matrices of the batch at once."""
     check_shapes("linalg_solve_triangular", A, B, upper, left, unitriangular)
     if not left:  # X A = B is A^T X^T = B^T
@@ -321,7 +326,9 @@ def solve_triangular(A: Any, B: Any, upper: bool, left: bool, unitriangular: boo
 
 
 @composite("triangular_solve")
-def triangular_solve(self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
+def triangular_solve(
+    self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[Any, Any]:
     warn_user(f"triangular_solve(b, A) is deprecated\n  try: linalg.solve_triangular(A, b, upper={upper})")
     factor = ops.transpose(A, -2, -1) if transpose else A
     solution = ops.linalg_solve_triangular(
@@ -345,7 +352,7 @@ composite("inverse", lambda self: ops.linalg_inv(self))
 
 
 @composite("linalg_lstsq")
-def lstsq(A: Any, B: Any, rcond: float | None, driver: str | None) -> tuple[Any, Any, Any, Any]:
+def lstsq(A: Tensor, B: Tensor, rcond: float | None, driver: str | None) -> tuple[Any, Any, Any, Any]:
     check_shapes("linalg_lstsq", A, B, rcond, driver)
     m, n = A.shape[-2:]
     vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
@@ -373,7 +380,7 @@ def lstsq(A: Any, B: Any, rcond: float | None, driver: str | None) -> tuple[Any,
     )
 
 
-def epsilon(a: Any) -> float:
+def epsilon(a: Tensor) -> float:
     """Return the distance from 1 to the next number of a dtype, for complex dtypes, of their parts."""
     return 2.0**-52 if a.dtype.to_real() is float64 else 2.0**-23
 
@@ -381,7 +388,7 @@ def epsilon(a: Any) -> float:
 # --- determinants ----------------------------------------------------------------------------------------------
 
 
-def determinant_parts(A: Any) -> tuple[Any, Any]:
+def determinant_parts(A: Tensor) -> tuple[Any, Any]:
     """Return the diagonal of U, and 1 or -1 for an even or odd number of exchanged rows."""
     factors, pivots, _ = ops.linalg_lu_factor_ex(A)
     moved = ops.ne(as_type(pivots, int64), ops.add(places(A.shape[-1], A), 1))
@@ -390,7 +397,7 @@ def determinant_parts(A: Any) -> tuple[Any, Any]:
 
 
 @composite("linalg_det")
-def linalg_det(A: Any) -> Any:
+def linalg_det(A: Any) -> Tensor:
     expect_square("linalg.det", A)
     pivots, sign = determinant_parts(A)
     return ops.mul(ops.prod.dim(pivots, -1), as_type(sign, A.dtype))
@@ -415,7 +422,7 @@ composite("slogdet", lambda self: ops.linalg_slogdet(self))
 
 
 @composite("logdet")
-def logdet(self: Any) -> Any:
+def logdet(self: Any) -> Tensor:
     expect_square("logdet", self)
     sign, logabsdet = ops.linalg_slogdet(self)
     if self.dtype.is_complex:
@@ -434,8 +441,8 @@ _ITERATIONS: Final = 1000
 
 @composite("lobpcg")
 def lobpcg(
-    A: Any, k: int | None, B: Any, X: Any, n: int | None, iK: Any, niter: int | None, tol: float | None,
-    largest: bool | None, method: str | None, tracker: Any,
+    A: Any, k: int | None, B: Tensor | None, X: Any, n: int | None, iK: Tensor | None, niter: int | None,
+    tol: float | None, largest: bool | None, method: str | None, tracker: Any,
 ) -> tuple[Any, Any]:  # fmt: skip
     batch, m = expect_square("lobpcg", A)
     expect_vectors("lobpcg", A, X)
@@ -467,7 +474,7 @@ def lobpcg(
     )
 
 
-def _symmetric(matrix: Any) -> Any:
+def _symmetric(matrix: Tensor | None) -> Any:
     """Return the symmetric part of a dense matrix, so that each element counts as much as the one opposite to it.
 
     The gradient says so, too; a symmetric matrix is its own part, bit by bit.
@@ -477,11 +484,11 @@ def _symmetric(matrix: Any) -> Any:
     return ops.mul(ops.add(matrix, adjoint(matrix)), 0.5)
 
 
-def _at(matrix: Any, place: tuple[int, ...]) -> Any:
+def _at(matrix: Tensor | None, place: tuple[int, ...]) -> Any:
     return matrix[place] if matrix is not None and place else matrix
 
 
-def _check(A: Any, B: Any, X: Any, iK: Any, m: int, k: int, n: int) -> None:
+def _check(A: Tensor, B: Tensor | None, X: Tensor | None, iK: Tensor | None, m: int, k: int, n: int) -> None:
     for name, matrix in (("B", B), ("iK", iK)):
         if matrix is not None and tuple(matrix.shape) != tuple(A.shape):
             raise ShapeError(
@@ -502,7 +509,8 @@ class _Search:
     """
 
     def __init__(
-        self, A: Any, B: Any, X: Any, iK: Any, k: int, niter: int, tol: float, largest: bool, tracker: Any
+        self, A: Tensor, B: Tensor | None, X: Tensor, iK: Tensor | None, k: int, niter: int, tol: float,
+        largest: bool, tracker: Any,
     ) -> None:  # fmt: skip
         self.A, self.B, self.iK, self.tracker = A, B, iK, tracker
         self.iparams = {"m": A.shape[-1], "n": X.shape[-1], "k": k, "niter": niter}
@@ -519,10 +527,10 @@ class _Search:
         self.X = ops.matmul(self.S, Z)
         self.measure()
 
-    def times_b(self, X: Any) -> Any:
+    def times_b(self, X: Tensor) -> Tensor:
         return X if self.B is None else ops.matmul(self.B, X)
 
-    def orthonormal(self, S: Any, before: Any = None) -> Any:
+    def orthonormal(self, S: Tensor, before: Tensor | None = None) -> Tensor:
         """Return a basis of the columns of S, B-orthonormal, and orthogonal to the columns of `before`."""
         eps = finfo(S.dtype).eps
         for _ in range(3):  # each time repairs what rounding left
@@ -539,7 +547,7 @@ class _Search:
             S = ops.matmul(ops.mul(S, ops.unsqueeze(scale, -2)), ops.mul(vectors, ops.rsqrt(values)))
         return S
 
-    def ritz(self, S: Any) -> tuple[Any, Any]:
+    def ritz(self, S: Tensor) -> tuple[Any, Any]:
         """Return the wanted eigenpairs of the projection of A to a basis."""
         small = ops.matmul(adjoint(S), ops.matmul(self.A, S))
         values, vectors = ops.linalg_eigh(ops.mul(ops.add(small, adjoint(small)), 0.5))

@@ -35,7 +35,7 @@ composite = composites.composite
 
 
 @composite("geqrf")
-def geqrf(self: Any) -> tuple[Any, Any]:
+def geqrf(self: Tensor) -> tuple[Any, Any]:
     check_shapes("geqrf", self)
     (m, n), batch = tuple(self.shape[-2:]), tuple(self.shape[:-2])
     rest, columns, rows, taus = self, [], [], []
@@ -75,7 +75,7 @@ def geqrf(self: Any) -> tuple[Any, Any]:
 
 
 @composite("ormqr")
-def ormqr(self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> Any:
+def ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Tensor:
     op = "ormqr"
     if self.ndim < 2 or input3.ndim < 2:
         raise DimensionCountError(f"{op}(): input and other have at least 2 dimensions")
@@ -103,7 +103,7 @@ def ormqr(self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> A
 
 
 @composite("lu")
-def lu(self: Any, pivot: bool, get_infos: bool, out: Any) -> tuple[Any, ...]:
+def lu(self: Tensor, pivot: bool, get_infos: bool, out: Any) -> tuple[Any, ...]:
     if out is not None:
         raise ArgumentError("lu", "out is not supported: linalg.lu_factor and linalg.lu_factor_ex take it")
     warn_user("lu() is deprecated: see linalg.lu_factor and linalg.lu_factor_ex")
@@ -112,7 +112,7 @@ def lu(self: Any, pivot: bool, get_infos: bool, out: Any) -> tuple[Any, ...]:
 
 
 @composite("lu_solve")
-def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     warn_user("lu_solve() is deprecated: see linalg.lu_solve")
     return ops.linalg_lu_solve(LU_data, LU_pivots, self)
 
@@ -123,12 +123,12 @@ ALPHA: Final = (1 + math.sqrt(17)) / 8
 """Bunch's and Kaufman's bound of how small a pivot may be."""
 
 
-def _size(x: Any) -> Any:
+def _size(x: Tensor) -> Tensor:
     """Return LAPACK's measure of how large a number is."""
     return ops.add(ops.abs(ops.real(x)), ops.abs(ops.imag(x))) if x.dtype.is_complex else ops.abs(x)
 
 
-def _largest(x: Any) -> tuple[float, int]:
+def _largest(x: Tensor) -> tuple[float, int]:
     """Return the size and the place of the largest element of a vector; 0 if it has none."""
     if not x.shape[0]:
         return 0.0, 0
@@ -137,7 +137,7 @@ def _largest(x: Any) -> tuple[float, int]:
     return float(ops.select(size, 0, at).item()), at
 
 
-def _swapped(s: Any, one: int, other: int) -> Any:
+def _swapped(s: Tensor, one: int, other: int) -> Tensor:
     """Return a matrix with two rows and the same two columns exchanged."""
     order = [*range(s.shape[0])]
     order[one], order[other] = order[other], order[one]
@@ -146,7 +146,7 @@ def _swapped(s: Any, one: int, other: int) -> Any:
     return s
 
 
-def _choice(s: Any) -> tuple[int, int]:
+def _choice(s: Tensor) -> tuple[int, int]:
     """Return which row comes to the front of the rest, and how many rows the pivot has; 0 where all is zero."""
     size = float(_size(ops.select(ops.select(s, 0, 0), 0, 0)).item())
     column, at = _largest(ops.select(ops.slice(s, 0, 1, s.shape[0], 1), 1, 0))
@@ -165,7 +165,7 @@ def _choice(s: Any) -> tuple[int, int]:
     return at, 2
 
 
-def _ldl(matrix: Any, hermitian: bool) -> tuple[Any, list[int], int]:
+def _ldl(matrix: Tensor, hermitian: bool) -> tuple[Any, list[int], int]:
     """Return L and D in one matrix, LAPACK's pivots, and the first column without a pivot, from 1, or 0."""
     n = matrix.shape[0]
     low = ops.tril(matrix, -1)
@@ -206,7 +206,7 @@ def _ldl(matrix: Any, hermitian: bool) -> tuple[Any, list[int], int]:
 
 
 @composite("linalg_ldl_factor_ex")
-def ldl_factor_ex(self: Any, hermitian: bool, check_errors: bool) -> tuple[Any, Any, Any]:
+def ldl_factor_ex(self: Tensor, hermitian: bool, check_errors: bool) -> tuple[Any, Any, Any]:
     check_shapes("linalg_ldl_factor_ex", self)
     batch, n = tuple(self.shape[:-2]), self.shape[-1]
     parts = [_ldl(matrix, hermitian) for matrix in ops.unbind(ops.reshape(self, (math.prod(batch), n, n)), 0)]
@@ -216,7 +216,7 @@ def ldl_factor_ex(self: Any, hermitian: bool, check_errors: bool) -> tuple[Any, 
             f"linalg.ldl_factor_ex(): column {next(i for i in infos if i)} has no pivot: the factor D is singular"
         )
 
-    def integers(values: list[int], shape: tuple[int, ...]) -> Any:
+    def integers(values: list[int], shape: tuple[int, ...]) -> Tensor:
         numbers = [ops.full((1,), value, dtype=int32, device=self.device) for value in values]
         return (
             ops.reshape(ops.cat(numbers), shape)
@@ -230,7 +230,7 @@ def ldl_factor_ex(self: Any, hermitian: bool, check_errors: bool) -> tuple[Any, 
 
 
 @composite("linalg_ldl_factor")
-def ldl_factor(self: Any, hermitian: bool) -> tuple[Any, Any]:
+def ldl_factor(self: Tensor, hermitian: bool) -> tuple[Any, Any]:
     factors, pivots, info = ops.linalg_ldl_factor_ex(self, hermitian=hermitian)
     if python_value(ops.any(ops.ne(info, 0))):
         raise LinAlgError(
@@ -252,16 +252,16 @@ def check_pivots(pivots: Sequence[int]) -> None:
         k += step
 
 
-def _ldl_solve(factor: Any, pivots: list[int], right: Any, hermitian: bool) -> Any:
+def _ldl_solve(factor: Tensor, pivots: list[int], right: Tensor, hermitian: bool) -> Tensor:
     """Solve with one matrix, as LAPACK does, row by row."""
     n = factor.shape[0]
     check_pivots(pivots)
     rows = [*ops.unbind(right, 0)]
 
-    def at(i: int, j: int) -> Any:
+    def at(i: int, j: int) -> Tensor:
         return ops.select(ops.select(factor, 0, i), 0, j)
 
-    def turned(value: Any) -> Any:
+    def turned(value: Tensor) -> Tensor:
         return ops.conj(value) if hermitian else value
 
     def swap(i: int, j: int) -> None:
@@ -297,7 +297,7 @@ def _ldl_solve(factor: Any, pivots: list[int], right: Any, hermitian: bool) -> A
 
 
 @composite("linalg_ldl_solve")
-def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     check_shapes("linalg_ldl_solve", LD, pivots, B)
     n, columns = B.shape[-2:]
     batch = tuple(ops.broadcast_shapes(tuple(LD.shape[:-2]), tuple(B.shape[:-2])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ import tt
 from tt.core.schema.classes import dtype_names
 from tt.core.types.dtype import int32
 from tt.operators._samples.base import OPTION, OUT_OF_RANGE, FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -329,7 +332,7 @@ def ormqr(make: Inputs) -> Iterator[Sample]:
 # --- LU --------------------------------------------------------------------------------------------------------
 
 
-def invertible(make: Inputs, *shape: int) -> Any:
+def invertible(make: Inputs, *shape: int) -> Tensor:
     return make.of(make.array(shape, -1, 1) + 4 * np.eye(shape[-1]))
 
 
@@ -354,7 +357,7 @@ def lu_solve_of_right(make: Inputs) -> Iterator[Sample]:
 # --- LDL -------------------------------------------------------------------------------------------------------
 
 
-def symmetric(make: Inputs, *shape: int) -> Any:
+def symmetric(make: Inputs, *shape: int) -> Tensor:
     values = make.array(shape, -3, 3)
     return make.of(values + values.swapaxes(-1, -2))
 
@@ -419,7 +422,7 @@ def pca_lowrank(make: Inputs) -> Iterator[Sample]:
 
 @family("lobpcg")
 def lobpcg(make: Inputs) -> Iterator[Sample]:
-    def symmetric(*batch: int) -> Any:
+    def symmetric(*batch: int) -> Tensor:
         # Eigenvalues that are apart, the largest ones most.
         square = make.tensor(*batch, 9, 9, low=-0.1, high=0.1)
         return square + square.mT + (make.of(range(9)) * 2).diag()

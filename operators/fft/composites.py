@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -22,10 +22,14 @@ from tt.core.errors import (
 )
 from tt.core.shapes.geometry import wrap_dim, wrap_dims
 from tt.core.types.dtype import bfloat16, complex32, float16, float64
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.promotion import get_default_dtype
 from tt.core.types.user_warnings import warn_user
 from tt.operators.fft.shapes import expect_points
 from tt.operators.helpers import as_type, check_shapes, is_integral, python_value
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -38,7 +42,7 @@ OPPOSITE: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward
 # --- what goes in ----------------------------------------------------------------------------------------------
 
 
-def _input(op: str, self: Any, *, real: bool = False) -> Any:
+def _input(op: str, self: Tensor, *, real: bool = False) -> Tensor:
     """Return a tensor in a dtype that transforms serve: integers and bools become floating point numbers."""
     if real and self.dtype.is_complex:
         raise DtypeError(f"{op}(): transforms real numbers, not {self.dtype}")
@@ -60,14 +64,14 @@ def _norm(op: str, norm: str | None) -> str:
     return norm
 
 
-def _one_dim(op: str, self: Any, dim: int) -> Dims:
+def _one_dim(op: str, self: Tensor, dim: int) -> Dims:
     if not self.ndim:
         raise DimensionError(op, dim, 0)
     return (wrap_dim(op, dim, self.ndim),)
 
 
 def _several(
-    op: str, self: Any, s: Sequence[int] | None, dim: Sequence[int] | None
+    op: str, self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[Dims, list[int]]:
     """Return the dims of a transform and their sizes; -1 means the existing size."""
     if dim is not None and len(dim) and not self.ndim:
@@ -90,7 +94,7 @@ def _several(
     return dims, sizes
 
 
-def _resized(self: Any, dims: Dims, sizes: Sequence[int]) -> Any:
+def _resized(self: Tensor, dims: Dims, sizes: Sequence[int]) -> Tensor:
     """Return the tensor with dims cut, or filled up with zeros, to sizes."""
     shape = self.shape
     for d, n in zip(dims, sizes, strict=True):
@@ -106,14 +110,14 @@ def _resized(self: Any, dims: Dims, sizes: Sequence[int]) -> Any:
 # --- one dimension ---------------------------------------------------------------------------------------------
 
 
-def _line(op: str, self: Any, n: int | None, dim: int, *, real: bool = False) -> tuple[Any, Dims]:
+def _line(op: str, self: Tensor, n: int | None, dim: int, *, real: bool = False) -> tuple[Any, Dims]:
     dims = _one_dim(op, self, dim)
     size = self.shape[dims[0]] if n is None else n
     expect_points(op, size)
     return _resized(_input(op, self, real=real), dims, (size,)), dims
 
 
-def _half_line(op: str, self: Any, n: int | None, dim: int) -> tuple[Any, Dims, int]:
+def _half_line(op: str, self: Tensor, n: int | None, dim: int) -> tuple[Any, Dims, int]:
     """Return the frequencies from which n real numbers follow, the dims and n."""
     dims = _one_dim(op, self, dim)
     size = 2 * (self.shape[dims[0]] - 1) if n is None else n
@@ -122,42 +126,42 @@ def _half_line(op: str, self: Any, n: int | None, dim: int) -> tuple[Any, Dims, 
 
 
 @composite("fft_fft")
-def fft_fft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_fft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     line, dims = _line("fft_fft", self, n, dim)
     return ops._fft_c2c(line, dims, _norm("fft_fft", norm), True)
 
 
 @composite("fft_ifft")
-def fft_ifft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_ifft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     line, dims = _line("fft_ifft", self, n, dim)
     return ops._fft_c2c(line, dims, _norm("fft_ifft", norm), False)
 
 
 @composite("fft_rfft")
-def fft_rfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_rfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     line, dims = _line("fft_rfft", self, n, dim, real=True)
     return ops._fft_r2c(line, dims, _norm("fft_rfft", norm))
 
 
 @composite("fft_irfft")
-def fft_irfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_irfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     half, dims, size = _half_line("fft_irfft", self, n, dim)
     return ops._fft_c2r(half, dims, _norm("fft_irfft", norm), size)
 
 
 @composite("fft_hfft")
-def fft_hfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_hfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     half, dims, size = _half_line("fft_hfft", self, n, dim)
     return ops._fft_c2r(_conj(half), dims, OPPOSITE[_norm("fft_hfft", norm)], size)
 
 
 @composite("fft_ihfft")
-def fft_ihfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+def fft_ihfft(self: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     line, dims = _line("fft_ihfft", self, n, dim, real=True)
     return ops.conj(ops._fft_r2c(line, dims, OPPOSITE[_norm("fft_ihfft", norm)]))
 
 
-def _conj(self: Any) -> Any:
+def _conj(self: Tensor) -> Tensor:
     return ops.conj(self) if self.dtype.is_complex else self
 
 
@@ -165,7 +169,9 @@ def _conj(self: Any) -> Any:
 
 
 def _c2c(op: str, forward: bool) -> None:
-    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+    def transform(
+        self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None, norm: str | None
+    ) -> Tensor:
         dims, sizes = _several(op, self, s, dim)
         return ops._fft_c2c(_resized(_input(op, self), dims, sizes), dims, _norm(op, norm), forward)
 
@@ -173,7 +179,9 @@ def _c2c(op: str, forward: bool) -> None:
 
 
 def _r2c(op: str) -> None:
-    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+    def transform(
+        self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None, norm: str | None
+    ) -> Tensor:
         dims, sizes = _several(op, self, s, dim)
         _expect_dims(op, dims)
         return ops._fft_r2c(_resized(_input(op, self, real=True), dims, sizes), dims, _norm(op, norm))
@@ -181,7 +189,7 @@ def _r2c(op: str) -> None:
     composite(op, transform)
 
 
-def _half(op: str, self: Any, s: Any, dim: Any) -> tuple[Any, Dims, int]:
+def _half(op: str, self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None) -> tuple[Any, Dims, int]:
     """Return the frequencies that a transform to real numbers takes, its dims and the size of the last."""
     dims, sizes = _several(op, self, s, dim)
     _expect_dims(op, dims)
@@ -191,7 +199,9 @@ def _half(op: str, self: Any, s: Any, dim: Any) -> tuple[Any, Dims, int]:
 
 
 def _c2r(op: str) -> None:
-    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+    def transform(
+        self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None, norm: str | None
+    ) -> Tensor:
         half, dims, last = _half(op, self, s, dim)
         return ops._fft_c2r(half, dims, _norm(op, norm), last)
 
@@ -199,7 +209,9 @@ def _c2r(op: str) -> None:
 
 
 def _hermitian(op: str) -> None:
-    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+    def transform(
+        self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None, norm: str | None
+    ) -> Tensor:
         half, dims, last = _half(op, self, s, dim)
         mode = _norm(op, norm)
         half = ops._fft_c2c(half, dims[:-1], mode, True) if len(dims) > 1 else half
@@ -209,7 +221,9 @@ def _hermitian(op: str) -> None:
 
 
 def _hermitian_inverse(op: str) -> None:
-    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+    def transform(
+        self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None, norm: str | None
+    ) -> Tensor:
         dims, sizes = _several(op, self, s, dim)
         _expect_dims(op, dims)
         mode = _norm(op, norm)
@@ -237,14 +251,14 @@ for _count in ("2", "n"):
 
 
 @composite("_fft_r2c")
-def fft_r2c(self: Any, dim: Sequence[int], norm: str) -> Any:
+def fft_r2c(self: Tensor, dim: Sequence[int], norm: str) -> Tensor:
     check_shapes("_fft_r2c", self, dim)
     last = dim[-1] % self.ndim
     return _copied(ops.narrow(ops._fft_c2c(self, dim, norm, True), last, 0, self.shape[last] // 2 + 1))
 
 
 @composite("_fft_c2r")
-def fft_c2r(self: Any, dim: Sequence[int], norm: str, last_dim_size: int) -> Any:
+def fft_c2r(self: Tensor, dim: Sequence[int], norm: str, last_dim_size: int) -> Tensor:
     check_shapes("_fft_c2r", self, dim, norm, last_dim_size)
     last = dim[-1] % self.ndim
     # The last dim comes last: only along it is the half that is not there the mirrored conjugate.
@@ -254,7 +268,7 @@ def fft_c2r(self: Any, dim: Sequence[int], norm: str, last_dim_size: int) -> Any
     return _copied(ops.real(ops._fft_c2c(line, (last,), norm, False)))
 
 
-def _copied(view: Any) -> Any:
+def _copied(view: Tensor) -> Tensor:
     """Return a row-major copy, also where the view counts as one because its sizes are one."""
     return ops.clone(view, memory_format="contiguous_format")
 
@@ -262,7 +276,7 @@ def _copied(view: Any) -> Any:
 # --- helpers of transforms -------------------------------------------------------------------------------------
 
 
-def _shifted(op: str, self: Any, dim: Sequence[int] | None, forward: bool) -> Any:
+def _shifted(op: str, self: Tensor, dim: Sequence[int] | None, forward: bool) -> Tensor:
     dims = tuple(range(self.ndim)) if dim is None else dim
     if not dims:
         raise ShapeError(f"{op}(): the tensor has no dimension to shift along")
@@ -284,7 +298,7 @@ def _step(n: int, d: float) -> float:
 
 
 @composite("fft_fftfreq")
-def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
+def fft_fftfreq(n: int, d: float, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     check_shapes("fft_fftfreq", n)
     index = ops.arange.default(n, dtype=float64, layout=layout, device=device)
     signed = ops.where.default(ops.ge(index, (n + 1) // 2), ops.sub(index, n), index)
@@ -292,14 +306,14 @@ def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
 
 
 @composite("fft_rfftfreq")
-def fft_rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
+def fft_rfftfreq(n: int, d: float, dtype: Dtype | None, layout: Any, device: Any) -> Tensor:
     check_shapes("fft_rfftfreq", n)
     index = ops.arange.default(n // 2 + 1, dtype=float64, layout=layout, device=device)
     return as_type(ops.mul(index, _step(n, d)), dtype or get_default_dtype())
 
 
 def _lengths(
-    op: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Any
+    op: str, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None
 ) -> tuple[int, int]:
     """Return how far apart frames begin and how long the window is."""
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -317,7 +331,7 @@ def _lengths(
     return hop, length
 
 
-def _window(x: Any, n_fft: int, length: int, window: Any) -> Any:
+def _window(x: Tensor, n_fft: int, length: int, window: Tensor | None) -> Any:
     """Return a window in the middle of n_fft zeros; None where it would be ones."""
     if window is None:
         if length == n_fft:

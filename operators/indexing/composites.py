@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -22,13 +22,16 @@ from tt.core.types.scalars import fitted_number
 from tt.operators.helpers import as_type, check_shapes, is_integral, number, python_value, wrap
 from tt.operators.indexing.shapes import take_along_dim as rule
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 # --- along one dimension ---------------------------------------------------------------------------------------
 
 
-def along(self: Any, dim: int, index: Any) -> Any:
+def along(self: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return a vector of places along a dimension, expanded over the others for gather and scatter."""
     shape = [1] * self.ndim
     shape[dim] = -1
@@ -38,7 +41,7 @@ def along(self: Any, dim: int, index: Any) -> Any:
 
 
 @composite("index_select")
-def index_select(self: Any, dim: int, index: Any) -> Any:
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     check_shapes("index_select", self, dim, index)
     if not self.ndim:
         return ops.reshape(ops.gather(self, 0, ops.reshape(index, ())), ())
@@ -47,7 +50,7 @@ def index_select(self: Any, dim: int, index: Any) -> Any:
 
 
 @composite("take")
-def take(self: Any, index: Any) -> Any:
+def take(self: Tensor, index: Tensor) -> Tensor:
     check_shapes("take", self, index)
     if not self.numel() and index.numel():
         raise IndexValueError("take(): the tensor has no elements to take")
@@ -55,7 +58,7 @@ def take(self: Any, index: Any) -> Any:
 
 
 @composite("take_along_dim")
-def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
+def take_along_dim(self: Any, indices: Any, dim: int | None) -> Tensor:
     shape = rule(self, indices, dim, op="take_along_dim")
     if dim is None:
         return ops.gather(ops.reshape(self, (-1,)), 0, ops.reshape(indices, (-1,)))
@@ -70,7 +73,7 @@ def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
 
 
 @composite("repeat_interleave.Tensor")
-def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
+def repeat_interleave_counts(repeats: Tensor, output_size: int | None) -> Tensor:
     if repeats.ndim != 1 or repeats.dtype not in (int32, int64):
         check_shapes("repeat_interleave.Tensor", repeats, output_size)
     if not repeats.numel():
@@ -92,7 +95,9 @@ def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
 
 
 @composite("repeat_interleave.self_Tensor")
-def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_size: int | None) -> Any:
+def repeat_interleave_tensor(
+    self: Tensor, repeats: Tensor, dim: int | None, output_size: int | None
+) -> Tensor:
     flat = ops.reshape(self, (-1,)) if dim is None else self
     if not flat.ndim:
         raise IndexValueError(f"repeat_interleave(): dimension {dim} does not exist: the tensor has none")
@@ -109,7 +114,7 @@ def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_si
 
 
 @composite("repeat_interleave.self_int")
-def repeat_interleave(self: Any, repeats: int, dim: int | None, output_size: int | None) -> Any:
+def repeat_interleave(self: Tensor, repeats: int, dim: int | None, output_size: int | None) -> Tensor:
     flat = ops.reshape(self, (-1,)) if dim is None else self
     if not flat.ndim:
         raise IndexValueError(f"repeat_interleave(): dimension {dim} does not exist: the tensor has none")
@@ -133,12 +138,12 @@ def repeat_interleave(self: Any, repeats: int, dim: int | None, output_size: int
 
 
 @composite("masked_fill")
-def masked_fill(self: Any, mask: Any, value: Any) -> Any:
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     check_shapes("masked_fill", self, mask, value)
     return ops.where.default(mask, filling(value, self), self)
 
 
-def filling(value: Any, self: Any) -> Any:
+def filling(value: Any, self: Tensor) -> Tensor:
     """Return one value, that is to fill a tensor, as a tensor of its dtype."""
     if not isinstance(value, TensorBase):
         return number(fitted_number(value, self.dtype), self)
@@ -149,7 +154,7 @@ def filling(value: Any, self: Any) -> Any:
 
 
 @composite("masked_select")
-def masked_select(self: Any, mask: Any) -> Any:
+def masked_select(self: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype.name != "bool":
         raise DtypeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
 
@@ -159,7 +164,7 @@ def masked_select(self: Any, mask: Any) -> Any:
 
 
 @composite("nonzero.as_tuple")
-def nonzero_as_tuple(self: Any, as_tuple: bool) -> Any:
+def nonzero_as_tuple(self: Tensor, as_tuple: bool) -> Any:
     if not as_tuple:
         return ops.nonzero.default(self)
     index = ops.nonzero.default(self if self.ndim else ops.unsqueeze(self, 0))
@@ -167,19 +172,19 @@ def nonzero_as_tuple(self: Any, as_tuple: bool) -> Any:
 
 
 @composite("nonzero.as_matrix")
-def nonzero_as_matrix(self: Any, as_tuple: bool) -> Any:
+def nonzero_as_matrix(self: Tensor, as_tuple: bool) -> Tensor:
     if as_tuple:
         raise UnsupportedError("nonzero(): out= takes one matrix, so as_tuple must be False")
     return ops.nonzero.default(self)
 
 
 @composite("argwhere")
-def argwhere(self: Any) -> Any:
+def argwhere(self: Tensor) -> Tensor:
     return ops.nonzero.default(self)
 
 
 @composite("one_hot")
-def one_hot(input: Any, num_classes: int) -> Any:
+def one_hot(input: Tensor, num_classes: int) -> Tensor:
     self = input
     if self.dtype is not int64:
         raise DtypeError(f"one_hot(): classes have the dtype int64, not {self.dtype}")
@@ -208,7 +213,7 @@ def one_hot(input: Any, num_classes: int) -> Any:
 # --- coordinates -----------------------------------------------------------------------------------------------
 
 
-def coordinates(positions: Any, shape: Sequence[int]) -> list[Any]:
+def coordinates(positions: Tensor, shape: Sequence[int]) -> list[Any]:
     """Return the index along each dimension of places in the flattened tensor."""
     result, step = [], 1
     for size in reversed(shape):
@@ -219,7 +224,7 @@ def coordinates(positions: Any, shape: Sequence[int]) -> list[Any]:
 
 
 @composite("unravel_index")
-def unravel_index(indices: Any, shape: Sequence[int]) -> list[Any]:
+def unravel_index(indices: Tensor, shape: Sequence[int]) -> list[Any]:
     if not is_integral(indices.dtype) or indices.dtype.kind == "bool":
         raise DataTypeError(f"unravel_index(): expected indices to be integers, got {indices.dtype}")
     if any(size < 0 for size in shape):
@@ -228,7 +233,7 @@ def unravel_index(indices: Any, shape: Sequence[int]) -> list[Any]:
 
 
 @composite("nonzero_static")
-def nonzero_static(self: Any, size: int, fill_value: int) -> Any:
+def nonzero_static(self: Tensor, size: int, fill_value: int) -> Tensor:
     if size < 0:
         raise ValueRangeError(f"nonzero_static(): size must not be negative, got {size}")
     flat = ops.ne(ops.reshape(self, (-1,)), 0)
@@ -247,7 +252,7 @@ def nonzero_static(self: Any, size: int, fill_value: int) -> Any:
 
 
 @composite("fill_diagonal")
-def fill_diagonal(self: Any, fill_value: Any, wrap: bool) -> Any:
+def fill_diagonal(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
     shape = tuple(self.shape)
     if len(shape) < 2:
         raise ShapeError(f"fill_diagonal_(): the tensor needs at least 2 dimensions, got {len(shape)}")

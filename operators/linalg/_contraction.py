@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import ArgumentError, ChoiceError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import dtype as Dtype
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["Equation", "contract", "contracted_dims", "parse", "parse_sublists"]
 
@@ -157,7 +161,7 @@ def _written(term: Indices, count: int) -> Indices:
 # --- contracting -----------------------------------------------------------------------------------------------
 
 
-def contract(equation: Equation, operands: Sequence[Any]) -> Any:
+def contract(equation: Equation, operands: Sequence[Any]) -> Tensor:
     """Return the sums of products of an equation."""
     sizes = _sizes(equation, operands)
     for operand in operands[1:]:
@@ -177,12 +181,12 @@ def contract(equation: Equation, operands: Sequence[Any]) -> Any:
     return _permuted(tensor, tuple(indices.index(i) for i in equation.result))
 
 
-def _permuted(tensor: Any, order: tuple[int, ...]) -> Any:
+def _permuted(tensor: Tensor, order: tuple[int, ...]) -> Tensor:
     """Return the tensor with its dimensions in an order, itself if they are."""
     return tensor if order == tuple(range(len(order))) else ops.permute(tensor, order)
 
 
-def _reshaped(tensor: Any, shape: tuple[int, ...]) -> Any:
+def _reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the tensor in a shape, itself if it has it."""
     return tensor if tuple(tensor.shape) == shape else ops.reshape(tensor, shape)
 
@@ -209,7 +213,7 @@ def _sizes(equation: Equation, operands: Sequence[Any]) -> dict[int, int]:
     return sizes
 
 
-def _without_repeats(term: Indices, tensor: Any) -> tuple[Indices, Any]:
+def _without_repeats(term: Indices, tensor: Tensor) -> tuple[Indices, Any]:
     """Take the diagonal over dimensions with the same index."""
     for index in dict.fromkeys(term):
         while term.count(index) > 1:
@@ -238,7 +242,7 @@ def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tu
     return min(connected or pairs, key=gain)
 
 
-def _summed(indices: Indices, tensor: Any, kept: set[int], dtype: Any) -> tuple[Indices, Any]:
+def _summed(indices: Indices, tensor: Tensor, kept: set[int], dtype: Dtype | None) -> tuple[Indices, Any]:
     """Sum over the dimensions that are not kept."""
     dims = tuple(dim for dim, index in enumerate(indices) if index not in kept)
     if not dims:
@@ -258,7 +262,7 @@ def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int
     columns = tuple(i for i in b if i not in a)
     sizes = {**dict(zip(a, x.shape, strict=True)), **dict(zip(b, y.shape, strict=True))}
 
-    def arranged(indices: Indices, tensor: Any, order: tuple[Indices, ...]) -> Any:
+    def arranged(indices: Indices, tensor: Tensor, order: tuple[Indices, ...]) -> Tensor:
         turned = _permuted(tensor, tuple(indices.index(i) for part in order for i in part))
         shape = [sizes[i] for i in order[0]] + [prod(sizes[i] for i in part) for part in order[1:]]
         return _reshaped(turned, tuple(shape))
@@ -270,7 +274,7 @@ def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int
     return result, _reshaped(product, tuple(sizes[i] for i in result))
 
 
-def _narrowed(a: Indices, x: Any, b: Indices, y: Any) -> tuple[Indices, Any]:
+def _narrowed(a: Indices, x: Tensor, b: Indices, y: Tensor) -> tuple[Indices, Any]:
     """Drop the dimensions of size 1 that are larger in the other tensor; the product has them from there."""
     sizes = dict(zip(b, y.shape, strict=True))
     dims = [dim for dim, i in enumerate(a) if x.shape[dim] == 1 and sizes.get(i, 1) != 1]
@@ -282,7 +286,7 @@ def _narrowed(a: Indices, x: Any, b: Indices, y: Any) -> tuple[Indices, Any]:
 # --- tensordot -------------------------------------------------------------------------------------------------
 
 
-def contracted_dims(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
+def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     """Return the dimensions of both tensors over which `tensordot` sums, counted from the front."""
     if isinstance(dims, TensorBase):
         value: Any = dims

@@ -14,6 +14,7 @@ from tt.operators.helpers import as_type, check_shapes, widened
 
 if TYPE_CHECKING:
     pass
+    from tt.core.tensor.tensor import Tensor
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -35,7 +36,7 @@ composite = composites.composite
 def _product(op: str) -> Callable[..., Any]:
     """Return the product of arguments with certain numbers of dimensions, which matmul serves."""
 
-    def product(self: Any, other: Any) -> Any:
+    def product(self: Tensor, other: Tensor) -> Tensor:
         check_shapes(op, self, other)
         return ops.matmul(self, other)
 
@@ -47,7 +48,7 @@ for _op in ("mm", "bmm", "mv", "dot"):
 
 
 @composite("_int_mm")
-def int_mm(self: Any, mat2: Any) -> Any:
+def int_mm(self: Tensor, mat2: Tensor) -> Any:
     check_shapes("_int_mm", self, mat2)
     return ops.mm(as_type(self, int32), as_type(mat2, int32))
 
@@ -55,7 +56,7 @@ def int_mm(self: Any, mat2: Any) -> Any:
 def _added(op: str, product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Return beta * self + alpha * a product of two others."""
 
-    def add(self: Any, one: Any, other: Any, beta: Any, alpha: Any) -> Any:
+    def add(self: Tensor, one: Tensor, other: Tensor, beta: Any, alpha: Any) -> Tensor:
         check_shapes(op, self, one, other, beta, alpha)
         if is_integral(self.dtype):
             beta, alpha = int(beta), int(alpha)
@@ -82,13 +83,15 @@ for _op, _product_of in {
 
 
 @composite("_addmm_activation")
-def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, use_gelu: bool) -> Any:
+def addmm_activation(
+    self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any, use_gelu: bool
+) -> Tensor:
     result = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
     return ops.gelu(result, approximate="tanh") if use_gelu else ops.relu(result)
 
 
 @composite("addr")
-def addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Tensor:
     check_shapes("addr", self, vec1, vec2, beta, alpha)
     dtype = common_dtype(self, vec1, vec2)
     self, vec1, vec2 = as_type(self, dtype), as_type(vec1, dtype), as_type(vec2, dtype)
@@ -104,7 +107,7 @@ def addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     return as_type(ops.add(widened(self) if beta == 1 else ops.mul(widened(self), beta), product), self.dtype)
 
 
-def check_factors(op: str, self: Any, beta: Any, alpha: Any) -> None:
+def check_factors(op: str, self: Tensor, beta: Any, alpha: Any) -> None:
     """Raise for factors that the dtype of the product cannot hold."""
     for name, value in (("beta", beta), ("alpha", alpha)):
         if isinstance(value, bool) and self.dtype is not bool_:
@@ -118,7 +121,7 @@ def check_factors(op: str, self: Any, beta: Any, alpha: Any) -> None:
 
 
 @composite("outer")
-def outer(self: Any, vec2: Any) -> Any:
+def outer(self: Tensor, vec2: Tensor) -> Tensor:
     for name, value in (("self", self), ("vec2", vec2)):
         if value.ndim != 1:
             raise DimensionCountError(f"outer(): {name} is a vector, not a tensor of {value.ndim} dimensions")
@@ -130,7 +133,7 @@ composite("vdot", lambda self, other: ops.dot(ops.conj(self) if self.dtype.is_co
 
 
 @composite("linalg_vecdot")
-def vecdot(x: Any, y: Any, dim: int) -> Any:
+def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     check_shapes("linalg_vecdot", x, y, dim)
     x, y = ops.broadcast_tensors([x, y])
     if not x.ndim:
@@ -141,7 +144,7 @@ def vecdot(x: Any, y: Any, dim: int) -> Any:
 
 
 @composite("inner")
-def inner(self: Any, other: Any) -> Any:
+def inner(self: Tensor, other: Tensor) -> Tensor:
     if self.dtype is not other.dtype:
         raise DtypeError(
             f"inner(): expected both vectors to have same dtype, but found {self.dtype} and {other.dtype}"
@@ -157,7 +160,7 @@ def inner(self: Any, other: Any) -> Any:
 
 
 @composite("kron")
-def kron(self: Any, other: Any) -> Any:
+def kron(self: Tensor, other: Tensor) -> Tensor:
     ndim = max(self.ndim, other.ndim)
     left, right = ([1] * (ndim - t.ndim) + list(t.shape) for t in (self, other))
     one = ops.reshape(self, tuple(size for a in left for size in (a, 1)))
@@ -170,7 +173,7 @@ def kron(self: Any, other: Any) -> Any:
 
 @composite("tensordot.dims")
 @composite("tensordot")
-def tensordot(a: Any, b: Any, dims: Any) -> Any:
+def tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
     left, right = contracted_dims(a, b, dims)
     if a.dtype is not b.dtype:
         raise DtypeError(f"tensordot(): both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
@@ -200,12 +203,12 @@ composite("einsum.sublist", lambda operands: contract(*parse_sublists(operands))
 
 
 @composite("linalg_multi_dot")
-def multi_dot(tensors: Sequence[Any]) -> Any:
+def multi_dot(tensors: Sequence[Any]) -> Tensor:
     return chain("linalg.multi_dot", tensors)
 
 
 @composite("chain_matmul")
-def chain_matmul(matrices: Sequence[Any]) -> Any:
+def chain_matmul(matrices: Sequence[Any]) -> Tensor:
     warn_user("chain_matmul() is deprecated\n  try: linalg.multi_dot, which takes a list of matrices")
     for matrix in matrices:
         if matrix.ndim != 2:
@@ -217,7 +220,7 @@ def chain_matmul(matrices: Sequence[Any]) -> Any:
     return chain("chain_matmul", matrices)
 
 
-def chain(op: str, tensors: Sequence[Any]) -> Any:
+def chain(op: str, tensors: Sequence[Any]) -> Tensor:
     """Return the product of a chain of matrices, of which the first and the last may be vectors."""
     if len(tensors) < 2:
         raise ShapeError(f"{op}(): a chain of products has at least 2 tensors, not {len(tensors)}")
@@ -278,7 +281,7 @@ def _multiply(matrices: Sequence[Any], cuts: dict[tuple[int, int], int], first: 
 
 
 @composite("bilinear")
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if not input1.ndim or not input2.ndim:
         raise ShapeError("bilinear(): the inputs have at least one dimension, and one of them has none")
     if input1.shape[:-1] != input2.shape[:-1]:
@@ -302,7 +305,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
 
 
 @composite("cross")
-def cross(self: Any, other: Any, dim: int | None) -> Any:
+def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
     if dim is None:
         shape = self.shape
         if self.shape != other.shape:
@@ -320,7 +323,7 @@ def cross(self: Any, other: Any, dim: int | None) -> Any:
 
 
 @composite("linalg_cross")
-def linalg_cross(self: Any, other: Any, dim: int) -> Any:
+def linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
     check_shapes("linalg_cross", self, other, dim)
     at = wrap_dim("linalg.cross", dim, self.ndim)
     a, b = ([ops.select(t, at, i) for i in range(3)] for t in ops.broadcast_tensors([self, other]))
@@ -329,7 +332,7 @@ def linalg_cross(self: Any, other: Any, dim: int) -> Any:
 
 
 @composite("cdist")
-def cdist(x1: Any, x2: Any, p: float, compute_mode: str | None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: str | None) -> Tensor:
     check_shapes("cdist", x1, x2, p, compute_mode)
     difference = ops.abs(ops.sub(ops.unsqueeze(x1, -2), ops.unsqueeze(x2, -3)))
     if not x1.shape[-1]:
@@ -351,7 +354,7 @@ def cdist(x1: Any, x2: Any, p: float, compute_mode: str | None) -> Any:
 
 
 @composite("linear")
-def linear(input: Any, weight: Any, bias: Any) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if weight.ndim not in (1, 2):
         raise DimensionCountError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
     check_shapes("linear", input, weight, bias)
@@ -362,14 +365,14 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
 
 
 @composite("pairwise_distance")
-def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool) -> Tensor:
     dtype = common_dtype(x1, x2, 1.0)
     difference = ops.add(widened(as_type(ops.sub(x1, x2), dtype)), eps)
     return as_type(ops.linalg_vector_norm(difference, p, -1, keepdim), dtype.to_real())
 
 
 @composite("pdist")
-def pdist(self: Any, p: float) -> Any:
+def pdist(self: Tensor, p: float) -> Tensor:
     if self.ndim != 2:
         raise DimensionCountError(
             f"pdist(): the rows of a matrix are compared, but the input has {self.ndim} dimensions"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, inf, log2, prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -23,11 +23,14 @@ from tt.operators.helpers import (
     widened,
 )
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
-def expect_floating(op: str, self: Any) -> None:
+def expect_floating(op: str, self: Tensor) -> None:
     """Raise for integers and bools."""
     if is_integral(self.dtype):
         raise DtypeError(
@@ -40,7 +43,7 @@ def expect_floating(op: str, self: Any) -> None:
 
 @composite("linalg_norm.ord_str")
 @composite("linalg_norm")
-def linalg_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def linalg_norm(A: Tensor, ord: Any, dim: Sequence[int] | None, keepdim: bool, dtype: Any) -> Tensor:
     if dim is not None and len(dim) not in (1, 2):
         raise ShapeError(f"linalg.norm(): If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if ord is None:
@@ -62,7 +65,7 @@ def linalg_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 @composite("linalg_matrix_norm.str_ord")
 @composite("linalg_matrix_norm")
-def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any) -> Any:
+def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any) -> Tensor:
     expect_matrix("linalg.matrix_norm", A)
     expect_floating("linalg.matrix_norm", A)
     if len(dim) != 2:
@@ -90,7 +93,7 @@ def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any)
     return norm if keepdim else ops.squeeze.dim(ops.squeeze.dim(norm, max(one, other)), min(one, other))
 
 
-def extreme(sizes: Any, dim: int, largest: bool, keepdim: bool) -> Any:
+def extreme(sizes: Tensor, dim: int, largest: bool, keepdim: bool) -> Tensor:
     """Return the largest or the smallest of numbers that are not negative; the largest of none is 0."""
     if not largest:
         return ops.amin(sizes, (dim,), keepdim)
@@ -111,7 +114,7 @@ def converted(op: str, A: Any, dtype: Any) -> Any:
 
 @composite("linalg_cond.p_str")
 @composite("linalg_cond")
-def linalg_cond(A: Any, p: Any) -> Any:
+def linalg_cond(A: Any, p: Any) -> Tensor:
     batch = expect_matrix("linalg.cond", A)[0]
     if p not in (None, "fro", "nuc", 1, -1, 2, -2, inf, -inf):
         raise ValueRangeError(f"linalg.cond(): got an invalid norm type: {p}")
@@ -135,7 +138,7 @@ def linalg_cond(A: Any, p: Any) -> Any:
 # --- rank, pseudoinverse ---------------------------------------------------------------------------------------
 
 
-def tolerance(op: str, A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
+def tolerance(op: str, A: Tensor, largest: Tensor, atol: Any, rtol: Any) -> Tensor:
     """Return the size up to which singular values count as zero, with a last dimension of 1."""
     for name, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, complex) or (isinstance(value, TensorBase) and value.dtype.is_complex):
@@ -156,12 +159,12 @@ def tolerance(op: str, A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     return ops.clamp(bound, absolute) if absolute else bound
 
 
-def singular_values(A: Any, hermitian: bool) -> Any:
+def singular_values(A: Tensor, hermitian: bool) -> Tensor:
     """Return the sizes of eigenvalues of a Hermitian matrix, else the singular values."""
     return ops.abs(ops.linalg_eigvalsh(A)) if hermitian else ops.linalg_svdvals(A)
 
 
-def rank_of(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def rank_of(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     op = "linalg.matrix_rank"
     batch = expect_square(op, A)[0] if hermitian else expect_matrix(op, A)[0]
     if not A.numel():
@@ -176,7 +179,7 @@ composite("linalg_matrix_rank.tol", lambda A, tol, hermitian: rank_of(A, tol, 0.
 
 
 @composite("linalg_pinv")
-def pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     op = "linalg.pinv"
     batch, m, n = expect_matrix(op, A)
     if hermitian:
@@ -205,7 +208,7 @@ composite("pinverse", lambda self, rcond: ops.linalg_pinv(self, rtol=rcond))
 
 
 @composite("linalg_matrix_power")
-def matrix_power(A: Any, n: int) -> Any:
+def matrix_power(A: Any, n: int) -> Tensor:
     _, order = expect_square("linalg.matrix_power", A)
     check_integers("linalg_matrix_power", A, n)
     if n == 0:
@@ -236,7 +239,7 @@ PADE_NORM: Final = 5.371920351148152
 
 
 @composite("linalg_matrix_exp")
-def matrix_exp(A: Any) -> Any:
+def matrix_exp(A: Any) -> Tensor:
     """Scaling, a rational approximation, and squaring."""
     _, order = expect_square("linalg.matrix_exp", A)
     if not A.numel():
@@ -252,7 +255,7 @@ def matrix_exp(A: Any) -> Any:
     six = ops.matmul(two, four)
     powers = (eye, two, four, six)
 
-    def series(*coefficients: float) -> Any:
+    def series(*coefficients: float) -> Tensor:
         total = ops.mul(powers[0], coefficients[0])
         for power, coefficient in zip(powers[1:], coefficients[1:], strict=True):
             total = ops.add(total, ops.mul(power, coefficient))
@@ -273,7 +276,7 @@ composite("matrix_exp", lambda self: ops.linalg_matrix_exp(self))
 
 
 @composite("linalg_vander")
-def linalg_vander(x: Any, N: int | None) -> Any:
+def linalg_vander(x: Tensor, N: int | None) -> Tensor:
     if not x.ndim and N is None:
         raise ShapeError("linalg.vander(): x must have at least 1 dimension, or N be given")
     count = x.shape[-1] if N is None else N
@@ -282,7 +285,7 @@ def linalg_vander(x: Any, N: int | None) -> Any:
     return powers_of(x if x.ndim else ops.unsqueeze(x, 0), count)
 
 
-def powers_of(x: Any, count: int) -> Any:
+def powers_of(x: Tensor, count: int) -> Tensor:
     """Return the powers from 0 to count - 1 along a new last dimension."""
     expect_strided("vander", x)
     if count >= 2**63:
@@ -299,7 +302,7 @@ def powers_of(x: Any, count: int) -> Any:
 
 
 @composite("vander")
-def vander(x: Any, N: int | None, increasing: bool) -> Any:
+def vander(x: Tensor, N: int | None, increasing: bool) -> Tensor:
     if x.ndim != 1:
         raise DimensionCountError(f"vander(): x must be a one-dimensional tensor, got {x.ndim}D")
     count = x.shape[0] if N is None else N
@@ -315,7 +318,7 @@ def vander(x: Any, N: int | None, increasing: bool) -> Any:
 
 
 @composite("linalg_tensorsolve")
-def tensorsolve(A: Any, B: Any, dims: Any) -> Any:
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None) -> Tensor:
     if dims is not None:
         moved = [wrap_dim("linalg.tensorsolve", d, A.ndim) for d in dims]
         A = ops.permute(A, (*(d for d in range(A.ndim) if d not in moved), *moved))
@@ -331,7 +334,7 @@ def tensorsolve(A: Any, B: Any, dims: Any) -> Any:
 
 
 @composite("linalg_tensorinv")
-def tensorinv(A: Any, ind: int) -> Any:
+def tensorinv(A: Tensor, ind: int) -> Tensor:
     check_order("linalg.tensorinv", ind)
     left, right = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if prod(left) != prod(right):

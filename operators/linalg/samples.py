@@ -10,6 +10,7 @@ from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Sample
 
 if TYPE_CHECKING:
     pass
+    from tt.core.tensor.tensor import Tensor
 
 from math import inf
 
@@ -42,7 +43,7 @@ def products(make: Inputs, shapes: Any, wrong: Any, *before: Any) -> Iterator[Sa
     yield Sample((*before, *two), name=f"error: with {other.name}", error=RuntimeError)
 
 
-def small(make: Inputs, shape: tuple[int, ...], layout: Layout = "contiguous") -> Any:
+def small(make: Inputs, shape: tuple[int, ...], layout: Layout = "contiguous") -> Tensor:
     """Return a tensor whose products stay small."""
     return make.tensor(*shape, low=-2, high=2, layout=layout)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError
 from tt.core.types.dtype import STORED, bfloat16, float8_e4m3fn, float8_e5m2, float16, float32
+from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import as_type
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -18,13 +22,13 @@ _RESULTS: Final = (float32, float16, bfloat16, *STORED)
 
 @composite("_scaled_mm")
 def scaled_mm(
-    self: Any,
-    mat2: Any,
-    scale_a: Any,
-    scale_b: Any,
-    bias: Any,
-    scale_result: Any,
-    out_dtype: Any,
+    self: Tensor,
+    mat2: Tensor,
+    scale_a: Tensor,
+    scale_b: Tensor,
+    bias: Tensor | None,
+    scale_result: Tensor | None,
+    out_dtype: Dtype | None,
     use_fast_accum: bool,
 ) -> Any:
     dtype = self.dtype if out_dtype is None else out_dtype
@@ -40,7 +44,7 @@ def scaled_mm(
     return as_type(result, dtype)
 
 
-def _check(self: Any, mat2: Any, bias: Any, dtype: Any) -> None:
+def _check(self: Tensor, mat2: Tensor, bias: Tensor | None, dtype: Dtype) -> None:
     """Raise unless the matrices can be multiplied."""
     for name, matrix in (("self", self), ("mat2", mat2)):
         if matrix.ndim != 2:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
@@ -238,7 +237,7 @@ def cdist(x1: Described, x2: Described, p: float = 2.0, compute_mode: str | None
 
 
 @rule("linear")
-def linear(input: Described, weight: Described, bias: Any = None, *, op: str) -> Shape:
+def linear(input: Described, weight: Described, bias: Described | None = None, *, op: str) -> Shape:
     """The last dimension multiplied by a matrix (out, in), plus a bias."""
     if weight.ndim not in (1, 2):
         raise DimensionCountError(f"{op}(): weight must be 1D or 2D, got {weight.ndim}D")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -11,14 +11,23 @@ from tt.core.types.dtype import int64
 from tt.operators.helpers import as_type, check_shapes, number, widened
 from tt.operators.loss.composites import chosen, reduced
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
 @composite("nll_loss")
 def nll_loss(
-    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str
-) -> Any:
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    size_average: bool | None,
+    ignore_index: int,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     reduction = chosen("nll_loss", reduction, size_average, reduce)
     check_shapes("nll_loss", input, target, weight)
     if target.dtype.name not in ("int64", "uint8"):
@@ -36,13 +45,13 @@ def nll_loss(
     return as_type(ops.div.default(ops.sum(loss), ops.sum(weights)), input.dtype)
 
 
-def single_class(input: Any, target: Any) -> Any:
+def single_class(input: Tensor, target: Tensor) -> Tensor:
     """Return the target of scores without a batch without dimensions; it may have one, of one element."""
     single = input.ndim == 1 and tuple(target.shape) == (1,)
     return ops.reshape(target, ()) if single else target
 
 
-def _target_weights(like: Any, place: Any, ignored: Any, weight: Any) -> Any:
+def _target_weights(like: Tensor, place: Tensor, ignored: Tensor, weight: Tensor | None) -> Tensor:
     """Return the weight of each target, 0 for ignored ones."""
     kept = as_type(ops.logical_not(ignored), like.dtype)
     if weight is None:
@@ -53,9 +62,9 @@ def _target_weights(like: Any, place: Any, ignored: Any, weight: Any) -> Any:
 
 @composite("cross_entropy")
 def cross_entropy(
-    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str,
-    label_smoothing: float,
-) -> Any:  # fmt: skip
+    input: Tensor, target: Tensor, weight: Tensor | None, size_average: bool | None, ignore_index: int,
+    reduce: bool | None, reduction: str, label_smoothing: float,
+) -> Tensor:  # fmt: skip
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueRangeError(f"cross_entropy(): label_smoothing is between 0 and 1, not {label_smoothing}")
@@ -79,7 +88,12 @@ def cross_entropy(
 
 @composite("_cross_entropy")
 def class_loss(
-    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
 ) -> tuple[Any, Any]:
     check_shapes("_cross_entropy", input, target, weight, ignore_index, reduction, label_smoothing)
     dim = 0 if input.ndim == 1 else 1
@@ -92,7 +106,7 @@ def class_loss(
     return loss, _logsumexp(input, log_probability, dim)
 
 
-def _logsumexp(input: Any, log_probability: Any, dim: int) -> Any:
+def _logsumexp(input: Tensor, log_probability: Tensor, dim: int) -> Tensor:
     """Return what log_softmax subtracted: read off at the largest score, where the difference loses least."""
     if not input.shape[dim]:
         return ops.logsumexp(input, dim)
@@ -102,15 +116,15 @@ def _logsumexp(input: Any, log_probability: Any, dim: int) -> Any:
 
 @composite("_cross_entropy_backward")
 def class_loss_backward(
-    grad: Any,
-    input: Any,
-    target: Any,
-    weight: Any,
-    logsumexp: Any,
+    grad: Tensor,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    logsumexp: Tensor,
     ignore_index: int,
     reduction: str,
     label_smoothing: float,
-) -> Any:
+) -> Tensor:
     check_shapes("_cross_entropy_backward", grad, input, target, weight, logsumexp, ignore_index, reduction)
     dim, x = 0 if input.ndim == 1 else 1, widened(input)
     ignored = ops.eq(target, ignore_index)
@@ -149,8 +163,8 @@ def _class_weights(self: Any, weight: Any, dim: int) -> Any:
 
 
 def _probability_loss(
-    log_probability: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int
-) -> Any:
+    log_probability: Tensor, target: Tensor, weight: Any, reduction: str, label_smoothing: float, dim: int
+) -> Tensor:
     classes = log_probability.shape[dim]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise ShapeError(
@@ -169,8 +183,8 @@ def _probability_loss(
 
 
 def _smooth_loss(
-    log_probability: Any, target: Any, weight: Any, ignore_index: int, reduction: str, dim: int
-) -> Any:
+    log_probability: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, dim: int
+) -> Tensor:
     """Return the loss against all classes alike, which label smoothing mixes in."""
     weighted = log_probability
     if weight is not None:
@@ -188,9 +202,9 @@ def _smooth_loss(
 
 @composite("linear_cross_entropy")
 def linear_cross_entropy(
-    input: Any, linear_weight: Any, target: Any, linear_bias: Any, weight: Any, reduction: str,
-    ignore_index: int | None, label_smoothing: float, options: Any,
-) -> Any:  # fmt: skip
+    input: Tensor, linear_weight: Tensor, target: Tensor, linear_bias: Tensor | None, weight: Tensor | None,
+    reduction: str, ignore_index: int | None, label_smoothing: float, options: Any,
+) -> Tensor:  # fmt: skip
     op = "linear_cross_entropy"
     if input.ndim not in (1, 2):
         raise DimensionCountError(f"{op}(): expected an input of 1 or 2 dimensions, got {input.ndim}")

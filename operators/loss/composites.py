@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import int64
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import (
@@ -21,6 +22,9 @@ from tt.operators.helpers import (
     widened,
 )
 from tt.operators.loss.shapes import chosen_reduction
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -36,14 +40,14 @@ def chosen(op: str, reduction: str, size_average: bool | None = None, reduce: bo
     return result
 
 
-def reduced(loss: Any, reduction: str, dtype: Any = None) -> Any:
+def reduced(loss: Tensor, reduction: str, dtype: Dtype | None = None) -> Tensor:
     """Return a loss reduced by a known name, in a dtype unless it is an integer dtype."""
     if reduction != "none":
         loss = ops.mean(loss) if reduction == "mean" else ops.sum(loss)
     return loss if dtype is None or is_integral(dtype) else as_type(loss, dtype)
 
 
-def warn_of_sizes(op: str, input: Any, target: Any) -> None:
+def warn_of_sizes(op: str, input: Tensor, target: Any) -> None:
     """Warn of a target that broadcasts, which is seldom meant."""
     if tuple(input.shape) != tuple(target.shape):
         warn_user(
@@ -62,14 +66,14 @@ def expect_floating(op: str, *tensors: Any) -> Any:
     return dtype
 
 
-def at_least_zero(value: Any) -> Any:
+def at_least_zero(value: Tensor) -> Tensor:
     return ops.clamp(value, 0)
 
 
 # --- differences -----------------------------------------------------------------------------------------------
 
 
-def _fused(input: Any, target: Any, reduction: str, *others: Any) -> bool:
+def _fused(input: Tensor, target: Tensor, reduction: str, *others: Any) -> bool:
     """Return whether one operator can compute a loss: of one shape and dtype, with no more than a reduction."""
     return (
         all(other is None for other in others)
@@ -82,7 +86,7 @@ def _fused(input: Any, target: Any, reduction: str, *others: Any) -> bool:
 
 def _regression(
     op: str,
-    input: Any,
+    input: Tensor,
     target: Any,
     weight: Any,
     reduction: str,
@@ -106,19 +110,26 @@ def _regression(
     return reduced(loss, reduction, dtype)
 
 
-def _numbers(op: str, input: Any, target: Any) -> tuple[Any, Any]:
+def _numbers(op: str, input: Tensor, target: Any) -> tuple[Any, Any]:
     """Return input and target, of which one is floating point, with bools as numbers."""
     dtype = expect_floating(op, input, target)
     return as_number(input, dtype), as_number(target, dtype)
 
 
-def as_number(x: Any, dtype: Any) -> Any:
+def as_number(x: Tensor, dtype: Any) -> Any:
     """Return a tensor, in a dtype if its elements are bools."""
     return as_type(x, dtype) if x.dtype.kind == "bool" else x
 
 
 @composite("mse_loss")
-def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+    weight: Tensor | None,
+) -> Any:
     if _fused(input, target, reduction, size_average, reduce, weight):
         return ops._elementwise_loss(input, target, "square", reduction, 0.0)
     reduction = chosen("mse_loss", reduction, size_average, reduce)
@@ -127,7 +138,14 @@ def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction:
 
 
 @composite("l1_loss")
-def l1_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+    weight: Tensor | None,
+) -> Any:
     if _fused(input, target, reduction, size_average, reduce, weight):
         return ops._elementwise_loss(input, target, "absolute", reduction, 0.0)
     reduction = chosen("l1_loss", reduction, size_average, reduce)
@@ -136,7 +154,7 @@ def l1_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: 
 
 @composite("smooth_l1_loss")
 def smooth_l1_loss(
-    input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, beta: float
+    input: Tensor, target: Tensor, size_average: bool | None, reduce: bool | None, reduction: str, beta: float
 ) -> Any:
     if beta < 0:
         raise ValueRangeError(f"smooth_l1_loss(): beta must not be negative, got {beta}")
@@ -154,7 +172,7 @@ def smooth_l1_loss(
 
 
 @composite("huber_loss")
-def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
+def huber_loss(input: Tensor, target: Tensor, reduction: str, delta: float, weight: Tensor | None) -> Any:
     if delta <= 0:
         raise ValueRangeError(f"huber_loss(): delta must be positive, got {delta}")
     if _fused(input, target, reduction, weight):
@@ -176,8 +194,13 @@ def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: An
 
 @composite("binary_cross_entropy")
 def binary_cross_entropy(
-    input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     check_shapes("binary_cross_entropy", input, target, weight, size_average, reduce, reduction)
     reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
     inside = ops.logical_and(ops.ge(input, 0), ops.le(input, 1))
@@ -192,8 +215,14 @@ def binary_cross_entropy(
 
 @composite("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str, pos_weight: Any
-) -> Any:
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+    pos_weight: Tensor | None,
+) -> Tensor:
     op = "binary_cross_entropy_with_logits"
     check_shapes(op, input, target, weight, size_average, reduce, reduction, pos_weight)
     reduction = chosen(op, reduction, size_average, reduce)
@@ -207,7 +236,14 @@ def binary_cross_entropy_with_logits(
 
 
 @composite("kl_div")
-def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, log_target: bool) -> Any:
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+    log_target: bool,
+) -> Tensor:
     by_batch = reduction == "batchmean" and size_average is None and reduce is None
     reduction = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
     if reduction == "mean":
@@ -228,7 +264,7 @@ def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: s
     return reduced(loss, reduction, dtype)
 
 
-def _x_log_x(x: Any) -> Any:
+def _x_log_x(x: Tensor) -> Tensor:
     """Return x log(x), 0 for 0."""
     zero = ops.eq(x, 0)
     return ops.mul(x, ops.log(ops.where.default(zero, number(1, x), x)))
@@ -236,15 +272,15 @@ def _x_log_x(x: Any) -> Any:
 
 @composite("poisson_nll_loss")
 def poisson_nll_loss(
-    input: Any,
-    target: Any,
+    input: Tensor,
+    target: Tensor,
     log_input: bool,
     full: bool,
-    size_average: Any,
+    size_average: bool | None,
     eps: float,
-    reduce: Any,
+    reduce: bool | None,
     reduction: str,
-) -> Any:
+) -> Tensor:
     reduction = chosen("poisson_nll_loss", reduction, size_average, reduce)
     dtype = common_dtype(input, target)
     x, t = widened(input), widened(target)
@@ -262,7 +298,9 @@ def poisson_nll_loss(
 
 
 @composite("gaussian_nll_loss")
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float, reduction: str) -> Any:
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool, eps: float, reduction: str
+) -> Tensor:
     reduction = chosen("gaussian_nll_loss", reduction)
     if not hasattr(var, "shape"):
         var = ops.full(tuple(input.shape), var, dtype=input.dtype, device=input.device)
@@ -289,7 +327,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float,
 # --- element by element ----------------------------------------------------------------------------------------
 
 
-def _measure(x: Any, t: Any, kind: str, parameter: float) -> Any:
+def _measure(x: Tensor, t: Tensor, kind: str, parameter: float) -> Tensor:
     """Return the loss of each element."""
     if kind == "square":
         return ops.square(ops.sub(x, t))
@@ -315,7 +353,7 @@ def _measure(x: Any, t: Any, kind: str, parameter: float) -> Any:
     return ops.mul(ops.exp(t), ops.sub(t, x))
 
 
-def _slope(x: Any, t: Any, kind: str, parameter: float) -> Any:
+def _slope(x: Tensor, t: Tensor, kind: str, parameter: float) -> Tensor:
     """Return the derivative of the loss of each element by its input."""
     difference = ops.sub(x, t)
     if kind == "square":
@@ -336,15 +374,15 @@ def _slope(x: Any, t: Any, kind: str, parameter: float) -> Any:
 
 
 @composite("_elementwise_loss")
-def elementwise_loss(input: Any, target: Any, kind: str, reduction: str, parameter: float) -> Any:
+def elementwise_loss(input: Tensor, target: Tensor, kind: str, reduction: str, parameter: float) -> Tensor:
     check_shapes("_elementwise_loss", input, target, kind, reduction, parameter)
     return reduced(_measure(widened(input), widened(target), kind, parameter), reduction, input.dtype)
 
 
 @composite("_elementwise_loss_backward")
 def elementwise_loss_backward(
-    grad: Any, input: Any, target: Any, kind: str, reduction: str, parameter: float
-) -> Any:
+    grad: Tensor, input: Tensor, target: Tensor, kind: str, reduction: str, parameter: float
+) -> Tensor:
     check_shapes("_elementwise_loss_backward", grad, input, target, kind, reduction, parameter)
     g = widened(grad)
     if reduction == "mean":
@@ -357,7 +395,9 @@ def elementwise_loss_backward(
 
 
 @composite("soft_margin_loss")
-def soft_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None, reduce: bool | None, reduction: str
+) -> Tensor:
     reduction = chosen("soft_margin_loss", reduction, size_average, reduce)
     dtype = common_dtype(input, target)
     return reduced(log1p_exp(ops.neg(ops.mul(widened(target), widened(input)))), reduction, dtype)
@@ -365,8 +405,13 @@ def soft_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, re
 
 @composite("hinge_embedding_loss")
 def hinge_embedding_loss(
-    input: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    input: Tensor,
+    target: Tensor,
+    margin: float,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
     x = widened(input)
     zero = number(0, x)
@@ -377,8 +422,14 @@ def hinge_embedding_loss(
 
 @composite("margin_ranking_loss")
 def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
@@ -393,9 +444,9 @@ def margin_ranking_loss(
 
 @composite("triplet_margin_loss")
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool,
-    size_average: Any, reduce: Any, reduction: str,
-) -> Any:  # fmt: skip
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool,
+    size_average: bool | None, reduce: bool | None, reduction: str,
+) -> Tensor:  # fmt: skip
     reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
     if margin <= 0:
         raise ValueRangeError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
@@ -407,7 +458,7 @@ def triplet_margin_loss(
     dtype = common_dtype(anchor, positive, negative).to_real()
     a, b, c = widened(anchor), widened(positive), widened(negative)
 
-    def distance(one: Any, other: Any) -> Any:
+    def distance(one: Tensor, other: Tensor) -> Tensor:
         return ops.linalg_vector_norm(ops.add(ops.sub(one, other), eps), p, -1)
 
     far = distance(a, c)
@@ -418,8 +469,14 @@ def triplet_margin_loss(
 
 @composite("cosine_embedding_loss")
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
     if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
         raise ShapeError(
@@ -442,7 +499,7 @@ def cosine_embedding_loss(
 # --- one class -------------------------------------------------------------------------------------------------
 
 
-def _rows(op: str, input: Any) -> tuple[int, int]:
+def _rows(op: str, input: Tensor) -> tuple[int, int]:
     """Return how many rows of scores there are, and how many classes."""
     if input.ndim > 2 or (input.ndim and not input.shape[-1]):
         raise DimensionCountError(
@@ -452,15 +509,22 @@ def _rows(op: str, input: Any) -> tuple[int, int]:
     return (input.shape[0] if input.ndim == 2 else 1), (input.shape[-1] if input.ndim else 1)
 
 
-def _expect_classes(op: str, target: Any) -> None:
+def _expect_classes(op: str, target: Tensor) -> None:
     if target.dtype is not int64:
         raise DtypeError(f"{op}(): expected target dtype to be Long, but got {target.dtype}")
 
 
 @composite("multi_margin_loss")
 def multi_margin_loss(
-    input: Any, target: Any, p: Any, margin: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    input: Tensor,
+    target: Tensor,
+    p: Any,
+    margin: Any,
+    weight: Tensor | None,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     op = "multi_margin_loss"
     reduction = chosen(op, reduction, size_average, reduce)
     if p not in (1, 2):
@@ -485,7 +549,7 @@ def multi_margin_loss(
     return reduced(ops.reshape(loss, tuple(target.shape)), reduction, input.dtype)
 
 
-def _lacking(x: Any, target: Any, margin: float) -> tuple[Any, Any]:
+def _lacking(x: Tensor, target: Tensor, margin: float) -> tuple[Any, Any]:
     """Return by how much each row's class falls short of a margin over the others, and where it does.
 
     The class itself does not count, and the slope is 0 where nothing lacks.
@@ -498,7 +562,7 @@ def _lacking(x: Any, target: Any, margin: float) -> tuple[Any, Any]:
 
 
 @composite("_multi_margin")
-def multi_margin(input: Any, target: Any, p: int, margin: float) -> Any:
+def multi_margin(input: Tensor, target: Tensor, p: int, margin: float) -> Tensor:
     check_shapes("_multi_margin", input, target, p, margin)
     x = widened(input)
     lacking, counts = _lacking(x, target, margin)
@@ -507,7 +571,7 @@ def multi_margin(input: Any, target: Any, p: int, margin: float) -> Any:
 
 
 @composite("_multi_margin_backward")
-def multi_margin_backward(grad: Any, input: Any, target: Any, p: int, margin: float) -> Any:
+def multi_margin_backward(grad: Tensor, input: Tensor, target: Tensor, p: int, margin: float) -> Tensor:
     check_shapes("_multi_margin_backward", grad, input, target, p, margin)
     x = widened(input)
     share = ops.unsqueeze(ops.div.default(widened(grad), x.shape[1]), 1)
@@ -521,7 +585,9 @@ def multi_margin_backward(grad: Any, input: Any, target: Any, p: int, margin: fl
 
 
 @composite("multilabel_margin_loss")
-def multilabel_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None, reduce: bool | None, reduction: str
+) -> Tensor:
     op = "multilabel_margin_loss"
     reduction = chosen(op, reduction, size_average, reduce)
     rows, classes = _rows(op, input)
@@ -535,7 +601,7 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any, reduce: A
     return reduced(loss, reduction, input.dtype)
 
 
-def _pairs(x: Any, t: Any) -> tuple[Any, Any, Any]:
+def _pairs(x: Tensor, t: Tensor) -> tuple[Any, Any, Any]:
     """Return, for classes that rows name and all classes, what the former lack, where that counts, and the former.
 
     (rows, named, classes), twice, and (rows, named), where numbers that name no class are 0.
@@ -550,7 +616,7 @@ def _pairs(x: Any, t: Any) -> tuple[Any, Any, Any]:
 
 
 @composite("_multilabel_margin")
-def multilabel_margin(input: Any, target: Any) -> Any:
+def multilabel_margin(input: Tensor, target: Tensor) -> Tensor:
     check_shapes("_multilabel_margin", input, target)
     x = widened(input)
     lacking, counts, _ = _pairs(x, target)
@@ -559,7 +625,7 @@ def multilabel_margin(input: Any, target: Any) -> Any:
 
 
 @composite("_multilabel_margin_backward")
-def multilabel_margin_backward(grad: Any, input: Any, target: Any) -> Any:
+def multilabel_margin_backward(grad: Tensor, input: Tensor, target: Tensor) -> Tensor:
     check_shapes("_multilabel_margin_backward", grad, input, target)
     x = widened(input)
     _, counts, index = _pairs(x, target)
@@ -571,8 +637,13 @@ def multilabel_margin_backward(grad: Any, input: Any, target: Any) -> Any:
 
 @composite("multilabel_soft_margin_loss")
 def multilabel_soft_margin_loss(
-    input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    size_average: bool | None,
+    reduce: bool | None,
+    reduction: str,
+) -> Tensor:
     reduction = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
     dtype = common_dtype(*(t for t in (input, target, weight) if t is not None))
     x, t = widened(input), widened(target)

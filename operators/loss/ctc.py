@@ -52,14 +52,14 @@ def _lengths(name: str, value: Any, unknown: tuple[int, ...]) -> tuple[int, ...]
     return tuple(map(int, value))
 
 
-def _shares(targets: Any, batch: int) -> tuple[int, ...]:
+def _shares(targets: Tensor, batch: int) -> tuple[int, ...]:
     """Return lengths that targets can have."""
     if targets.ndim == 2:
         return (targets.shape[1],) * batch
     return tuple((targets.shape[0] + i) // batch for i in range(batch))
 
 
-def _padded(targets: Any, lengths: Sequence[int]) -> Any:
+def _padded(targets: Tensor, lengths: Sequence[int]) -> Tensor:
     """Return targets that follow one another as rows of one length."""
     if sum(lengths) != targets.shape[0]:
         raise ShapeError(
@@ -72,9 +72,9 @@ def _padded(targets: Any, lengths: Sequence[int]) -> Any:
 
 @composite("ctc_loss")
 def ctc_loss(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, reduction: str,
-    zero_infinity: bool,
-) -> Any:  # fmt: skip
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+    target_lengths: Tensor | Sequence[int], blank: int, reduction: str, zero_infinity: bool,
+) -> Tensor:  # fmt: skip
     reduction = chosen("ctc_loss", reduction)
     if log_probs.ndim not in (2, 3) or not log_probs.numel():
         raise DimensionCountError(
@@ -107,11 +107,11 @@ def ctc_loss(
     return loss if log_probs.ndim == 3 else ops.squeeze.dim(loss, 0)
 
 
-def _range(count: int, like: Any) -> Any:
+def _range(count: int, like: Tensor) -> Tensor:
     return ops.arange(count, device=like.device)
 
 
-def _column(numbers: Sequence[int], like: Any) -> Any:
+def _column(numbers: Sequence[int], like: Tensor) -> Tensor:
     """Return integers as a tensor."""
     if not numbers:
         return ops.zeros((0,), dtype=int64, device=like.device)
@@ -136,7 +136,12 @@ class _Lattice:
     """The states of all items: before, between and behind the labels there are blanks."""
 
     def __init__(
-        self, x: Any, labels: Any, input_lengths: Sequence[int], target_lengths: Sequence[int], blank: int
+        self,
+        x: Tensor,
+        labels: Tensor,
+        input_lengths: Sequence[int],
+        target_lengths: Sequence[int],
+        blank: int,
     ) -> None:
         steps, batch, _ = x.shape
         labels = _classes_of(labels, target_lengths, blank, x.shape[2])
@@ -164,18 +169,18 @@ class _Lattice:
         )
         self.first = ops.le(number_of, 1)
 
-    def moved(self, row: Any, by: int, fill: float = -math.inf) -> Any:
+    def moved(self, row: Tensor, by: int, fill: float = -math.inf) -> Tensor:
         """Return the states shifted to the right, or to the left; `fill` comes in from the other side."""
         wide = ops.constant_pad_nd(row, (by, 0) if by > 0 else (0, -by), fill)
         return (
             ops.slice(wide, 1, 0, self.states, 1) if by > 0 else ops.slice(wide, 1, -by, self.states - by, 1)
         )
 
-    def masked(self, row: Any, condition: Any) -> Any:
+    def masked(self, row: Tensor, condition: Tensor) -> Tensor:
         return ops.where.default(condition, row, self.nothing)
 
 
-def _total(parts: Sequence[Any]) -> Any:
+def _total(parts: Sequence[Any]) -> Tensor:
     """Return the logarithm of the sum of exponentials: -inf where all parts are, inf where one is."""
     largest = parts[0]
     for part in parts[1:]:
@@ -196,7 +201,12 @@ composite("ctc_loss.IntList", ctc_loss)
 
 @composite("_ctc_loss")
 def forward(
-    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    blank: int,
+    zero_infinity: bool,
 ) -> tuple[Any, Any]:
     check_shapes("_ctc_loss", log_probs, targets, input_lengths, target_lengths)
     x = widened(log_probs)
@@ -224,9 +234,9 @@ def forward(
 
 @composite("_ctc_loss_backward")
 def backward(
-    grad: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, loss: Any, log_alpha: Any,
-    blank: int, zero_infinity: bool,
-) -> Any:  # fmt: skip
+    grad: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Sequence[int], target_lengths: Sequence[int],
+    loss: Tensor, log_alpha: Tensor, blank: int, zero_infinity: bool,
+) -> Tensor:  # fmt: skip
     check_shapes(
         "_ctc_loss_backward", grad, log_probs, targets, input_lengths, target_lengths, loss, log_alpha
     )
@@ -262,14 +272,14 @@ def backward(
 
 @composite("_ctc_alpha_backward")
 def alpha_backward(
-    grad: Any,
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
-    log_alpha: Any,
+    grad: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    log_alpha: Tensor,
     blank: int,
-) -> Any:
+) -> Tensor:
     check_shapes("_ctc_loss", log_probs, targets, input_lengths, target_lengths, blank)
     x, alpha, g = widened(log_probs), widened(log_alpha), widened(grad)
     lattice = _Lattice(x, targets, input_lengths, target_lengths, blank)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.core.types.dtype import float32, int32, int64
 from tt.operators._samples.base import LAYOUTS, OUT_OF_RANGE, FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -139,10 +142,10 @@ def huber_loss(make: Inputs) -> Iterator[Sample]:
 def binary_cross_entropy(make: Inputs) -> Iterator[Sample]:
     logits = make.definition.name.endswith("with_logits")
 
-    def inputs(*shape: int) -> Any:
+    def inputs(*shape: int) -> Tensor:
         return make.tensor(*shape) if logits else make.tensor(*shape, low=0.05, high=0.95)
 
-    def targets(*shape: int) -> Any:
+    def targets(*shape: int) -> Tensor:
         return make.tensor(*shape, low=0.1, high=0.9)
 
     for shape in ((), (3,), (2, 3)):
@@ -216,7 +219,7 @@ def gaussian_nll_loss(make: Inputs) -> Iterator[Sample]:
 # --- margins ---------------------------------------------------------------------------------------------------
 
 
-def signs(make: Inputs, *shape: int) -> Any:
+def signs(make: Inputs, *shape: int) -> Tensor:
     """Return targets 1 and -1."""
     return make.of(1 - 2 * make.random.integers(0, 2, shape))
 
@@ -356,7 +359,7 @@ LENGTHS = ((6, 5, 6), (3, 2, 0))
 LABELS = [[3, 1, 3, 2], [2, 2, 1, 1], [1, 2, 3, 4]]
 
 
-def scores(make: Inputs, *shape: int) -> Any:
+def scores(make: Inputs, *shape: int) -> Tensor:
     x = make.tensor(*shape, low=-2, high=2)
     x = x if make.dtype.is_floating_point or make.dtype.is_complex else x.to(float32)
     return x - x.exp().sum(-1, keepdim=True).log()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast
@@ -33,8 +33,8 @@ def reduced(op: str, shape: Shape, reduction: str, size_average: bool | None, re
 def same_shape_loss(
     input: Described,
     target: Described,
-    weight: Any = None,
-    pos_weight: Any = None,
+    weight: Described | None = None,
+    pos_weight: Described | None = None,
     reduction: str = "mean",
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -60,7 +60,7 @@ def same_shape_loss(
 def nll_loss(
     input: Described,
     target: Described,
-    weight: Any = None,
+    weight: Described | None = None,
     reduction: str = "mean",
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -128,7 +128,7 @@ def expect_gradient(op: str, grad: Described, shape: Shape) -> None:
 
 @rule("class_loss")
 def class_loss(
-    input: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
+    input: Described, target: Described, weight: Described | None = None, reduction: str = "mean", *, op: str
 ) -> tuple[Shape, Shape]:
     """The loss, and a number for each target."""
     op = op.lstrip("_")
@@ -143,7 +143,7 @@ def class_loss_backward(
     grad: Described,
     input: Described,
     target: Described,
-    weight: Any,
+    weight: Described | None,
     logsumexp: Described,
     reduction: str,
     *,

@@ -11,6 +11,7 @@ from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
+from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import as_type, check_shapes, widened
 
 if TYPE_CHECKING:
@@ -32,27 +33,27 @@ composite = composites.composite
 # --- over the last dimensions ----------------------------------------------------------------------------------
 
 
-def _check_dtypes(op: str, input: Any, *parameters: Any) -> None:
+def _check_dtypes(op: str, input: Tensor, *parameters: Any) -> None:
     """Raise unless the input is floating point, and the parameters have its dtype or, for half types, float32."""
     if not input.dtype.is_floating_point:
         raise DtypeNotServedError(op, f"{op}(): is defined for floating point numbers, not for {input.dtype}")
     check_parameters(op, input, *parameters)
 
 
-def _affine(x: Any, weight: Any, bias: Any) -> Any:
+def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     """Return x * weight + bias, without those that are None."""
     x = x if weight is None else ops.mul(x, widened(weight))
     return x if bias is None else ops.add(x, widened(bias))
 
 
-def _standardized(x: Any, dims: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Any, Any]:
     """Return numbers with mean 0 and variance 1 along dimensions, and the scale."""
     var, mean = moments(x, dims, True)
     scale = ops.rsqrt(ops.add(var, eps))
     return ops.mul(ops.sub(x, mean), scale), scale
 
 
-def _through(g: Any, x: Any, scale: Any, dims: tuple[int, ...], centred: bool = True) -> Any:
+def _through(g: Tensor, x: Tensor, scale: Tensor, dims: tuple[int, ...], centred: bool = True) -> Tensor:
     """Return the gradient of what became x, with variance 1 (and mean 0), by a scale along dimensions."""
     rest = ops.mul(x, ops.mean.dim(ops.mul(g, x), dims, True))
     if centred:
@@ -60,18 +61,20 @@ def _through(g: Any, x: Any, scale: Any, dims: tuple[int, ...], centred: bool = 
     return ops.mul(ops.sub(g, rest), scale)
 
 
-def _leading(x: Any, count: int) -> tuple[int, ...]:
+def _leading(x: Tensor, count: int) -> tuple[int, ...]:
     """Return all dimensions but the last ones."""
     return tuple(range(x.ndim - count))
 
 
-def _summed(x: Any, dims: tuple[int, ...], dtype: Any) -> Tensor:
+def _summed(x: Tensor, dims: tuple[int, ...], dtype: Dtype) -> Tensor:
     """Return the sum along dimensions, of which there may be none."""
     return as_type(ops.sum.dim(x, dims) if dims else ops.clone(x), dtype)
 
 
 @composite("layer_norm")
-def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Tensor:
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
     _check_dtypes("layer_norm", input)
     check_shapes("layer_norm", input, normalized_shape, weight, bias)
     dims = tuple(range(-len(normalized_shape), 0))
@@ -80,7 +83,7 @@ def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: A
 
 @composite("_layer_norm_backward")
 def layer_norm_backward(
-    grad: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float
+    grad: Tensor, input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float
 ) -> tuple[Any, Any, Any]:
     check_shapes("_layer_norm_backward", grad, input, normalized_shape, weight)
     dims, before = tuple(range(-len(normalized_shape), 0)), _leading(input, len(normalized_shape))
@@ -92,14 +95,16 @@ def layer_norm_backward(
     )
 
 
-def _root(x: Any, dims: tuple[int, ...], eps: float | None) -> Tensor:
+def _root(x: Tensor, dims: tuple[int, ...], eps: float | None) -> Tensor:
     """Return one over the root of the mean of squares."""
     eps = finfo(x.dtype.to_real()).eps if eps is None else eps
     return ops.rsqrt(ops.add(ops.mean.dim(ops.square(x), dims, True), eps))
 
 
 @composite("rms_norm")
-def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Tensor:
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
+) -> Tensor:
     check_shapes("rms_norm", input, normalized_shape, weight)
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise DtypeNotServedError("rms_norm", f"rms_norm(): is not defined for {input.dtype}")
@@ -110,7 +115,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: floa
 
 @composite("_rms_norm_backward")
 def rms_norm_backward(
-    grad: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None
+    grad: Tensor, input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
 ) -> tuple[Any, Any]:
     check_shapes("_rms_norm_backward", grad, input, normalized_shape, weight)
     dims = tuple(range(-len(normalized_shape), 0))
@@ -129,12 +134,12 @@ def rms_norm_backward(
 # --- by channel ------------------------------------------------------------------------------------------------
 
 
-def _by_channel(parameter: Any, ndim: int) -> Any:
+def _by_channel(parameter: Tensor | None, ndim: int) -> Any:
     """Return one number a channel in a shape that broadcasts along dimension 1, in float32 at least."""
     return None if parameter is None else ops.reshape(widened(parameter), (1, -1, *(1,) * (ndim - 2)))
 
 
-def _check_channels(op: str, input: Any, **parameters: Any) -> None:
+def _check_channels(op: str, input: Tensor, **parameters: Any) -> None:
     for name, value in parameters.items():
         if value is not None and (value.ndim != 1 or value.shape[0] != input.shape[1]):
             raise ShapeError(
@@ -143,7 +148,7 @@ def _check_channels(op: str, input: Any, **parameters: Any) -> None:
             )
 
 
-def _move(running: Any, towards: Any, momentum: float) -> None:
+def _move(running: Any, towards: Tensor, momentum: float) -> None:
     """Move a running statistic towards the batch's, in place."""
     if running is not None:
         moved = ops.add(ops.mul(running, 1 - momentum), ops.mul(ops.detach(towards), momentum))
@@ -152,15 +157,15 @@ def _move(running: Any, towards: Any, momentum: float) -> None:
 
 @composite("batch_norm")
 def batch_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> Tensor:
     if training and eps <= 0:
         raise ValueRangeError(f"batch_norm(): eps must be positive during training, but got {eps}")
     if eps < 0:
@@ -194,7 +199,13 @@ def batch_norm(
 
 @composite("_batch_norm")
 def batch_norm_statistics(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    eps: float,
 ) -> tuple[Any, Any, Any]:
     check_shapes("_batch_norm", input, weight, bias, running_mean, running_var, training)
     x = widened(input)
@@ -213,7 +224,7 @@ def batch_norm_statistics(
 
 @composite("_batch_norm_backward")
 def batch_norm_backward(
-    grad: Any, input: Any, weight: Any, mean: Any, var: Any, training: bool, eps: float
+    grad: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, var: Tensor, training: bool, eps: float
 ) -> tuple[Any, Any, Any]:
     check_shapes("_batch_norm_backward", grad, input, weight, mean, var)
     g, x, dims = widened(grad), widened(input), (0, *range(2, input.ndim))
@@ -234,15 +245,15 @@ def batch_norm_backward(
 
 @composite("instance_norm")
 def instance_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
     use_input_stats: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> Tensor:
     if not use_input_stats and (running_mean is None or running_var is None):
         raise ValueRangeError(
             "instance_norm(): without use_input_stats, running_mean and running_var are needed"
@@ -273,7 +284,7 @@ def instance_norm(
     return as_type(ops.group_norm(x, channels, w, b, eps), input.dtype)
 
 
-def _grouped(input: Any, num_groups: int, eps: float) -> tuple[Any, Any]:
+def _grouped(input: Tensor, num_groups: int, eps: float) -> tuple[Any, Any]:
     """Return groups of channels with mean 0 and variance 1, and the scale."""
     x = widened(input)
     size = prod(input.shape[2:]) * (input.shape[1] // num_groups)
@@ -281,7 +292,9 @@ def _grouped(input: Any, num_groups: int, eps: float) -> tuple[Any, Any]:
 
 
 @composite("group_norm")
-def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Tensor:
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
     _check_dtypes("group_norm", input)
     check_shapes("group_norm", input, num_groups, weight, bias)
     if not input.numel():
@@ -294,7 +307,7 @@ def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) 
 
 @composite("_group_norm_backward")
 def group_norm_backward(
-    grad: Any, input: Any, num_groups: int, weight: Any, eps: float
+    grad: Tensor, input: Tensor, num_groups: int, weight: Tensor | None, eps: float
 ) -> tuple[Any, Any, Any]:
     check_shapes("_group_norm_backward", grad, input, num_groups, weight)
     g, dims = widened(grad), (0, *range(2, input.ndim))
@@ -313,7 +326,7 @@ def group_norm_backward(
 
 
 @composite("local_response_norm")
-def local_response_norm(input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
+def local_response_norm(input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
     if input.ndim < 3:
         raise ValueRangeError(
             f"local_response_norm(): expected an input of at least 3 dimensions, got {input.ndim}"
@@ -326,7 +339,7 @@ def local_response_norm(input: Any, size: int, alpha: float, beta: float, k: flo
     return ops.div.default(input, ops.pow(_response_divisor(input, size, alpha, k), beta))
 
 
-def _mean_of_channels(x: Any, before: int, after: int) -> Any:
+def _mean_of_channels(x: Tensor, before: int, after: int) -> Tensor:
     """Return the means of each element and of its neighbours in so many channels; those outside count as zeros."""
     batch, channels = x.shape[:2]
     flat = ops.reshape(x, (batch, 1, channels, prod(x.shape[2:])))
@@ -334,13 +347,13 @@ def _mean_of_channels(x: Any, before: int, after: int) -> Any:
     return ops.reshape(ops.avg_pool2d(padded, (before + after + 1, 1), 1), tuple(x.shape))
 
 
-def _response_divisor(x: Any, size: int, alpha: float, k: float) -> Any:
+def _response_divisor(x: Tensor, size: int, alpha: float, k: float) -> Tensor:
     mean = _mean_of_channels(ops.square(x), size // 2, (size - 1) // 2)
     return ops.add(ops.mul(mean, alpha), k)
 
 
 @composite("_local_response_norm")
-def local_response_norm_parts(input: Any, size: int, alpha: float, beta: float, k: float) -> Any:
+def local_response_norm_parts(input: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
     check_shapes("_local_response_norm", input, size, alpha, beta, k)
     if not input.numel():
         return ops.clone(input)
@@ -350,8 +363,8 @@ def local_response_norm_parts(input: Any, size: int, alpha: float, beta: float, 
 
 @composite("_local_response_norm_backward")
 def local_response_norm_backward(
-    grad: Any, input: Any, size: int, alpha: float, beta: float, k: float
-) -> Any:
+    grad: Tensor, input: Tensor, size: int, alpha: float, beta: float, k: float
+) -> Tensor:
     check_shapes("_local_response_norm_backward", grad, input, size, alpha, beta, k)
     if not input.numel():
         return ops.clone(grad)
@@ -367,30 +380,30 @@ def local_response_norm_backward(
 # --- vectors ---------------------------------------------------------------------------------------------------
 
 
-def unit(x: Any, dim: int, eps: float, p: float = 2) -> Tensor:
+def unit(x: Tensor, dim: int, eps: float, p: float = 2) -> Tensor:
     """Return vectors divided by their norm, or by eps where that is smaller."""
     return ops.div.default(x, ops.clamp(ops.linalg_vector_norm(x, p, dim, True), eps))
 
 
 @composite("normalize")
-def normalize(input: Any, p: float, dim: int, eps: float) -> Tensor:
+def normalize(input: Tensor, p: float, dim: int, eps: float) -> Tensor:
     return as_type(unit(widened(input), dim, eps, p), input.dtype)
 
 
-def _statistics(x: Any, dims: tuple[int, ...], eps: float, dtype: Any, keepdim: bool) -> tuple[Any, Any]:
+def _statistics(x: Tensor, dims: tuple[int, ...], eps: float, dtype: Dtype, keepdim: bool) -> tuple[Any, Any]:
     """Return the mean, and the inverse of the standard deviation."""
     var, mean = moments(widened(x), dims, keepdim)
     return as_type(mean, dtype), as_type(ops.rsqrt(ops.add(var, eps)), dtype)
 
 
-def _dtype(input: Any, weight: Any) -> Any:
+def _dtype(input: Tensor, weight: Tensor | None) -> Any:
     """Return the dtype of the statistics: that of a wider weight."""
     return input.dtype if weight is None else weight.dtype
 
 
 @composite("native_layer_norm")
 def native_layer_norm(
-    input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Any, Any, Any]:
     result = ops.layer_norm(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
@@ -399,7 +412,14 @@ def native_layer_norm(
 
 @composite("native_group_norm")
 def native_group_norm(
-    input: Any, weight: Any, bias: Any, batch: int, channels: int, pixels: int, group: int, eps: float
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    pixels: int,
+    group: int,
+    eps: float,
 ) -> tuple[Any, Any, Any]:
     if (
         input.numel() != batch * channels * pixels
@@ -417,11 +437,11 @@ def native_group_norm(
 
 @composite("native_batch_norm")
 def native_batch_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
@@ -436,7 +456,7 @@ def native_batch_norm(
 
 
 @composite("cosine_similarity")
-def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     dtype = common_dtype(x1, x2)
     if not dtype.is_floating_point:
         raise DtypeError(

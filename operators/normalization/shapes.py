@@ -34,7 +34,7 @@ def check_parameters(op: str, input: Any, *parameters: Any) -> None:
             )
 
 
-def check_gradient(op: str, grad: Any, input: Any) -> None:
+def check_gradient(op: str, grad: Described, input: Described) -> None:
     """Raise unless a gradient has the shape of the input."""
     if tuple(grad.shape) != tuple(input.shape):
         raise ShapeError(
@@ -47,7 +47,12 @@ def check_gradient(op: str, grad: Any, input: Any) -> None:
 
 @rule("layer_norm")
 def layer_norm(
-    input: Described, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, *, op: str
+    input: Described,
+    normalized_shape: Sequence[int],
+    weight: Described | None = None,
+    bias: Described | None = None,
+    *,
+    op: str,
 ) -> Shape:
     """Normalised over the last dimensions."""
     shape = list(normalized_shape)
@@ -71,7 +76,12 @@ def layer_norm(
 
 @rule("layer_norm_backward")
 def layer_norm_backward(
-    grad: Described, input: Described, normalized_shape: Sequence[int], weight: Any = None, *, op: str
+    grad: Described,
+    input: Described,
+    normalized_shape: Sequence[int],
+    weight: Described | None = None,
+    *,
+    op: str,
 ) -> tuple[Shape, Shape, Shape]:
     """The gradients of input, weight and bias."""
     check_gradient(op, grad, input)
@@ -81,7 +91,12 @@ def layer_norm_backward(
 
 @rule("rms_norm_backward")
 def rms_norm_backward(
-    grad: Described, input: Described, normalized_shape: Sequence[int], weight: Any = None, *, op: str
+    grad: Described,
+    input: Described,
+    normalized_shape: Sequence[int],
+    weight: Described | None = None,
+    *,
+    op: str,
 ) -> tuple[Shape, Shape]:
     """The gradients of input and weight."""
     return layer_norm_backward(grad, input, normalized_shape, weight, op=op)[:2]
@@ -93,10 +108,10 @@ def rms_norm_backward(
 @rule("channel_norm")
 def channel_norm(
     input: Described,
-    weight: Any = None,
-    bias: Any = None,
-    running_mean: Any = None,
-    running_var: Any = None,
+    weight: Described | None = None,
+    bias: Described | None = None,
+    running_mean: Described | None = None,
+    running_var: Described | None = None,
     *,
     op: str,
 ) -> Result:
@@ -121,7 +136,14 @@ def channel_norm(
 
 
 @rule("group_norm")
-def group_norm(input: Described, num_groups: int, weight: Any = None, bias: Any = None, *, op: str) -> Shape:
+def group_norm(
+    input: Described,
+    num_groups: int,
+    weight: Described | None = None,
+    bias: Described | None = None,
+    *,
+    op: str,
+) -> Shape:
     """Normalised by groups of channels."""
     if input.ndim < 2:
         raise DimensionCountError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
@@ -140,7 +162,7 @@ def group_norm(input: Described, num_groups: int, weight: Any = None, bias: Any 
 
 @rule("group_norm_backward")
 def group_norm_backward(
-    grad: Described, input: Described, num_groups: int, weight: Any = None, *, op: str
+    grad: Described, input: Described, num_groups: int, weight: Described | None = None, *, op: str
 ) -> tuple[Shape, Shape, Shape]:
     """The gradients of input, weight and bias."""
     check_gradient(op, grad, input)
@@ -150,7 +172,14 @@ def group_norm_backward(
 
 @rule("batch_norm_statistics")
 def batch_norm_statistics(
-    input: Described, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, *, op: str
+    input: Described,
+    weight: Described | None,
+    bias: Described | None,
+    running_mean: Described | None,
+    running_var: Described | None,
+    training: bool,
+    *,
+    op: str,
 ) -> tuple[Result, Result, Result]:
     """Normalised by channel, and the mean and the variance by which."""
     result = channel_norm(input, weight, bias, running_mean, running_var, op=op)
@@ -162,7 +191,7 @@ def batch_norm_statistics(
 
 @rule("batch_norm_backward")
 def batch_norm_backward(
-    grad: Described, input: Described, weight: Any, mean: Described, var: Described, *, op: str
+    grad: Described, input: Described, weight: Described | None, mean: Described, var: Described, *, op: str
 ) -> tuple[Result, Result, Result]:
     """The gradients of input, weight and bias."""
     check_gradient(op, grad, input)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import python_value, widened
 from tt.operators.optimizer.shapes import fused_rule as check_fused_rule
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -56,40 +60,44 @@ _define("lerp", "Scalar", "lerp", 2)
 _define("sqrt", "", "sqrt", 1)
 
 
-def _number_of(op: str, other: Any) -> Any:
+def _number_of(op: str, other: Tensor) -> Tensor:
     if other.ndim:
         raise ShapeError(f"{op}(): other must have no dimensions, but it has the shape {list(other.shape)}")
     return other
 
 
 @composite("_foreach_mul.Tensor")
-def foreach_mul_by_tensor(self: Any, other: Any) -> list[Any]:
+def foreach_mul_by_tensor(self: Sequence[Tensor], other: Tensor) -> list[Any]:
     factor = _number_of("_foreach_mul", other)
     return _each("_foreach_mul", lambda tensor: ops.mul(tensor, factor), self)
 
 
 @composite("_foreach_mul_.Tensor")
-def foreach_mul_by_tensor_inplace(self: Any, other: Any) -> None:
+def foreach_mul_by_tensor_inplace(self: Sequence[Tensor], other: Tensor) -> None:
     factor = _number_of("_foreach_mul_", other)
     _each("_foreach_mul_", lambda tensor: ops.mul_(tensor, factor), self)
 
 
 @composite("_foreach_add.List")
-def foreach_add(self: Any, other: Any, alpha: Any) -> list[Any]:
+def foreach_add(self: Sequence[Tensor], other: Sequence[Tensor], alpha: Any) -> list[Any]:
     return _each("_foreach_add", lambda one, two: ops.add(one, two, alpha=alpha), self, other)
 
 
 @composite("_foreach_add_.List")
-def foreach_add_inplace(self: Any, other: Any, alpha: Any) -> None:
+def foreach_add_inplace(self: Sequence[Tensor], other: Sequence[Tensor], alpha: Any) -> None:
     _each("_foreach_add_", lambda one, two: ops.add_(one, two, alpha=alpha), self, other)
 
 
 def _define_scaled(name: str) -> None:
-    def functional(self: Any, tensor1: Any, tensor2: Any, value: Any) -> list[Any]:
+    def functional(
+        self: Sequence[Tensor], tensor1: Sequence[Tensor], tensor2: Sequence[Tensor], value: Any
+    ) -> list[Any]:
         op = getattr(ops, name)
         return _each(f"_foreach_{name}", lambda *t: op(*t, value=value), self, tensor1, tensor2)
 
-    def inplace(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+    def inplace(
+        self: Sequence[Tensor], tensor1: Sequence[Tensor], tensor2: Sequence[Tensor], value: Any
+    ) -> None:
         op = getattr(ops, f"{name}_")
         _each(f"_foreach_{name}_", lambda *t: op(*t, value=value), self, tensor1, tensor2)
 
@@ -102,7 +110,7 @@ _define_scaled("addcdiv")
 
 
 @composite("_foreach_norm.Scalar")
-def foreach_norm(self: Any, ord: Any, dtype: Any) -> list[Any]:
+def foreach_norm(self: Sequence[Tensor], ord: Any, dtype: Dtype | None) -> list[Any]:
     return _each("_foreach_norm", lambda tensor: ops.linalg_vector_norm(tensor, ord, dtype=dtype), self)
 
 
@@ -111,7 +119,7 @@ def foreach_norm(self: Any, ord: Any, dtype: Any) -> list[Any]:
 # As PyTorch's fused optimizers compute: in the dtype of the tensors, of half dtypes in float32.
 
 
-def _stops(found_inf: Any) -> bool:
+def _stops(found_inf: Tensor | None) -> bool:
     """Return whether a gradient was found that is not finite, so that the step is left out."""
     return found_inf is not None and python_value(found_inf) == 1
 
@@ -124,7 +132,9 @@ def _scalar(value: Any) -> Any:
     return 1.0 if result is None else result
 
 
-def _gradient(param: Any, grad: Any, grad_scale: Any, maximize: bool, weight_decay: float) -> Any:
+def _gradient(
+    param: Tensor, grad: Tensor, grad_scale: Tensor | None, maximize: bool, weight_decay: float
+) -> Tensor:
     """Return the gradient with which a step is taken; unscaled in place."""
     if grad_scale is not None:
         ops.copy_(grad, ops.div(widened(grad), _scalar(grad_scale)))
@@ -136,9 +146,9 @@ def _gradient(param: Any, grad: Any, grad_scale: Any, maximize: bool, weight_dec
 
 @composite("_fused_sgd_")
 def fused_sgd(
-    self: Any,
-    grads: Any,
-    momentum_buffer_list: Any,
+    self: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    momentum_buffer_list: Sequence[Tensor],
     weight_decay: float,
     momentum: float,
     lr: Any,
@@ -146,8 +156,8 @@ def fused_sgd(
     nesterov: bool,
     maximize: bool,
     is_first_step: bool,
-    grad_scale: Any,
-    found_inf: Any,
+    grad_scale: Tensor | None,
+    found_inf: Tensor | None,
 ) -> None:
     expect_lengths("_fused_sgd_", [self, grads, *([momentum_buffer_list] if momentum else [])])
     if _stops(found_inf):
@@ -169,12 +179,12 @@ def fused_sgd(
 
 def _adam(op: str, decoupled: bool) -> None:
     def step(
-        self: Any,
-        grads: Any,
-        exp_avgs: Any,
-        exp_avg_sqs: Any,
-        max_exp_avg_sqs: Any,
-        state_steps: Any,
+        self: Sequence[Tensor],
+        grads: Sequence[Tensor],
+        exp_avgs: Sequence[Tensor],
+        exp_avg_sqs: Sequence[Tensor],
+        max_exp_avg_sqs: Sequence[Tensor],
+        state_steps: Sequence[Tensor],
         lr: Any,
         beta1: float,
         beta2: float,
@@ -182,8 +192,8 @@ def _adam(op: str, decoupled: bool) -> None:
         eps: float,
         amsgrad: bool,
         maximize: bool,
-        grad_scale: Any,
-        found_inf: Any,
+        grad_scale: Tensor | None,
+        found_inf: Tensor | None,
     ) -> None:
         largest = [max_exp_avg_sqs] if amsgrad else []
         expect_lengths(op, [self, grads, exp_avgs, exp_avg_sqs, state_steps, *largest])
@@ -219,17 +229,17 @@ _adam("_fused_adamw_", decoupled=True)
 
 @composite("_fused_adagrad_")
 def fused_adagrad(
-    self: Any,
-    grads: Any,
-    state_sums: Any,
-    state_steps: Any,
+    self: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    state_sums: Sequence[Tensor],
+    state_steps: Sequence[Tensor],
     lr: Any,
     lr_decay: float,
     weight_decay: float,
     eps: float,
     maximize: bool,
-    grad_scale: Any,
-    found_inf: Any,
+    grad_scale: Tensor | None,
+    found_inf: Tensor | None,
 ) -> None:
     expect_lengths("_fused_adagrad_", [self, grads, state_sums, state_steps])
     if _stops(found_inf):
@@ -247,19 +257,21 @@ def fused_adagrad(
 # Each returns parameter and states after the step.
 
 
-def _moments(grad: Any, first: Any, second: Any, beta1: float, beta2: float) -> tuple[Any, Any]:
+def _moments(grad: Tensor, first: Any, second: Any, beta1: float, beta2: float) -> tuple[Any, Any]:
     square = ops.add(ops.mul(second, beta2), ops.mul(grad, grad), alpha=1 - beta2)
     return ops.lerp(first, grad, 1 - beta1), square
 
 
-def _adamax(param: Any, grad: Any, states: Any, beta1: float, beta2: float, eps: float, rate: float) -> Any:
+def _adamax(
+    param: Tensor, grad: Any, states: Any, beta1: float, beta2: float, eps: float, rate: float
+) -> Any:
     mean = ops.lerp(states[0], grad, 1 - beta1)
     largest = ops.maximum(ops.mul(states[1], beta2), ops.add(ops.abs(grad), eps))
     return ops.addcdiv(param, mean, largest, value=rate), mean, largest
 
 
 def _nadam(
-    param: Any, grad: Any, states: Any,
+    param: Tensor, grad: Tensor, states: Sequence[Tensor | None],
     beta1: float, beta2: float, eps: float, bias: float, of_grad: float, of_mean: float,
 ) -> Any:  # fmt: skip
     mean, square = _moments(grad, states[0], states[1], beta1, beta2)
@@ -269,7 +281,14 @@ def _nadam(
 
 
 def _radam(
-    param: Any, grad: Any, states: Any, beta1: float, beta2: float, eps: float, plain: float, divided: float
+    param: Tensor,
+    grad: Tensor,
+    states: Sequence[Tensor | None],
+    beta1: float,
+    beta2: float,
+    eps: float,
+    plain: float,
+    divided: float,
 ) -> Any:
     mean, square = _moments(grad, states[0], states[1], beta1, beta2)
     if divided:
@@ -277,7 +296,7 @@ def _radam(
     return ops.add(param, mean, alpha=plain), mean, square
 
 
-def _adadelta(param: Any, grad: Any, states: Any, rho: float, eps: float, rate: float) -> Any:
+def _adadelta(param: Tensor, grad: Any, states: Any, rho: float, eps: float, rate: float) -> Any:
     square = ops.add(ops.mul(states[0], rho), ops.mul(grad, grad), alpha=1 - rho)
     delta = ops.mul(ops.sqrt(ops.div(ops.add(states[1], eps), ops.add(square, eps))), grad)
     moved = ops.add(ops.mul(states[1], rho), ops.mul(delta, delta), alpha=1 - rho)
@@ -285,7 +304,7 @@ def _adadelta(param: Any, grad: Any, states: Any, rho: float, eps: float, rate: 
 
 
 def _rmsprop(
-    param: Any, grad: Any, states: Any, alpha: float, eps: float, rate: float, momentum: float
+    param: Tensor, grad: Any, states: Any, alpha: float, eps: float, rate: float, momentum: float
 ) -> Any:
     square = ops.add(ops.mul(states[0], alpha), ops.mul(grad, grad), alpha=1 - alpha)
     spread, mean = square, states[2]
@@ -309,7 +328,7 @@ def _rprop(param: Any, grad: Any, states: Any, shrink: float, grow: float, least
     return ops.sub(param, ops.mul(ops.sign(grad), size)), grad, size
 
 
-def _asgd(param: Any, grad: Any, states: Any, lambd: float, eta: float, mu: float) -> Any:
+def _asgd(param: Tensor, grad: Tensor, states: Any, lambd: float, eta: float, mu: float) -> Any:
     param = ops.add(ops.mul(param, 1 - lambd * eta), grad, alpha=-eta)
     mean = param if mu == 1 else ops.add(states[0], ops.sub(param, states[0]), alpha=mu)
     return param, mean
@@ -328,7 +347,14 @@ FUSED: Final[dict[str, Callable[..., Any]]] = {
 
 @composite("_fused_step_")
 def fused_step(
-    self: Any, grads: Any, first: Any, second: Any, third: Any, rule: str, numbers: Any, maximize: bool
+    self: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    first: Sequence[Tensor],
+    second: Sequence[Tensor],
+    third: Any,
+    rule: str,
+    numbers: Sequence[float],
+    maximize: bool,
 ) -> None:
     check_fused_rule(self, grads, first, second, third, rule, numbers, op="_fused_step_")
     decay, kept, *rest = numbers

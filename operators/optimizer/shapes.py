@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
@@ -51,7 +52,15 @@ FUSED_STATES: Final = {
 
 @rule("fused_rule")
 def fused_rule(
-    self: Any, grads: Any, first: Any, second: Any, third: Any, rule: str, numbers: Any, *, op: str
+    self: Any,
+    grads: Any,
+    first: Any,
+    second: Any,
+    third: Sequence[float],
+    rule: str,
+    numbers: Sequence[float],
+    *,
+    op: str,
 ) -> list[Any]:
     """Nothing; raises unless rule, lists and numbers fit together."""
     if rule not in FUSED_RULES:

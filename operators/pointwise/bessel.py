@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.operators.helpers import computed, number
 from tt.operators.pointwise.special import chebyshev
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -161,7 +164,7 @@ AIRY_ACROSS: Final = (
 # --- of the first and the second kind --------------------------------------------------------------------------
 
 
-def _waves(size: Any, order: int, p: Sequence[float], q: Sequence[float]) -> tuple[Any, Any]:
+def _waves(size: Tensor, order: int, p: Sequence[float], q: Sequence[float]) -> tuple[Any, Any]:
     """Return J and Y of numbers from 8 on."""
     x = ops.maximum(size, number(8, size))
     over = ops.reciprocal(x)
@@ -178,7 +181,7 @@ def _waves(size: Any, order: int, p: Sequence[float], q: Sequence[float]) -> tup
     return ops.mul(along, scale), ops.mul(across, scale)
 
 
-def _small(size: Any) -> tuple[Any, Any]:
+def _small(size: Tensor) -> tuple[Any, Any]:
     """Return the numbers up to 8, and where they are in the range of the coefficients."""
     x = ops.minimum(size, number(8, size))
     return x, ops.sub(ops.mul(ops.square(x), 1 / 32), 1)
@@ -186,21 +189,21 @@ def _small(size: Any) -> tuple[Any, Any]:
 
 @composite("special_bessel_j0")
 @computed
-def bessel_j0(x: Any) -> Any:
+def bessel_j0(x: Tensor) -> Tensor:
     size = ops.abs(x)
     return ops.where(ops.lt(size, 8.0), chebyshev(J0_SMALL, _small(size)[1]), _waves(size, 0, P0, Q0)[0])
 
 
 @composite("special_bessel_j1")
 @computed
-def bessel_j1(x: Any) -> Any:
+def bessel_j1(x: Tensor) -> Tensor:
     size = ops.abs(x)
     low, t = _small(size)
     result = ops.where(ops.lt(size, 8.0), ops.mul(low, chebyshev(J1_SMALL, t)), _waves(size, 1, P1, Q1)[0])
     return ops.where(ops.lt(x, 0), ops.neg(result), result)
 
 
-def _second_kind(x: Any, result: Any) -> Any:
+def _second_kind(x: Tensor, result: Tensor) -> Tensor:
     """Return a function that is infinite at 0, and not a number below."""
     result = ops.where(ops.eq(x, 0), number(-math.inf, x), result)
     return ops.where(ops.lt(x, 0), number(math.nan, x), result)
@@ -208,7 +211,7 @@ def _second_kind(x: Any, result: Any) -> Any:
 
 @composite("special_bessel_y0")
 @computed
-def bessel_y0(x: Any) -> Any:
+def bessel_y0(x: Tensor) -> Tensor:
     size = ops.abs(x)
     low, t = _small(size)
     near = ops.mul(ops.mul(ops.log(low), chebyshev(J0_SMALL, t)), 2 / math.pi)
@@ -218,7 +221,7 @@ def bessel_y0(x: Any) -> Any:
 
 @composite("special_bessel_y1")
 @computed
-def bessel_y1(x: Any) -> Any:
+def bessel_y1(x: Tensor) -> Tensor:
     size = ops.abs(x)
     low, t = _small(size)
     near = ops.sub(ops.mul(ops.mul(ops.log(low), low), chebyshev(J1_SMALL, t)), ops.reciprocal(low))
@@ -228,7 +231,7 @@ def bessel_y1(x: Any) -> Any:
 
 @composite("special_spherical_bessel_j0")
 @computed
-def spherical_bessel_j0(x: Any) -> Any:
+def spherical_bessel_j0(x: Tensor) -> Tensor:
     result = ops.div.default(ops.sin(x), ops.where(ops.eq(x, 0), number(1, x), x))
     result = ops.where(ops.eq(x, 0), number(1, x), result)
     return ops.where(ops.eq(ops.abs(x), math.inf), number(0, x), result)
@@ -240,7 +243,7 @@ composite("special_modified_bessel_i0", lambda self: ops.i0(self))
 composite("special_modified_bessel_i1", lambda self: ops.special_i1(self))
 
 
-def _modified(x: Any, order: int, scaled: bool) -> Any:
+def _modified(x: Tensor, order: int, scaled: bool) -> Tensor:
     """Return K of order 0 or 1, times exp(x) if scaled."""
     two = number(2, x)
     low, high = ops.minimum(x, two), ops.maximum(x, two)
@@ -273,14 +276,14 @@ FARTHEST: Final = 1e25
 """Below the negative of it powers of float32 overflow, and Ai is a small number whose phase has no digit."""
 
 
-def _power(x: Any) -> Any:
+def _power(x: Tensor) -> Tensor:
     """Return 2 / 3 of x to the power 3 / 2."""
     return ops.mul(ops.mul(x, ops.sqrt(x)), 2 / 3)
 
 
 @composite("special_airy_ai")
 @computed
-def airy_ai(x: Any) -> Any:
+def airy_ai(x: Tensor) -> Tensor:
     two, four = number(2, x), number(4, x)
     middle = chebyshev(
         AIRY_MIDDLE, ops.mul(ops.add(ops.minimum(ops.maximum(x, ops.neg(four)), two), 1), 1 / 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -29,6 +29,9 @@ from tt.operators.helpers import (
     widened,
 )
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
@@ -43,7 +46,7 @@ composite("pow.Scalar", lambda self, exponent: ops.pow.default(operand(self, exp
 
 
 @composite("div.mode")
-def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
+def div_mode(self: Tensor, other: Any, rounding_mode: str) -> Tensor:
     if rounding_mode == "floor":
         return ops.floor_divide(self, other)
     if rounding_mode != "trunc":
@@ -63,14 +66,14 @@ def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
 
 
 @composite("div.optional_mode")
-def div_optional_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
+def div_optional_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
     if rounding_mode is None:
         return ops.div.default(self, other)
     return ops.div.mode(self, other, rounding_mode=rounding_mode)
 
 
 @composite("clamp")
-def clamp(self: Any, min: Any, max: Any) -> Any:
+def clamp(self: Tensor, min: Any, max: Any) -> Tensor:
     if min is None and max is None:
         raise ArgumentError("clamp", "min and max are both None: give one of them")
     result = self if min is None else ops.maximum(self, operand(min, self))
@@ -79,12 +82,12 @@ def clamp(self: Any, min: Any, max: Any) -> Any:
 
 @composite("sigmoid")
 @computed
-def sigmoid(self: Any) -> Any:
+def sigmoid(self: Tensor) -> Tensor:
     return ops.reciprocal(ops.add(ops.exp(ops.neg(self)), 1))
 
 
 @composite("conj")
-def conj(self: Any) -> Any:
+def conj(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return ops.clone(self)
     return ops.sub(ops.real(self), ops.mul(ops.imag(self), 1j))
@@ -102,7 +105,7 @@ composite("isnan", lambda self: ops.ne(self, self))
 
 
 @composite("isinf")
-def isinf(self: Any) -> Any:
+def isinf(self: Tensor) -> Tensor:
     if is_integral(self.dtype):
         return ops.ne(self, self)
     if self.dtype.is_complex:
@@ -111,7 +114,7 @@ def isinf(self: Any) -> Any:
 
 
 @composite("isfinite")
-def isfinite(self: Any) -> Any:
+def isfinite(self: Tensor) -> Tensor:
     if is_integral(self.dtype):
         return ops.eq(self, self)
     if self.dtype.is_complex:
@@ -120,12 +123,12 @@ def isfinite(self: Any) -> Any:
 
 
 @composite("equal")
-def equal(self: Any, other: Any) -> bool:
+def equal(self: Tensor, other: Tensor) -> bool:
     return tuple(self.shape) == tuple(other.shape) and bool(ops.all(ops.eq(self, other)).item())
 
 
 @composite("isclose")
-def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+def isclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
     if self.dtype is not other.dtype:
         raise DtypeError(f"isclose(): {self.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
@@ -145,7 +148,7 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
 
 
 @composite("allclose")
-def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
+def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
     return bool(ops.all(ops.isclose(self, other, rtol, atol, equal_nan)).item())
 
 
@@ -176,12 +179,12 @@ composite("fmax", lambda self, other: _unless_nan(ops.ge(self, other), self, oth
 composite("fmin", lambda self, other: _unless_nan(ops.le(self, other), self, other))
 
 
-def _unless_nan(first: Any, self: Any, other: Any) -> Any:
+def _unless_nan(first: Tensor, self: Tensor, other: Tensor) -> Tensor:
     return ops.where(ops.logical_or(first, ops.isnan(other)), self, other)
 
 
 @composite("heaviside")
-def heaviside(self: Any, values: Any) -> Any:
+def heaviside(self: Tensor, values: Tensor) -> Tensor:
     return ops.where(ops.eq(self, 0), values, as_type(ops.gt(self, 0), self.dtype))
 
 
@@ -189,7 +192,7 @@ def heaviside(self: Any, values: Any) -> Any:
 
 
 @composite("fmod")
-def fmod(self: Any, other: Any) -> Any:
+def fmod(self: Tensor, other: Any) -> Tensor:
     self, other = promoted(self, other)
     if not is_integral(self.dtype):
         # Of magnitudes the remainder is exact; subtracting the divisor afterwards would not be.
@@ -202,7 +205,7 @@ def fmod(self: Any, other: Any) -> Any:
 
 
 @composite("gcd")
-def gcd(self: Any, other: Any) -> Any:
+def gcd(self: Tensor, other: Tensor) -> Any:
     first, second = promoted(self, other)
     first = ops.bitwise_or(first, ops.zeros_like(second))  # in the shape of the result
     while python_value(ops.any(ops.ne(second, 0))):
@@ -213,7 +216,7 @@ def gcd(self: Any, other: Any) -> Any:
 
 
 @composite("lcm")
-def lcm(self: Any, other: Any) -> Any:
+def lcm(self: Tensor, other: Tensor) -> Any:
     self, other = promoted(self, other)
     divisor = ops.gcd(self, other)
     quotient = ops.floor_divide(self, ops.where(ops.eq(divisor, 0), 1, divisor))  # has no remainder
@@ -243,7 +246,7 @@ for _op in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "b
 
 
 @composite("float_power")
-def float_power(self: Any, exponent: Any) -> Any:
+def float_power(self: Any, exponent: Any) -> Tensor:
     dtype = complex128 if common_dtype(self, exponent).is_complex else float64
     base, power = (as_type(v, dtype) if isinstance(v, TensorBase) else v for v in (self, exponent))
     return ops.pow(base if isinstance(base, TensorBase) else number(base, power, dtype), power)
@@ -253,7 +256,7 @@ composite("float_power.Scalar", float_power)
 
 
 @composite("ldexp")
-def ldexp(self: Any, other: Any) -> Any:
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
     whole = is_integral(other.dtype)
     exponent = other
     self, other = promoted(self, other, floating=True)
@@ -270,7 +273,7 @@ def ldexp(self: Any, other: Any) -> Any:
 
 
 @composite("frexp")
-def frexp(self: Any) -> tuple[Any, Any]:
+def frexp(self: Tensor) -> tuple[Any, Any]:
     x = as_type(self, float64)
     plain = ops.logical_and(ops.isfinite(x), ops.ne(x, 0))
     x = ops.where(plain, x, 1.0)
@@ -298,7 +301,7 @@ def frexp(self: Any) -> tuple[Any, Any]:
 
 
 @composite("logaddexp")
-def logaddexp(self: Any, other: Any) -> Any:
+def logaddexp(self: Tensor, other: Tensor) -> Tensor:
     self, other = promoted(self, other)
     if self.dtype.is_complex:
         swap = ops.lt(ops.real(self), ops.real(other))
@@ -314,12 +317,12 @@ def logaddexp(self: Any, other: Any) -> Any:
 
 
 @composite("logaddexp2")
-def logaddexp2(self: Any, other: Any) -> Any:
+def logaddexp2(self: Tensor, other: Tensor) -> Tensor:
     self, other = promoted(self, other)
     return _log_of_sum(self, other, math.log(2))
 
 
-def _log_of_sum(self: Any, other: Any, unit: float) -> Any:
+def _log_of_sum(self: Tensor, other: Tensor, unit: float) -> Tensor:
     """Return the logarithm of a sum of powers, from the larger power on; `unit` is the logarithm of the base."""
     dtype = self.dtype
     self, other = widened(self), widened(other)
@@ -336,7 +339,7 @@ composite(
 )
 
 
-def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
+def _product_with_log(logarithm: Any, self: Tensor, other: Tensor) -> Tensor:
     self, other = promoted(self, other, floating=True)
     zero = ops.logical_and(ops.eq(self, 0), ops.eq(other, other))
     return ops.where(zero, 0, ops.mul(self, logarithm(other)))
@@ -346,7 +349,7 @@ def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
 
 
 @composite("hypot")
-def hypot(self: Any, other: Any) -> Any:
+def hypot(self: Tensor, other: Tensor) -> Tensor:
     a, b = (ops.abs(value) for value in promoted(self, other))
     large, small = ops.maximum(a, b), ops.minimum(a, b)
     infinite = ops.logical_or(ops.eq(a, math.inf), ops.eq(b, math.inf))  # also next to NaN
@@ -358,7 +361,7 @@ def hypot(self: Any, other: Any) -> Any:
 # --- three tensors ---------------------------------------------------------------------------------------------
 
 
-def fitting_value(op: str, value: Any, self: Any) -> Any:
+def fitting_value(op: str, value: Any, self: Tensor) -> Any:
     """Return the factor of a product in the kind of the dtype for which it is: 2.5 of integers is 2."""
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise DtypeError(f"{op}(): the value {value} cannot be converted to {self.dtype}")
@@ -366,14 +369,14 @@ def fitting_value(op: str, value: Any, self: Any) -> Any:
 
 
 @composite("addcmul")
-def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
     self, tensor1, tensor2 = promoted(self, tensor1, tensor2)
     factor = fitting_value("addcmul", value, self)
     return ops.add(self, ops.mul(tensor1 if factor == 1 else ops.mul(tensor1, factor), tensor2))
 
 
 @composite("addcdiv")
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+def addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
     if is_integral(tensor1.dtype) and is_integral(tensor2.dtype):
         raise DtypeError(
             "addcdiv(): integers are not divided; convert tensor1 or tensor2 to floating point, or use "
@@ -386,7 +389,7 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     return as_type(ops.add(self, quotient) if factor == 1 else ops.add(self, quotient, alpha=factor), dtype)
 
 
-def lerp(self: Any, end: Any, weight: Any) -> Any:
+def lerp(self: Tensor, end: Tensor, weight: Any) -> Tensor:
     if isinstance(weight, complex) and not self.dtype.is_complex:
         raise DtypeError(f"lerp(): the weight {weight} cannot be converted to {self.dtype}")
     if isinstance(weight, TensorBase):
@@ -405,7 +408,7 @@ composite("lerp", lerp)
 composite("lerp.Scalar", lerp)
 
 
-def _between(self: Any, end: Any, weight: Any, from_start: bool) -> Any:
+def _between(self: Tensor, end: Tensor, weight: Any, from_start: bool) -> Tensor:
     """Return self + weight * (end - self), counted from the nearer of the two, so that it meets both exactly."""
     span = ops.sub(end, self)
     if from_start:
@@ -425,7 +428,7 @@ LARGE: Final = 1e8
 """From here on 1 vanishes against a square, in float64 too."""
 
 
-def odd(x: Any, magnitude: Any) -> Any:
+def odd(x: Tensor, magnitude: Tensor) -> Tensor:
     """Return a magnitude with the sign of x; where x is 0, x itself, whose sign stays."""
     return ops.where(ops.eq(x, 0), x, ops.where(ops.lt(x, 0), ops.neg(magnitude), magnitude))
 
@@ -454,7 +457,7 @@ def by_kind(real: Callable[[Any], Any], of_complex: Callable[[Any], Any]) -> Cal
     """Return a composite that has one way for real and another for complex numbers."""
 
     @computed
-    def choose(self: Any) -> Any:
+    def choose(self: Tensor) -> Any:
         return of_complex(self) if self.dtype.is_complex else real(self)
 
     return choose
@@ -511,11 +514,11 @@ def _acos_complex(z: Any) -> Any:
     return complex_of(real, ops.asinh(ops.imag(ops.mul(ops.conj(above), below))))
 
 
-def _asin_real(x: Any) -> Any:
+def _asin_real(x: Tensor) -> Tensor:
     return ops.atan(ops.div.default(x, ops.sqrt(ops.mul(ops.rsub(x, 1.0), ops.add(x, 1)))))
 
 
-def _acos_real(x: Any) -> Any:
+def _acos_real(x: Tensor) -> Tensor:
     return ops.mul(ops.atan(ops.sqrt(ops.div.default(ops.rsub(x, 1.0), ops.add(x, 1)))), 2)
 
 
@@ -525,7 +528,7 @@ composite("acos", by_kind(_acos_real, _acos_complex))
 # --- hyperbolic functions --------------------------------------------------------------------------------------
 
 
-def _sinh_real(x: Any) -> Any:
+def _sinh_real(x: Tensor) -> Tensor:
     # Near 0 by expm1, which loses no digits; far from it in two factors, the product of which overflows last.
     size = ops.abs(x)
     less_one, root = ops.expm1(size), ops.exp(ops.mul(size, 0.5))
@@ -533,21 +536,21 @@ def _sinh_real(x: Any) -> Any:
     return odd(x, ops.where(ops.lt(size, 20.0), near, ops.mul(ops.mul(root, 0.5), root)))
 
 
-def _cosh_real(x: Any) -> Any:
+def _cosh_real(x: Tensor) -> Tensor:
     root = ops.exp(ops.mul(ops.abs(x), 0.5))
     power = ops.mul(root, root)
     near = ops.mul(ops.add(power, ops.reciprocal(power)), 0.5)
     return ops.where(ops.lt(ops.abs(x), 20.0), near, ops.mul(ops.mul(root, 0.5), root))
 
 
-def _asinh_real(x: Any) -> Any:
+def _asinh_real(x: Tensor) -> Tensor:
     size = ops.abs(x)
     square = ops.square(size)
     near = ops.log1p(ops.add(size, ops.div.default(square, ops.add(ops.sqrt(ops.add(square, 1)), 1))))
     return odd(x, ops.where(ops.lt(size, LARGE), near, ops.add(ops.log(size), LOG_2)))
 
 
-def _acosh_real(x: Any) -> Any:
+def _acosh_real(x: Tensor) -> Tensor:
     above = ops.sub(x, 1)
     near = ops.log1p(ops.add(above, ops.mul(ops.sqrt(above), ops.sqrt(ops.add(above, 2)))))
     return ops.where(ops.gt(x, LARGE), ops.add(ops.log(x), LOG_2), near)
@@ -559,7 +562,7 @@ def _acosh_complex(z: Any) -> Any:
     return complex_of(ops.asinh(ops.real(ops.mul(ops.conj(below), above))), imag)
 
 
-def _atanh_real(x: Any) -> Any:
+def _atanh_real(x: Tensor) -> Tensor:
     size = ops.abs(x)
     return odd(x, ops.mul(ops.log1p(ops.div.default(ops.mul(size, 2), ops.rsub(size, 1.0))), 0.5))
 
@@ -577,7 +580,7 @@ composite("rad2deg", computed(lambda self: ops.mul(self, 180 / math.pi)))
 
 
 @composite("angle")
-def angle(self: Any) -> Any:
+def angle(self: Tensor) -> Tensor:
     if self.dtype.is_complex:
         return ops.atan2(ops.imag(self), ops.real(self))
     x = floating(self)
@@ -587,7 +590,7 @@ def angle(self: Any) -> Any:
 
 @composite("sinc")
 @computed
-def sinc(self: Any) -> Any:
+def sinc(self: Tensor) -> Tensor:
     turns = ops.mul(self, math.pi)
     zero = ops.eq(self, 0)
     return ops.where(zero, number(1, self), ops.div.default(ops.sin(turns), turns))
@@ -599,7 +602,7 @@ composite("frac", lambda self: ops.sub(self, ops.trunc(self)))
 
 
 @composite("sgn")
-def sgn(self: Any) -> Any:
+def sgn(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return ops.sign(self)
     size = ops.abs(self)
@@ -609,14 +612,14 @@ def sgn(self: Any) -> Any:
 
 
 @composite("positive")
-def positive(self: Any) -> Any:
+def positive(self: Tensor) -> Tensor:
     if self.dtype.kind == "bool":
         raise DtypeError("positive(): The `+` operator, on a bool tensor is not supported.")
     return self
 
 
 @composite("signbit")
-def signbit(self: Any) -> Any:
+def signbit(self: Tensor) -> Tensor:
     if is_integral(self.dtype):
         return ops.lt(self, 0)
     # The inverse of a zero is infinite, with the sign of the zero.
@@ -626,7 +629,7 @@ def signbit(self: Any) -> Any:
 # --- tests -----------------------------------------------------------------------------------------------------
 
 
-def _is(self: Any, value: float) -> Any:
+def _is(self: Tensor, value: float) -> Tensor:
     return ops.ne(self, self) if is_integral(self.dtype) else ops.eq(self, value)
 
 
@@ -635,13 +638,13 @@ composite("isneginf", lambda self: _is(self, -math.inf))
 
 
 @composite("isreal")
-def isreal(self: Any) -> Any:
+def isreal(self: Tensor) -> Tensor:
     expect_strided("isreal", self)
     return ops.eq(ops.imag(self), 0) if self.dtype.is_complex else ops.ones_like(self, dtype=bool_)
 
 
 @composite("nan_to_num")
-def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+def nan_to_num(self: Tensor, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     if is_integral(self.dtype):
         return ops.clone(self)
     if self.dtype.is_complex:
@@ -656,13 +659,13 @@ def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float
 
 
 @composite("complex")
-def complex_(real: Any, imag: Any) -> Any:
+def complex_(real: Tensor, imag: Tensor) -> Tensor:
     _expect_parts("complex", real, imag)
     return ops.view_as_complex(ops.stack(list(ops.broadcast_tensors([real, imag])), -1))
 
 
 @composite("polar")
-def polar(abs: Any, angle: Any) -> Any:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     _expect_parts("polar", abs, angle)
     return ops.complex(ops.mul(abs, ops.cos(angle)), ops.mul(abs, ops.sin(angle)))
 

@@ -29,12 +29,12 @@ def broadcast_rule(*tensors: Any, op: str) -> Result:
 
 
 @rule("same", "like")
-def same(self: Described, /, memory_format: Any = None, *, op: str) -> Result:
+def same(self: Described, /, memory_format: str | None = None, *, op: str) -> Result:
     """The result has the shape of the first argument, and its order of dimensions or another one."""
     return Result(self.shape, format_strides(op, self, memory_format))
 
 
-def format_strides(op: str, tensor: Described, memory_format: Any) -> tuple[int, ...]:
+def format_strides(op: str, tensor: Described, memory_format: str | None) -> tuple[int, ...]:
     """Return the strides of a fresh tensor that follows another, in a memory format (None preserves the order)."""
     name = str(memory_format).rpartition(".")[2]
     if name == "contiguous_format":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -19,11 +19,14 @@ from tt.core.types.dtype import finfo, float32
 from tt.operators.helpers import as_type, computed, floating, number, operand, python_value, widened
 from tt.operators.pointwise.composites import odd
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
-def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
+def chebyshev(coefficients: Sequence[float], t: Tensor) -> Tensor:
     """Return a sum of Chebyshev polynomials at t between -1 and 1, by Clenshaw's recurrence."""
     twice = ops.mul(t, 2)
     one = two = ops.zeros_like(t)
@@ -32,7 +35,7 @@ def chebyshev(coefficients: Sequence[float], t: Any) -> Any:
     return ops.add(ops.sub(ops.mul(t, one), two), coefficients[0])
 
 
-def polynomial(coefficients: Sequence[float], x: Any) -> Any:
+def polynomial(coefficients: Sequence[float], x: Tensor) -> Tensor:
     """Return a polynomial, its constant coefficient first, by Horner's rule."""
     result = ops.full_like(x, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
@@ -53,7 +56,7 @@ ERFCX: Final = (
 """Of (1 + 2x) exp(x^2) erfc(x) for x >= 0, in (x - 4) / (x + 4)."""
 
 
-def _scaled_tail(size: Any) -> Any:
+def _scaled_tail(size: Tensor) -> Tensor:
     """Return exp(x^2) erfc(x) of numbers that are not negative."""
     infinite = ops.eq(size, math.inf)
     finite = ops.where(infinite, number(1, size), size)
@@ -61,7 +64,7 @@ def _scaled_tail(size: Any) -> Any:
     return ops.where(infinite, number(0, size), ops.div.default(sums, ops.add(ops.mul(finite, 2), 1)))
 
 
-def _exp_square(size: Any, sign: int) -> Any:
+def _exp_square(size: Tensor, sign: int) -> Tensor:
     """Return exp(x^2) or exp(-x^2); a short x has an exact square, and the remainder goes into a second factor."""
     short = ops.mul(ops.floor(ops.mul(size, 16)), 1 / 16)
     rest = ops.mul(ops.sub(size, short), ops.add(size, short))
@@ -70,7 +73,7 @@ def _exp_square(size: Any, sign: int) -> Any:
 
 @composite("erfc")
 @computed
-def erfc(x: Any) -> Any:
+def erfc(x: Tensor) -> Tensor:
     # Beyond 40 the result is 0 in every dtype.
     size = ops.minimum(ops.abs(x), number(40, x))
     tail = ops.mul(_scaled_tail(size), _exp_square(size, -1))
@@ -80,7 +83,7 @@ def erfc(x: Any) -> Any:
 
 @composite("special_erfcx")
 @computed
-def erfcx(x: Any) -> Any:
+def erfcx(x: Tensor) -> Tensor:
     size = ops.abs(x)
     tail = _scaled_tail(size)
     # Below -30 the result is infinite in every dtype.
@@ -88,7 +91,7 @@ def erfcx(x: Any) -> Any:
     return ops.where(ops.lt(x, 0), ops.sub(grown, tail), tail)
 
 
-def _inverse_error(inner: Any, outer: Any) -> Any:
+def _inverse_error(inner: Tensor, outer: Tensor) -> Tensor:
     """Return x >= 0 with erf(x) = inner and erfc(x) = outer, of which each is exact where it is small.
 
     S. Winitzki's approximation, then steps of Halley's method.
@@ -107,7 +110,7 @@ def _inverse_error(inner: Any, outer: Any) -> Any:
 
 @composite("erfinv")
 @computed
-def erfinv(y: Any) -> Any:
+def erfinv(y: Tensor) -> Tensor:
     size = ops.abs(y)
     return odd(y, _inverse_error(size, ops.rsub(size, 1.0)))
 
@@ -117,7 +120,7 @@ composite("special_ndtr", computed(lambda x: ops.mul(ops.erfc(ops.mul(x, -math.s
 
 @composite("special_ndtri")
 @computed
-def ndtri(p: Any) -> Any:
+def ndtri(p: Tensor) -> Tensor:
     outer = ops.mul(ops.minimum(p, ops.rsub(p, 1.0)), 2)
     size = ops.mul(_inverse_error(ops.rsub(outer, 1.0), outer), math.sqrt(2))
     return ops.where(ops.lt(p, 0.5), ops.neg(size), size)
@@ -125,7 +128,7 @@ def ndtri(p: Any) -> Any:
 
 @composite("special_log_ndtr")
 @computed
-def log_ndtr(x: Any) -> Any:
+def log_ndtr(x: Tensor) -> Tensor:
     scaled = ops.mul(x, math.sqrt(0.5))
     low = ops.sub(ops.log(ops.mul(ops.special_erfcx(ops.neg(scaled)), 0.5)), ops.square(scaled))
     low = ops.where(ops.eq(x, -math.inf), x, low)
@@ -149,14 +152,14 @@ STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 36036
 DIGAMMA: Final = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 
 
-def _to_nearest(x: Any) -> Any:
+def _to_nearest(x: Tensor) -> Tensor:
     """Return how far a number is from the nearest integer."""
     return ops.sub(x, ops.round(x))
 
 
 @composite("lgamma")
 @computed
-def lgamma(x: Any) -> Any:
+def lgamma(x: Tensor) -> Tensor:
     # Below 1/2 by reflection, log(pi / |sin(pi x)|) - lgamma(1 - x).
     reflected = ops.lt(x, 0.5)
     a = ops.where(reflected, ops.rsub(x, 1.0), x)
@@ -191,7 +194,7 @@ def lgamma(x: Any) -> Any:
 
 @composite("digamma")
 @computed
-def digamma(x: Any) -> Any:
+def digamma(x: Tensor) -> Tensor:
     negative = ops.lt(x, 0)
     a = ops.where(negative, ops.rsub(x, 1.0), x)
     short = ops.lt(a, 10.0)
@@ -216,7 +219,7 @@ BERNOULLI: Final = tuple(b / math.factorial(2 * j + 2) for j, b in enumerate((
 )))  # fmt: skip
 
 
-def _zeta(s: int, a: Any) -> Any:
+def _zeta(s: int, a: Tensor) -> Tensor:
     """Return Hurwitz' zeta function, the sum of (a + k) ** -s over all k from 0, of positive a."""
     steps = 10 + s
     total = ops.pow.default(a, -s)
@@ -250,7 +253,7 @@ def check_order(n: int) -> None:
 
 
 @composite("polygamma")
-def polygamma(n: int, self: Any) -> Any:
+def polygamma(n: int, self: Tensor) -> Tensor:
     check_order(n)
     return ops.digamma(self) if n == 0 else computed(lambda x: _polygamma(n, x))(self)
 
@@ -258,7 +261,7 @@ def polygamma(n: int, self: Any) -> Any:
 composite("polygamma.method", lambda self, n: ops.polygamma.default(n, self))
 
 
-def _polygamma(n: int, x: Any) -> Any:
+def _polygamma(n: int, x: Tensor) -> Tensor:
     sign = 1 if n % 2 else -1
     negative = ops.lt(x, 0)
     result = ops.mul(_zeta(n + 1, ops.where(negative, ops.rsub(x, 1.0), x)), sign * float(math.factorial(n)))
@@ -312,7 +315,7 @@ I1_LARGE: Final = (
 """Of sqrt(x) exp(-x) I1(x) for x from 8, in 16 / x - 1."""
 
 
-def _bessel(size: Any, small: Sequence[float], large: Sequence[float]) -> tuple[Any, Any]:
+def _bessel(size: Tensor, small: Sequence[float], large: Sequence[float]) -> tuple[Any, Any]:
     """Return the sums for the numbers up to 8 and for those from 8 on."""
     eight = number(8, size)
     low = chebyshev(small, ops.sub(ops.mul(ops.minimum(size, eight), 0.25), 1))
@@ -325,7 +328,7 @@ def _bessel(size: Any, small: Sequence[float], large: Sequence[float]) -> tuple[
 
 @composite("special_i0e")
 @computed
-def i0e(x: Any) -> Any:
+def i0e(x: Tensor) -> Tensor:
     size = ops.abs(x)
     low, high = _bessel(size, I0_SMALL, I0_LARGE)
     return ops.where(ops.lt(size, 8.0), low, high)
@@ -333,7 +336,7 @@ def i0e(x: Any) -> Any:
 
 @composite("special_i1e")
 @computed
-def i1e(x: Any) -> Any:
+def i1e(x: Tensor) -> Tensor:
     size = ops.abs(x)
     low, high = _bessel(size, I1_SMALL, I1_LARGE)
     return odd(x, ops.where(ops.lt(size, 8.0), ops.mul(size, low), high))
@@ -343,7 +346,7 @@ def _unscaled(scaled: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a function without its factor exp(-|x|), which is taken away in two steps that overflow last."""
 
     @computed
-    def unscaled(x: Any) -> Any:
+    def unscaled(x: Tensor) -> Tensor:
         root = ops.exp(ops.mul(ops.abs(x), 0.5))
         return ops.mul(ops.mul(scaled(x), root), root)
 
@@ -358,18 +361,18 @@ composite("special_i1", _unscaled(lambda x: ops.special_i1e(x)))
 
 @composite("special_entr")
 @computed
-def entr(x: Any) -> Any:
+def entr(x: Tensor) -> Tensor:
     zero = ops.eq(x, 0)
     entropy = ops.neg(ops.mul(x, ops.log(ops.where(zero, number(1, x), x))))
     return ops.where(ops.lt(x, 0), number(-math.inf, x), ops.where(zero, number(0, x), entropy))
 
 
 @composite("logit")
-def logit(self: Any, eps: float | None) -> Any:
+def logit(self: Tensor, eps: float | None) -> Any:
     return computed(lambda x: _logit(x if eps is None or eps < 0 else ops.clamp(x, eps, 1 - eps)))(self)
 
 
-def _logit(x: Any) -> Any:
+def _logit(x: Tensor) -> Tensor:
     rest = ops.rsub(x, 1.0)
     # Near 1/2, where the quotient is close to 1, by its distance from 1.
     middle = ops.log1p(ops.div.default(ops.mul(ops.sub(x, 0.5), 2), rest))
@@ -385,7 +388,7 @@ BETWEEN: Final = 16
 # --- incomplete gamma functions --------------------------------------------------------------------------------
 
 
-def _series(a: Any, x: Any, eps: float) -> Any:
+def _series(a: Tensor, x: Tensor, eps: float) -> Tensor:
     """Return the sum of x^n / ((a + 1) ... (a + n)), which converges fast for x below a."""
     term = total = ops.ones_like(a)
     for n in range(1, LONGEST):
@@ -396,7 +399,7 @@ def _series(a: Any, x: Any, eps: float) -> Any:
     return total
 
 
-def _fraction(a: Any, x: Any, eps: float) -> Any:
+def _fraction(a: Tensor, x: Tensor, eps: float) -> Tensor:
     """Return the continued fraction of the upper function, by Lentz' method; it converges fast for x above a."""
     tiny = 1e-30
     b = ops.add(ops.sub(x, a), 1)
@@ -415,7 +418,7 @@ def _fraction(a: Any, x: Any, eps: float) -> Any:
     return result
 
 
-def _incomplete(self: Any, other: Any, upper: bool) -> Any:
+def _incomplete(self: Tensor, other: Tensor, upper: bool) -> Tensor:
     dtype = common_dtype(self, other)
     dtype = dtype if dtype.is_floating_point else common_dtype(dtype, 1.0)
     a, x = ops.broadcast_tensors([widened(as_type(self, dtype)), widened(as_type(other, dtype))])
@@ -455,7 +458,7 @@ FEW: Final = 64
 
 
 @composite("mvlgamma")
-def mvlgamma(self: Any, p: int) -> Any:
+def mvlgamma(self: Tensor, p: int) -> Tensor:
     if p < 1:
         raise ShapeError(f"mvlgamma(): p has to be at least 1, got {p}")
     original = floating(self)
@@ -477,7 +480,7 @@ STEPS: Final = 12
 
 
 @composite("special_zeta")
-def zeta(self: Any, other: Any) -> Any:
+def zeta(self: Tensor, other: Any) -> Tensor:
     dtype = common_dtype(self, other)
     dtype = dtype if dtype.is_floating_point else common_dtype(dtype, 1.0)
     s, a = ops.broadcast_tensors(
@@ -531,7 +534,7 @@ HIGHEST: Final = 1 << 16
 """The highest degree: each takes a step.  PyTorch takes any number of steps, also 2**62."""
 
 
-def _values(name: str, x: Any, n: Any, second: Callable[[Any], Any], step: Step) -> Any:
+def _values(name: str, x: Tensor, n: Tensor, second: Callable[[Any], Any], step: Step) -> Tensor:
     """Return the polynomials of degree n at x: of a negative degree they are 0, of degree 0 they are 1."""
     before, current = ops.ones_like(x), second(x)
     result = ops.where(ops.lt(n, 0), number(0, x), ops.where(ops.eq(n, n), before, number(nan, x)))
@@ -548,7 +551,7 @@ def _values(name: str, x: Any, n: Any, second: Callable[[Any], Any], step: Step)
     return result
 
 
-def _highest(n: Any) -> float:
+def _highest(n: Tensor) -> float:
     """Return the largest degree that is a number; 0 if there is none, or if the degrees are unknown."""
     highest = python_value(ops.amax(ops.where(ops.eq(n, n), n, number(0, n)))) if n.numel() else None
     return max(highest or 0, 0)
@@ -559,7 +562,7 @@ def _define(
 ) -> None:
     """Define the operator of a family of polynomials, and its overload with a number for x."""
 
-    def polynomial(x: Any, n: Any) -> Any:
+    def polynomial(x: Tensor, n: Any) -> Tensor:
         dtype = common_dtype(x, n)
         dtype = dtype if dtype.is_floating_point else common_dtype(dtype, 1.0)
         n = operand(n, x) if not isinstance(n, TensorBase) else n
@@ -572,7 +575,7 @@ def _define(
     composite(f"special_{name}.x_scalar", lambda x, n: overload.default(operand(x, floating(n)), n))
 
 
-def _chebyshev(k: int, x: Any, p: Any, q: Any) -> Any:
+def _chebyshev(k: int, x: Tensor, p: Tensor, q: Tensor) -> Tensor:
     return ops.sub(ops.mul(ops.mul(x, 2), p), q)
 
 

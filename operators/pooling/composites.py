@@ -45,11 +45,11 @@ class Windows:
     inside: Tensor | None
 
 
-def _numbers(count: int, like: Any) -> Tensor:
+def _numbers(count: int, like: Tensor) -> Tensor:
     return ops.arange(count, device=like.device)
 
 
-def sliding(like: Any, size: int, width: int, hop: int, pad: int, gap: int, out: int) -> Windows:
+def sliding(like: Tensor, size: int, width: int, hop: int, pad: int, gap: int, out: int) -> Windows:
     """Return windows of one width at equal distances."""
     first = ops.sub(ops.mul(_numbers(out, like), hop), pad)
     steps = ops.mul(_numbers(width, like), gap)
@@ -63,7 +63,7 @@ def sliding(like: Any, size: int, width: int, hop: int, pad: int, gap: int, out:
     return Windows(ops.where.default(inside, positions, begin), inside)
 
 
-def adaptive(like: Any, size: int, out: int) -> Windows:
+def adaptive(like: Tensor, size: int, out: int) -> Windows:
     """Return windows that together cover a dimension: from floor(i size / out) to ceil((i + 1) size / out)."""
     number = ops.mul(_numbers(out, like), size)
     first = ops.floor_divide(number, max(out, 1))
@@ -76,13 +76,13 @@ def adaptive(like: Any, size: int, out: int) -> Windows:
     return Windows(ops.where.default(inside, positions, ops.unsqueeze(first, 1)), inside)
 
 
-def take(x: Any, dim: int, windows: Windows) -> Tensor:
+def take(x: Tensor, dim: int, windows: Windows) -> Tensor:
     """Return x with a dimension replaced by two: the windows and their elements."""
     elements = ops.index_select(x, dim, ops.reshape(windows.places, (-1,)))
     return ops.reshape(elements, (*x.shape[:dim], *windows.places.shape, *x.shape[dim + 1 :]))
 
 
-def largest(x: Any, all_windows: Sequence[Windows]) -> tuple[Any, Any]:
+def largest(x: Tensor, all_windows: Sequence[Windows]) -> tuple[Any, Any]:
     """Return the largest element of each window and its place; NaN is larger than all, and the last one counts."""
     count = len(all_windows)
     lead, sizes = x.ndim - count, x.shape[x.ndim - count :]
@@ -132,11 +132,11 @@ def max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
     def pool(
-        input: Any,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
+        input: Tensor,
+        kernel_size: Sequence[int],
+        stride: Sequence[int] | None,
+        padding: Sequence[int],
+        dilation: Sequence[int],
         ceil_mode: bool,
         return_indices: bool,
     ) -> Any:
@@ -157,7 +157,7 @@ def max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
 def adaptive_max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
-    def pool(input: Any, output_size: Any, return_indices: bool) -> Any:
+    def pool(input: Tensor, output_size: Any, return_indices: bool) -> Any:
         check_shapes(op, input, output_size)
         sizes = input.shape[input.ndim - count :]
         requested = each(op, output_size, count, "")
@@ -199,7 +199,7 @@ def only_values(op: str) -> Callable[..., Any]:
 
 
 @composite("_unpool")
-def unpool(values: Any, indices: Any, size: Sizes, dims: int) -> Any:
+def unpool(values: Tensor, indices: Tensor, size: Sizes, dims: int) -> Tensor:
     check_shapes("_unpool", values, indices, size, dims)
     lead = len(size) - dims
     rows = prod(size[:lead])
@@ -216,14 +216,14 @@ def avg_pool(op: str, count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
     def pool(
-        input: Any,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
+        input: Tensor,
+        kernel_size: Sequence[int],
+        stride: Sequence[int] | None,
+        padding: Sequence[int],
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None,
-    ) -> Any:
+    ) -> Tensor:
         how = () if count == 1 else (divisor_override,)
         check_shapes(op, input, kernel_size, stride, padding, ceil_mode, count_include_pad, *how)
         x, lead = widened(input), input.ndim - count
@@ -245,13 +245,18 @@ def avg_pool(op: str, count: int) -> Callable[..., Any]:
 
 @composite("avg_pool1d")
 def avg_pool1d(
-    input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+    input: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None,
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
 ) -> Any:
     pool = avg_pool("avg_pool1d", 1)
     return pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-def summed(x: Any, dim: int, windows: Windows) -> Tensor:
+def summed(x: Tensor, dim: int, windows: Windows) -> Tensor:
     """Return the sums of the windows along a dimension."""
     elements = take(x, dim, windows)
     if windows.inside is not None:
@@ -261,7 +266,7 @@ def summed(x: Any, dim: int, windows: Windows) -> Tensor:
 
 
 def elements(
-    like: Any, size: int, width: int, hop: int, pad: int, out: int, count_include_pad: bool
+    like: Tensor, size: int, width: int, hop: int, pad: int, out: int, count_include_pad: bool
 ) -> Tensor:
     """Return how many elements each window along a dimension has."""
     start = ops.sub(ops.mul(_numbers(out, like), hop), pad)
@@ -273,7 +278,7 @@ def elements(
 
 @composite("_avg_unpool")
 def avg_unpool(
-    grad: Any,
+    grad: Tensor,
     size: Sizes,
     kernel_size: Sizes,
     stride: Sizes | None,
@@ -281,7 +286,7 @@ def avg_unpool(
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:
+) -> Tensor:
     check_shapes(
         "_avg_unpool",
         grad,
@@ -306,7 +311,7 @@ def avg_unpool(
 
 
 @composite("_adaptive_avg_unpool")
-def adaptive_avg_unpool(grad: Any, size: Sizes) -> Tensor:
+def adaptive_avg_unpool(grad: Tensor, size: Sizes) -> Tensor:
     check_shapes("_adaptive_avg_unpool", grad, size)
     x, lead = widened(grad), grad.ndim - len(size)
     for dim, whole in enumerate(size, lead):
@@ -318,7 +323,7 @@ def adaptive_avg_unpool(grad: Any, size: Sizes) -> Tensor:
     return as_type(x, grad.dtype)
 
 
-def spread_along(x: Any, dim: int, windows: Windows, size: int) -> Tensor:
+def spread_along(x: Tensor, dim: int, windows: Windows, size: int) -> Tensor:
     """Add the elements along a dimension to all places of their windows."""
     shape = (*x.shape[: dim + 1], windows.places.shape[1], *x.shape[dim + 1 :])
     wide = ops.expand(ops.unsqueeze(x, dim + 1), shape)
@@ -333,7 +338,7 @@ def spread_along(x: Any, dim: int, windows: Windows, size: int) -> Tensor:
 def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
-    def pool(input: Any, output_size: Any) -> Any:
+    def pool(input: Tensor, output_size: Any) -> Tensor:
         check_shapes(op, input, output_size)
         x, lead = widened(input), input.ndim - count
         for dim, new in enumerate(each(op, output_size, count, ""), lead):
@@ -374,7 +379,13 @@ for dims in (1, 2, 3):
 def lp_pool(count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
-    def pool(input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
+    def pool(
+        input: Tensor,
+        norm_type: float,
+        kernel_size: Sequence[int],
+        stride: Sequence[int] | None,
+        ceil_mode: bool,
+    ) -> Tensor:
         op = f"lp_pool{count}d"
         hops = None if stride is None else each(op, stride, count, "stride")
         return ops._lp_pool(input, norm_type, each(op, kernel_size, count, "kernel_size"), hops, ceil_mode)
@@ -382,14 +393,18 @@ def lp_pool(count: int) -> Callable[..., Any]:
     return pool
 
 
-def _power_sums(x: Any, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Any:
+def _power_sums(
+    x: Tensor, norm_type: float, kernel_size: Sizes, stride: Sequence[int] | None, ceil_mode: bool
+) -> Tensor:
     """Return the means of the powers of windows, times the elements of a whole window."""
     average = getattr(ops, f"avg_pool{len(kernel_size)}d")
     return ops.mul(average(ops.pow(x, norm_type), kernel_size, stride, 0, ceil_mode), prod(kernel_size))
 
 
 @composite("_lp_pool")
-def lp_pool_windows(input: Any, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Any:
+def lp_pool_windows(
+    input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sequence[int] | None, ceil_mode: bool
+) -> Tensor:
     check_shapes("_lp_pool", input, norm_type, kernel_size, stride, ceil_mode)
     sums = _power_sums(widened(input), norm_type, kernel_size, stride, ceil_mode)
     # A negative sum of odd powers has no root: NaN, as in PyTorch.
@@ -398,8 +413,13 @@ def lp_pool_windows(input: Any, norm_type: float, kernel_size: Sizes, stride: An
 
 @composite("_lp_pool_backward")
 def lp_pool_backward(
-    grad: Any, input: Any, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool
-) -> Any:
+    grad: Tensor,
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sequence[int] | None,
+    ceil_mode: bool,
+) -> Tensor:
     check_shapes("_lp_pool_backward", grad, input, norm_type, kernel_size, stride, ceil_mode)
     x, count = widened(input), len(kernel_size)
     sums = _power_sums(x, norm_type, kernel_size, stride, ceil_mode)
@@ -420,7 +440,7 @@ def unpooled_sizes(
     widths: Sequence[int],
     hops: Sequence[int],
     pads: Sequence[int],
-    wanted: Any,
+    wanted: Sequence[int] | None,
 ) -> tuple[int, ...]:
     """Return the spatial sizes before pooling: the smallest possible ones, or those that are wanted near them."""
     count = len(sizes)
@@ -449,8 +469,13 @@ def max_unpool(count: int) -> Callable[..., Any]:
     op = f"max_unpool{count}d"
 
     def unpool(
-        input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-    ) -> Any:
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Sequence[int],
+        stride: Sequence[int] | None,
+        padding: Sequence[int],
+        output_size: Sequence[int] | None,
+    ) -> Tensor:
         widths = each(op, kernel_size, count, "kernel_size")
         hops, pads = strides_of(op, widths, stride), each(op, padding, count, "padding")
         if indices.dtype is not int64:
@@ -487,7 +512,12 @@ def fractional(op: str, count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 
     def pool(
-        input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool, samples: Any
+        input: Tensor,
+        kernel_size: Sequence[int],
+        output_size: Sequence[int] | None,
+        output_ratio: Any,
+        return_indices: bool,
+        samples: Tensor | None,
     ) -> Any:
         if output_size is None and output_ratio is None:
             raise ValueRangeError(f"{op}(): one of output_size and output_ratio is needed")
@@ -517,7 +547,9 @@ def fractional(op: str, count: int) -> Callable[..., Any]:
 
 
 @composite("_fractional_max_pool")
-def fractional_max_pool(input: Any, kernel_size: Any, output_size: Any, samples: Any) -> tuple[Any, Any]:
+def fractional_max_pool(
+    input: Tensor, kernel_size: Sequence[int], output_size: Sequence[int], samples: Tensor
+) -> tuple[Any, Any]:
     check_shapes("_fractional_max_pool", input, kernel_size, output_size, samples)
     count = len(kernel_size)
     output_size = each("_fractional_max_pool", output_size, count, "output_size")
@@ -547,7 +579,7 @@ def fractional_max_pool(input: Any, kernel_size: Any, output_size: Any, samples:
     return ops.reshape(ops.gather(values, -1, best), result), ops.reshape(where, result)
 
 
-def _starts(sample: Any, size: int, width: int, out: int) -> Any:
+def _starts(sample: Tensor, size: int, width: int, out: int) -> Tensor:
     """Return where the windows of each plane start: at irregular distances, the last one at the end (Graham 2015)."""
     room = size - width
     last = ops.full((sample.shape[0], 1), room, dtype=int64, device=sample.device)
@@ -566,7 +598,14 @@ def _starts(sample: Any, size: int, width: int, out: int) -> Any:
 def values_of_fractional(op: str) -> Callable[..., Any]:
     """Return the composite of an operator that returns the indices only on request."""
 
-    def pool(input: Any, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Any) -> Any:
+    def pool(
+        input: Tensor,
+        kernel: Sequence[int],
+        size: Sequence[int] | None,
+        ratio: Any,
+        return_indices: bool,
+        samples: Tensor | None,
+    ) -> Any:
         both = getattr(ops, f"{op}_with_indices")(input, kernel, size, ratio, return_indices, samples)
         return both if return_indices else both[0]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tt.core.types.dtype import int32, int64
 from tt.operators._samples.base import FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -19,7 +22,7 @@ def _spatial(make: Inputs) -> int:
     return int(next(c for c in make.definition.name if c.isdigit()))
 
 
-def _distinct(make: Inputs, *shape: int) -> Any:
+def _distinct(make: Inputs, *shape: int) -> Tensor:
     """Return a tensor without equal elements, among which the largest is not unique."""
     count = 1
     for size in shape:
@@ -39,7 +42,7 @@ def _windows(n: int) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "ceil_mode, a window that starts in the padding", (2, 2, 1), {"ceil_mode": True}
 
 
-def _wrong(x: Any) -> Iterator[Sample]:
+def _wrong(x: Tensor) -> Iterator[Sample]:
     """Yield windows that all kinds of pooling refuse."""
     yield Sample((x, 9), name="error: window", error=RuntimeError)
     yield Sample((x, 2, 0), name="error: stride", error=RuntimeError)
@@ -246,7 +249,7 @@ def lp_pool_backward(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, x, 2.0, (2,), None, False), name="error: grad", error=RuntimeError)
 
 
-def _places(make: Inputs, *shape: int, limit: int) -> Any:
+def _places(make: Inputs, *shape: int, limit: int) -> Tensor:
     """Return indices that are all different in each channel."""
     lead, count = shape[:2], prod(shape[2:])
     rows = [make.random.permutation(limit)[:count] for _ in range(prod(lead))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tt.core.errors import DimensionCountError, DivisionByZeroError, DtypeError, ShapeError
@@ -28,7 +29,7 @@ def channels_of(op: str, input: Described, count: int) -> tuple[Shape, Shape]:
     return tuple(input.shape[:lead]), tuple(input.shape[lead:])
 
 
-def strides_of(op: str, widths: Shape, stride: Any) -> Shape:
+def strides_of(op: str, widths: Shape, stride: Sequence[int] | None) -> Shape:
     """Return the steps of the window: its own size unless they are given."""
     if stride is None or stride == [] or stride == ():
         return widths
@@ -44,7 +45,13 @@ def windows_in(size: int, width: int, step: int, pad: int, gap: int, ceil_mode: 
 
 
 def pooled(
-    op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    op: str,
+    sizes: Shape,
+    kernel: Sequence[int],
+    stride: Sequence[int] | None,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
 ) -> Shape:
     """Return the spatial sizes after pooling."""
     count = len(sizes)
@@ -72,8 +79,8 @@ def pooled(
 @rule("avg_pool")
 def avg_pool(
     input: Described,
-    kernel_size: Any,
-    stride: Any = None,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None = None,
     padding: Any = 0,
     ceil_mode: bool = False,
     divisor_override: int | None = None,
@@ -90,8 +97,8 @@ def avg_pool(
 @rule("max_pool_with_indices")
 def max_pool_with_indices(
     input: Described,
-    kernel_size: Any,
-    stride: Any = None,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None = None,
     padding: Any = 0,
     dilation: Any = 1,
     ceil_mode: bool = False,
@@ -107,10 +114,10 @@ def max_pool_with_indices(
 @rule("max_pool_values")
 def max_pool_values(
     input: Described,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None,
+    padding: Sequence[int],
+    dilation: Sequence[int],
     ceil_mode: bool,
     *,
     op: str,
@@ -195,9 +202,9 @@ def unpool(values: Described, indices: Described, size: Shape, dims: int, *, op:
 def avg_unpool(
     grad: Described,
     size: Shape,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None,
+    padding: Sequence[int],
     ceil_mode: bool,
     divisor_override: int | None = None,
     *,
@@ -231,7 +238,13 @@ def adaptive_avg_unpool(grad: Described, size: Shape, *, op: str) -> Shape:
 
 @rule("lp_pool")
 def lp_pool(
-    input: Described, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool, *, op: str
+    input: Described,
+    norm_type: float,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None,
+    ceil_mode: bool,
+    *,
+    op: str,
 ) -> Shape:
     """A number for each window; channels, and maybe a batch, lie before the dimensions of windows."""
     op = f"lp_pool{len(kernel_size)}d"
@@ -246,8 +259,8 @@ def lp_pool_backward(
     grad: Described,
     input: Described,
     norm_type: float,
-    kernel_size: Any,
-    stride: Any,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] | None,
     ceil_mode: bool,
     *,
     op: str,

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, DispatchError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import bool_, finfo, float32, float64, iinfo, int64
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.memory_format import is_preserve
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import as_type, check_shapes, python_value
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -22,11 +26,13 @@ composite = composites.composite
 
 
 @composite("randint")
-def randint(high: int, size: Sequence[int], generator: Any, dtype: Any, layout: Any, device: Any) -> Any:
+def randint(
+    high: int, size: Sequence[int], generator: Any, dtype: Dtype | None, layout: Any, device: Any
+) -> Tensor:
     return ops.randint.low(0, high, size, generator=generator, dtype=dtype, layout=layout, device=device)
 
 
-def _as_laid_out(drawn: Any, self: Any, memory_format: Any) -> Any:
+def _as_laid_out(drawn: Tensor, self: Tensor, memory_format: Any) -> Tensor:
     """Return numbers in the order of dimensions in memory that those like a tensor have; the order draws none."""
     if self.layout is not drawn.layout:
         return drawn
@@ -37,8 +43,8 @@ def _as_laid_out(drawn: Any, self: Any, memory_format: Any) -> Any:
 
 
 def _drawn_like(
-    self: Any, draw: Any, generator: Any, dtype: Any, layout: Any, device: Any, memory_format: Any
-) -> Any:
+    self: Tensor, draw: Any, generator: Any, dtype: Dtype | None, layout: Any, device: Any, memory_format: Any
+) -> Tensor:
     options = {
         "generator": generator,
         "dtype": dtype or self.dtype,
@@ -53,7 +59,7 @@ composite("randn_like", lambda self, *options: _drawn_like(self, ops.randn, *opt
 
 
 @composite("randint_like.low_dtype")
-def randint_like(self: Any, low: int, high: int, *options: Any) -> Any:
+def randint_like(self: Tensor, low: int, high: int, *options: Any) -> Tensor:
     return _drawn_like(self, lambda size, **given: ops.randint.low(low, high, size, **given), *options)
 
 
@@ -62,20 +68,20 @@ composite("randint_like", lambda self, high, *options: randint_like(self, 0, hig
 # --- with parameters -------------------------------------------------------------------------------------------
 
 
-def uniform_like(self: Any, generator: Any, dtype: Any) -> Any:
+def uniform_like(self: Tensor, generator: Any, dtype: Dtype) -> Tensor:
     """Return numbers between 0 and 1 in the shape of a tensor."""
     return ops.rand(tuple(self.shape), generator=generator, dtype=dtype, device=self.device)
 
 
 @composite("bernoulli")
-def bernoulli(self: Any, generator: Any) -> Any:
+def bernoulli(self: Tensor, generator: Any) -> Tensor:
     _expect_probabilities(self)
     dtype = self.dtype if self.dtype.itemsize >= 4 else float32
     return as_type(ops.lt(uniform_like(self, generator, dtype), as_type(self, dtype)), self.dtype)
 
 
 @composite("bernoulli.Tensor")
-def bernoulli_tensor(self: Any, p: Any, generator: Any) -> Any:
+def bernoulli_tensor(self: Tensor, p: Tensor, generator: Any) -> Tensor:
     check_shapes("bernoulli.Tensor", self, p)
     if not p.dtype.is_floating_point:
         raise DispatchError(
@@ -87,18 +93,18 @@ def bernoulli_tensor(self: Any, p: Any, generator: Any) -> Any:
 
 
 @composite("bernoulli.p")
-def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
+def bernoulli_p(self: Tensor, p: float, generator: Any) -> Tensor:
     if not 0 <= p <= 1:
         raise ValueRangeError(f"bernoulli_(): the probability p is between 0 and 1, not {p}")
     return as_type(ops.lt(uniform_like(self, generator, float32), p), self.dtype)
 
 
-def _expect_probabilities(p: Any) -> None:
+def _expect_probabilities(p: Tensor) -> None:
     between = ops.logical_and(ops.ge(p, 0), ops.le(p, 1))
     _expect_all(between, "bernoulli: probabilities lie between 0 and 1, and some do not")
 
 
-def _expect_all(fine: Any, problem: str) -> None:
+def _expect_all(fine: Tensor, problem: str) -> None:
     if python_value(ops.all(fine)) is False:
         raise ValueRangeError(problem)
 
@@ -108,14 +114,14 @@ def _expect_std(std: float) -> None:
         raise ValueRangeError(f"normal(): the standard deviation is {std}; it cannot be negative")
 
 
-def _expect_stds(op: str, std: Any) -> None:
+def _expect_stds(op: str, std: Tensor) -> None:
     if std.dtype.is_complex:
         raise DtypeError(f"{op}(): a standard deviation is real, and this one is {std.dtype}")
     _expect_all(ops.ge(std, 0), "normal(): a standard deviation is negative")
 
 
 @composite("normal.Tensor_Tensor")
-def normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
+def normal_of_tensors(mean: Tensor, std: Tensor, generator: Any) -> Tensor:
     check_shapes("normal.Tensor_Tensor", mean, std)
     _expect_stds("normal", std)
     shape = broadcast("normal", tuple(mean.shape), tuple(std.shape))
@@ -124,14 +130,14 @@ def normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
 
 
 @composite("normal.Tensor_float")
-def normal_of_means(mean: Any, std: float, generator: Any) -> Any:
+def normal_of_means(mean: Tensor, std: float, generator: Any) -> Tensor:
     _expect_std(std)
     drawn = ops.randn(tuple(mean.shape), generator=generator, dtype=mean.dtype, device=mean.device)
     return ops.add(ops.mul(drawn, std), mean)
 
 
 @composite("normal.float_Tensor")
-def normal_of_stds(mean: float, std: Any, generator: Any) -> Any:
+def normal_of_stds(mean: float, std: Tensor, generator: Any) -> Tensor:
     _expect_stds("normal", std)
     drawn = ops.randn(tuple(std.shape), generator=generator, dtype=std.dtype, device=std.device)
     return ops.add(ops.mul(drawn, std), mean)
@@ -139,29 +145,35 @@ def normal_of_stds(mean: float, std: Any, generator: Any) -> Any:
 
 @composite("normal.float_float")
 def normal_of_size(
-    mean: float, std: float, size: Sequence[int], generator: Any, dtype: Any, layout: Any, device: Any
-) -> Any:
+    mean: float,
+    std: float,
+    size: Sequence[int],
+    generator: Any,
+    dtype: Dtype | None,
+    layout: Any,
+    device: Any,
+) -> Tensor:
     _expect_std(std)
     drawn = ops.randn(size, generator=generator, dtype=dtype, layout=layout, device=device)
     return ops.add(ops.mul(drawn, std), mean)
 
 
 @composite("normal")
-def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
+def normal(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:
     _expect_std(std)
     drawn = ops.randn(tuple(self.shape), generator=generator, dtype=self.dtype, device=self.device)
     return ops.add(ops.mul(drawn, std), mean)
 
 
 @composite("uniform")
-def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
+def uniform(self: Tensor, from_: float, to: float, generator: Any) -> Tensor:
     if from_ > to:
         raise ValueRangeError(f"uniform_(): from is {from_} and to is {to}; from cannot be the larger one")
     return ops.add(ops.mul(uniform_like(self, generator, self.dtype), to - from_), from_)
 
 
 @composite("exponential")
-def exponential(self: Any, lambd: float, generator: Any) -> Any:
+def exponential(self: Tensor, lambd: float, generator: Any) -> Tensor:
     if not lambd > 0:
         raise ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
     dtype = self.dtype if self.dtype is float64 else float32
@@ -172,7 +184,7 @@ def exponential(self: Any, lambd: float, generator: Any) -> Any:
 
 
 @composite("multinomial")
-def multinomial(self: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
+def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     check_shapes("multinomial", self, num_samples, replacement)
     weights = as_type(self, float64)
     fine = ops.logical_and(ops.ge(weights, 0), ops.lt(weights, math.inf))
@@ -203,7 +215,7 @@ def _expect_probability(p: float) -> None:
         raise ValueRangeError(f"the dropout probability p is between 0 and 1, not {p}")
 
 
-def _kept(self: Any, p: float, shape: Sequence[int]) -> Any:
+def _kept(self: Tensor, p: float, shape: Sequence[int]) -> Tensor:
     """Return ones where elements are kept and zeros where they are dropped."""
     if not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise DtypeError(
@@ -212,7 +224,7 @@ def _kept(self: Any, p: float, shape: Sequence[int]) -> Any:
     return ops.bernoulli.p(ops.empty(tuple(shape), dtype=self.dtype.to_real(), device=self.device), 1 - p)
 
 
-def _drop(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
+def _drop(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
     _expect_probability(p)
     if not training or p == 0 or not self.numel():
         return self
@@ -222,7 +234,7 @@ def _drop(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[in
     return ops.mul_(self, noise) if inplace else ops.mul(self, noise)
 
 
-def _drop_elements(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
+def _drop_elements(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
     """Drop elements one by one, which has kernels of its own."""
     _expect_probability(p)
     if inplace or not training or p == 0 or not (self.dtype.is_floating_point or self.dtype.is_complex):
@@ -231,7 +243,7 @@ def _drop_elements(self: Any, p: float, training: bool, inplace: bool, shape: Se
 
 
 @composite("native_dropout")
-def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Any, Any]:
     _expect_probability(p)
     if train is False:
         kept = ops.ones(tuple(input.shape), dtype=bool_, device=input.device)
@@ -241,13 +253,13 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 
 @composite("native_dropout_backward")
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
     check_shapes("native_dropout_backward", grad_output, mask)
     factor = ops.mul(as_type(mask, grad_output.dtype.to_real()), scale)
     return ops.mul(grad_output, factor)
 
 
-def _drop_alpha(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
+def _drop_alpha(self: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
     _expect_probability(p)
     if not training or p == 0 or not self.numel():
         return self
@@ -268,7 +280,7 @@ _SATURATION: Final = 1.7580993408473766
 """Minus the limit of selu for large negative numbers: its scale times its alpha."""
 
 
-def _channels(op: str, self: Any, ranks: Sequence[int], batched: int) -> tuple[int, ...]:
+def _channels(op: str, self: Tensor, ranks: Sequence[int], batched: int) -> tuple[int, ...]:
     """Return the shape of one number for each channel."""
     if self.ndim not in ranks:
         raise DimensionCountError(
@@ -293,7 +305,7 @@ def _warn_of_rank(op: str, ndim: int) -> None:
 def _define(op: str, drop: Callable[..., Any], ranks: Sequence[int] = (), batched: int = 0) -> None:
     """Define an operator that drops elements or, of tensors with one of the given ranks, channels."""
 
-    def dropout(self: Any, p: float, training: bool, inplace: bool) -> Any:
+    def dropout(self: Tensor, p: float, training: bool, inplace: bool) -> Any:
         if op == "feature_alpha_dropout" and not training:
             return drop(self, p, training, inplace, ())  # of any number of dimensions
         return drop(self, p, training, inplace, _channels(op, self, ranks, batched) if ranks else self.shape)
@@ -318,13 +330,13 @@ HALF_STEP: Final = 2.0**-54
 """Half the distance of uniform numbers in double precision; added to them, none is 0."""
 
 
-def _inner(self: Any, generator: Any) -> Any:
+def _inner(self: Tensor, generator: Any) -> Tensor:
     """Return uniform numbers in double precision between 0 and 1, without these."""
     return ops.add(uniform_like(self, generator, float64), HALF_STEP)
 
 
 @composite("cauchy")
-def cauchy(self: Any, median: float, sigma: float, generator: Any) -> Any:
+def cauchy(self: Tensor, median: float, sigma: float, generator: Any) -> Tensor:
     if not sigma > 0:
         raise ValueRangeError(f"cauchy_(): sigma must be positive, got {sigma}")
     angle = ops.mul(ops.sub(_inner(self, generator), 0.5), math.pi)
@@ -332,7 +344,7 @@ def cauchy(self: Any, median: float, sigma: float, generator: Any) -> Any:
 
 
 @composite("log_normal")
-def log_normal(self: Any, mean: float, std: float, generator: Any) -> Any:
+def log_normal(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:
     if not std > 0:
         raise ValueRangeError(f"log_normal_(): std must be positive, got {std}")
     drawn = ops.randn(tuple(self.shape), generator=generator, dtype=float64, device=self.device)
@@ -340,7 +352,7 @@ def log_normal(self: Any, mean: float, std: float, generator: Any) -> Any:
 
 
 @composite("geometric")
-def geometric(self: Any, p: float, generator: Any) -> Any:
+def geometric(self: Tensor, p: float, generator: Any) -> Tensor:
     if not 0 < p < 1:
         raise ValueRangeError(f"geometric_(): p must be between 0 and 1, got {p}")
     trials = ops.ceil(ops.div.default(ops.log(_inner(self, generator)), math.log1p(-p)))
@@ -353,7 +365,7 @@ def geometric(self: Any, p: float, generator: Any) -> Any:
 # --- integers --------------------------------------------------------------------------------------------------
 
 
-def _largest(dtype: Any) -> int:
+def _largest(dtype: Dtype) -> int:
     """Return the largest integer that `random_` draws."""
     if dtype.kind == "bool":
         return 1
@@ -362,7 +374,7 @@ def _largest(dtype: Any) -> int:
     return min(int(iinfo(dtype).max), 2**63 - 1)
 
 
-def _drawn(self: Any, low: int, high: int, generator: Any) -> Any:
+def _drawn(self: Tensor, low: int, high: int, generator: Any) -> Tensor:
     if low >= high:
         raise ShapeError(f"random_(): expects 'from' to be less than 'to', but got from={low} >= to={high}")
     for name, value in (("from", low), ("to - 1", high - 1)):
@@ -387,7 +399,7 @@ def _drawn(self: Any, low: int, high: int, generator: Any) -> Any:
 
 
 @composite("random.from_to")
-def random_from(self: Any, from_: int, to: int | None, generator: Any) -> Any:
+def random_from(self: Tensor, from_: int, to: int | None, generator: Any) -> Tensor:
     return _drawn(self, from_, _largest(self.dtype) + 1 if to is None else to, generator)
 
 

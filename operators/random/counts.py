@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ValueRangeError
 from tt.core.types.dtype import float64
 from tt.operators.helpers import as_type, python_value
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -29,31 +32,31 @@ _STEPS: Final = 200
 # --- both ------------------------------------------------------------------------------------------------------
 
 
-def _minus(number: float, x: Any) -> Any:
+def _minus(number: float, x: Tensor) -> Tensor:
     return ops.add(ops.neg(x), number)
 
 
-def _choose(place: Any, new: Any, old: Any) -> Any:
+def _choose(place: Tensor, new: Tensor, old: Tensor) -> Tensor:
     return ops.where.default(place, new, old)
 
 
-def _uniform(like: Any, generator: Any) -> Any:
+def _uniform(like: Tensor, generator: Any) -> Tensor:
     return ops.rand(tuple(like.shape), generator=generator, dtype=float64, device=like.device)
 
 
-def _where_true(place: Any) -> Any:
+def _where_true(place: Tensor) -> Tensor:
     return ops.reshape(ops.nonzero(place), (-1,))
 
 
-def _picked(values: tuple[Any, ...], place: Any) -> tuple[Any, ...]:
+def _picked(values: tuple[Any, ...], place: Tensor) -> tuple[Any, ...]:
     return tuple(ops.index_select(value, 0, place) for value in values)
 
 
-def _any(place: Any) -> bool:
+def _any(place: Tensor) -> bool:
     return bool(python_value(ops.any.default(place)))
 
 
-def _inverted(first: Any, ratio: Callable[[int], Any], generator: Any) -> Any:
+def _inverted(first: Tensor, ratio: Callable[[int], Any], generator: Any) -> Tensor:
     """Return counts by inversion, from the probability of 0 and the ratio of the probabilities of k and k - 1."""
     uniform, result = _uniform(first, generator), ops.zeros_like(first)
     probability = total = first
@@ -81,7 +84,7 @@ def _drawn_until_accepted(attempt: Callable[..., tuple[Any, Any]], generator: An
     return result
 
 
-def _by_size(mean: Any, small: Callable[..., Any], large: Callable[..., Any], *parameters: Any) -> Any:
+def _by_size(mean: Tensor, small: Callable[..., Any], large: Callable[..., Any], *parameters: Any) -> Any:
     """Return numbers by one way for small means and by another one for large means."""
     few, many = ops.lt(mean, SMALL), ops.ge(mean, SMALL)
     if not _any(many):
@@ -95,7 +98,7 @@ def _by_size(mean: Any, small: Callable[..., Any], large: Callable[..., Any], *p
     return result
 
 
-def _attempted(generator: Any, a: Any, b: Any, center: Any) -> tuple[Any, Any, Any]:
+def _attempted(generator: Any, a: Tensor, b: Tensor, center: Tensor) -> tuple[Any, Any, Any]:
     """Return two uniform numbers, the first as its distance from the edge, and the count that they stand for."""
     first = ops.sub(_uniform(a, generator), 0.5)
     second = _uniform(a, generator)
@@ -104,7 +107,9 @@ def _attempted(generator: Any, a: Any, b: Any, center: Any) -> tuple[Any, Any, A
     return edge, second, ops.floor(ops.add(ops.mul(slope, first), center))
 
 
-def _accepted(edge: Any, second: Any, limit: Any, weight: Any, a: Any, b: Any, difference: Any) -> Any:
+def _accepted(
+    edge: Tensor, second: Tensor, limit: Tensor, weight: Tensor, a: Tensor, b: Tensor, difference: Tensor
+) -> Tensor:
     """Return which counts are accepted: at once, or by the difference of the logarithms of two probabilities."""
     at_once = ops.logical_and(ops.ge(edge, 0.07), ops.le(second, limit))
     area = ops.add(ops.div.default(a, ops.square(edge)), b)
@@ -112,7 +117,7 @@ def _accepted(edge: Any, second: Any, limit: Any, weight: Any, a: Any, b: Any, d
     return ops.logical_or(at_once, ops.le(height, difference))
 
 
-def _stirling_rest(k: Any) -> Any:
+def _stirling_rest(k: Tensor) -> Tensor:
     """Return log(k!) less Stirling's (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2."""
     next_ = ops.add(k, 1)
     inverse = ops.reciprocal(ops.square(next_))
@@ -129,7 +134,7 @@ def _stirling_rest(k: Any) -> Any:
 
 
 @composite("poisson")
-def poisson(self: Any, generator: Any) -> Any:
+def poisson(self: Tensor, generator: Any) -> Tensor:
     rate = ops.reshape(as_type(self, float64), (-1,))
     if rate.numel() and not python_value(ops.all.default(ops.ge(rate, 0))):
         raise ValueRangeError("poisson(): the rates must be 0 or more, and some are negative or NaN")
@@ -145,13 +150,13 @@ def poisson(self: Any, generator: Any) -> Any:
     return _laid_out(result, self)
 
 
-def _laid_out(found: Any, like: Any) -> Any:
+def _laid_out(found: Tensor, like: Tensor) -> Tensor:
     """Return flat numbers in the shape and dtype of a tensor, and in its order in memory."""
     shaped = as_type(ops.reshape(found, tuple(like.shape)), like.dtype)
     return shaped if like.is_contiguous() else ops.copy_(ops.empty_like(like), shaped)
 
 
-def _poisson_attempt(generator: Any, rate: Any) -> tuple[Any, Any]:
+def _poisson_attempt(generator: Any, rate: Tensor) -> tuple[Any, Any]:
     b = ops.add(ops.mul(ops.sqrt(rate), 2.53), 0.931)
     a = ops.add(ops.mul(b, 0.02483), -0.059)
     weight = ops.add(ops.mul(ops.reciprocal(ops.sub(b, 3.4)), 1.1328), 1.1239)
@@ -174,7 +179,7 @@ def _poisson_attempt(generator: Any, rate: Any) -> tuple[Any, Any]:
 
 
 @composite("binomial")
-def binomial(count: Any, prob: Any, generator: Any) -> Any:
+def binomial(count: Tensor, prob: Tensor, generator: Any) -> Tensor:
     counts, probs = ops.broadcast_tensors([count, prob])
     n = ops.floor(ops.reshape(as_type(counts, float64), (-1,)))
     p = ops.reshape(as_type(probs, float64), (-1,))
@@ -185,10 +190,10 @@ def binomial(count: Any, prob: Any, generator: Any) -> Any:
     trials = _choose(drawable, n, ops.zeros_like(n))
     rare = _choose(drawable, rare, ops.zeros_like(p))
 
-    def small(n: Any, p: Any) -> Any:
+    def small(n: Tensor, p: Tensor) -> Tensor:
         odds = ops.div.default(p, _minus(1, p))
 
-        def ratio(count: int) -> Any:
+        def ratio(count: int) -> Tensor:
             return ops.mul(odds, ops.div.default(ops.clamp(ops.sub(n, count - 1), 0, None), count))
 
         return _inverted(ops.exp(ops.mul(n, ops.log1p(ops.neg(p)))), ratio, generator)
@@ -204,7 +209,7 @@ def binomial(count: Any, prob: Any, generator: Any) -> Any:
     return as_type(ops.reshape(result, tuple(counts.shape)), counts.dtype)
 
 
-def _binomial_attempt(generator: Any, n: Any, p: Any) -> tuple[Any, Any]:
+def _binomial_attempt(generator: Any, n: Tensor, p: Tensor) -> tuple[Any, Any]:
     failure = _minus(1, p)
     deviation = ops.sqrt(ops.mul(ops.mul(n, p), failure))
     b = ops.add(ops.mul(deviation, 2.53), 1.15)

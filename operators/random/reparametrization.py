@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.dispatch.resolve.dtypes import common_dtype
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import finfo, float64
 from tt.operators.helpers import as_type, number, python_value
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -25,7 +29,7 @@ composite = composites.composite
 # --- samples ---------------------------------------------------------------------------------------------------
 
 
-def _attempt(alpha: Any, generator: Any) -> tuple[Any, Any]:
+def _attempt(alpha: Tensor, generator: Any) -> tuple[Any, Any]:
     """Return logarithms of gamma numbers, and which of them are accepted.
 
     For parameters from 1 on: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
@@ -41,7 +45,7 @@ def _attempt(alpha: Any, generator: Any) -> tuple[Any, Any]:
     return ops.add(ops.log(d), log_v), ops.logical_and(positive, ops.lt(ops.log(u), bound))
 
 
-def _log_gamma_numbers(self: Any, generator: Any) -> Any:
+def _log_gamma_numbers(self: Tensor, generator: Any) -> Tensor:
     """Return logarithms of gamma numbers, which do not underflow for small parameters."""
     alpha = ops.reshape(as_type(self, float64), (-1,))
     usual = ops.logical_and(ops.gt(alpha, 0), ops.lt(alpha, math.inf))
@@ -65,12 +69,12 @@ def _log_gamma_numbers(self: Any, generator: Any) -> Any:
 
 
 @composite("_standard_gamma")
-def standard_gamma(self: Any, generator: Any) -> Any:
+def standard_gamma(self: Tensor, generator: Any) -> Tensor:
     return as_type(ops.exp(_log_gamma_numbers(self, generator)), self.dtype)
 
 
 @composite("_sample_dirichlet")
-def sample_dirichlet(self: Any, generator: Any) -> Any:
+def sample_dirichlet(self: Tensor, generator: Any) -> Tensor:
     shares = ops.softmax(_log_gamma_numbers(self, generator), -1)
     info = finfo(self.dtype)
     return ops.clamp(as_type(shares, self.dtype), float(info.tiny), 1 - float(info.eps) / 2)
@@ -86,7 +90,7 @@ LARGEST: Final = 1 << 18
 """Elements of the arrays in which several nodes are computed at once."""
 
 
-def _nodes(like: Any, dtype: Any) -> Iterator[tuple[Any, Any]]:
+def _nodes(like: Tensor, dtype: Dtype) -> Iterator[tuple[Any, Any]]:
     """Yield nodes and weights of the rule for the half-line along a last dimension, in pieces."""
     step, first, nodes = FINE if dtype is float64 else COARSE
     count = max(1, min(nodes, LARGEST // max(like.numel(), 1)))
@@ -98,7 +102,7 @@ def _nodes(like: Any, dtype: Any) -> Iterator[tuple[Any, Any]]:
         yield node, ops.mul(ops.mul(node, ops.add(decay, 1)), step)
 
 
-def _integral(integrand: Callable[[Any], Any], width: Any, dtype: Any) -> Any:
+def _integral(integrand: Callable[[Any], Any], width: Tensor, dtype: Dtype) -> Tensor:
     """Return the integral from 0 to infinity of a function that falls within about a width."""
     total: Any = 0
     scale = ops.unsqueeze(width, -1)
@@ -107,19 +111,19 @@ def _integral(integrand: Callable[[Any], Any], width: Any, dtype: Any) -> Any:
     return ops.mul(total, width)
 
 
-def _width(slope: Any, curvature: Any) -> Any:
+def _width(slope: Tensor, curvature: Tensor) -> Tensor:
     """Return where slope * s + curvature * s ** 2 / 2 reaches 1."""
     slope, curvature = ops.clamp(slope, 0), ops.clamp(curvature, 0)
     root = ops.sqrt(ops.add(ops.square(slope), ops.mul(curvature, 2)))
     return ops.div.default(number(2, slope), ops.clamp(ops.add(slope, root), 1e-300))
 
 
-def _decay(exponent: Any) -> Any:
+def _decay(exponent: Tensor) -> Tensor:
     """Return exp of numbers that are not positive, except for rounding."""
     return ops.exp(ops.clamp(exponent, None, 0))
 
 
-def _positive(x: Any) -> Any:
+def _positive(x: Tensor) -> Tensor:
     """Return which numbers are positive and finite."""
     return ops.logical_and(ops.gt(x, 0), ops.lt(x, math.inf))
 
@@ -128,7 +132,7 @@ TERMS: Final = 16
 """Terms of the series for small gamma numbers."""
 
 
-def _small_gamma(a: Any, z: Any) -> Any:
+def _small_gamma(a: Tensor, z: Tensor) -> Tensor:
     """Return the derivative for z below 1/2 by the series of the distribution function in z."""
     series = ops.ones_like(z)
     slope = ops.zeros_like(z)
@@ -146,7 +150,7 @@ HUGE: Final = 1e25
 """Concentrations beyond which only the exponent of the distribution counts, to all digits."""
 
 
-def _huge_gamma(ratio: Any) -> Any:
+def _huge_gamma(ratio: Tensor) -> Tensor:
     """Return the derivative where a * (r - 1 - log r) stays the same, for the ratio r of the number to a."""
     one = number(1, ratio)
     inside = ops.logical_and(ops.gt(ratio, 0), ops.ne(ratio, 1))
@@ -156,7 +160,7 @@ def _huge_gamma(ratio: Any) -> Any:
 
 
 @composite("_standard_gamma_grad")
-def standard_gamma_grad(self: Any, output: Any) -> Any:
+def standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     dtype = common_dtype(self, output)
     a, z = ops.broadcast_tensors([as_type(self, float64), as_type(output, float64)])
     one, half = number(1, z), number(0.5, z)
@@ -172,7 +176,7 @@ def standard_gamma_grad(self: Any, output: Any) -> Any:
     below = ops.lt(log_z, center)  # there the values z exp(-s) are integrated over, else the values z + s
     wide = [ops.unsqueeze(v, -1) for v in (a, z, ops.sub(center, log_z), below)]
 
-    def integrand(s: Any) -> Any:
+    def integrand(s: Tensor) -> Tensor:
         wide_a, wide_z, rest, is_below = wide
         log_ratio = ops.log1p(ops.div.default(s, wide_z))
         falling = ops.neg(ops.add(ops.mul(s, wide_a), ops.mul(wide_z, ops.expm1(ops.neg(s)))))
@@ -189,7 +193,7 @@ def standard_gamma_grad(self: Any, output: Any) -> Any:
 
 
 @composite("_dirichlet_grad")
-def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
+def dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     dtype = common_dtype(common_dtype(x, alpha), total)
     x, a, t = ops.broadcast_tensors([as_type(v, float64) for v in (x, alpha, total)])
     fine = ops.logical_and(_positive(a), ops.logical_and(_positive(ops.sub(t, a)), ops.lt(t, math.inf)))
@@ -204,7 +208,7 @@ def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
     p, q = ops.where(below, a, b), ops.where(below, b, a)
     wide = [ops.unsqueeze(v, -1) for v in (ops.div.default(here, there), p, ops.sub(q, 1), rest, below)]
 
-    def integrand(s: Any) -> Any:
+    def integrand(s: Tensor) -> Tensor:
         odds, wide_p, power, wide_rest, is_below = wide
         log_ratio = ops.log1p(ops.neg(ops.mul(odds, ops.expm1(ops.neg(s)))))
         distance = ops.where(is_below, ops.add(s, wide_rest), ops.sub(log_ratio, wide_rest))

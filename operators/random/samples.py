@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.types.dtype import bool_, float32, float64
 from tt.operators._samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample
 from tt.operators.creation.samples import factory, like, place, sized
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 family("random")(factory)
@@ -104,10 +107,10 @@ def poisson(make: Inputs) -> Iterator[Sample]:
 
 @family("binomial")
 def binomial(make: Inputs) -> Iterator[Sample]:
-    def probabilities(*shape: int) -> Any:
+    def probabilities(*shape: int) -> Tensor:
         return make.tensor(*shape, low=0, high=1)
 
-    def counts(*shape: int) -> Any:
+    def counts(*shape: int) -> Tensor:
         return make.of(make.random.integers(0, 120, shape))
 
     for shape in SHAPES:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -23,18 +23,21 @@ from tt.core.types.dtype import int64
 from tt.operators.helpers import as_type, check_shapes, is_integral, widened
 from tt.operators.recurrent.shapes import GATES, SAVED, check_batch_sizes
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 # --- rows ------------------------------------------------------------------------------------------------------
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Tensor | None) -> Any:
     """Return a tensor as gates are computed, None for None."""
     return None if x is None else widened(x)
 
 
-def _sizes(op: str, input: Any, hx: Any, batch_sizes: Any) -> list[int]:
+def _sizes(op: str, input: Tensor, hx: Tensor, batch_sizes: Tensor | None) -> list[int]:
     """Return the number of rows of each step."""
     if batch_sizes is None:
         return [input.shape[1]] * input.shape[0]
@@ -52,33 +55,33 @@ def _gaps(sizes: Sequence[int]) -> list[Any]:
     return [None] * len(sizes)
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: Tensor | None) -> Any:
     """Return a tensor by rows: without a dimension of steps."""
     return x if x is None or x.ndim == 2 else ops.reshape(x, (x.shape[0] * x.shape[1], x.shape[2]))
 
 
-def _parts(x: Any, count: int) -> list[Any]:
+def _parts(x: Tensor, count: int) -> list[Any]:
     """Return equal parts of the last dimension."""
     width = x.shape[-1] // count
     return [ops.narrow(x, -1, k * width, width) for k in range(count)]
 
 
-def _first(x: Any, count: int) -> Any:
+def _first(x: Tensor, count: int) -> Tensor:
     return x if x.shape[0] == count else ops.narrow(x, 0, 0, count)
 
 
-def _with_first(x: Any, new: Any) -> Any:
+def _with_first(x: Tensor, new: Tensor) -> Tensor:
     """Return x with its first rows replaced."""
     count, rows = new.shape[0], x.shape[0]
     return new if count == rows else ops.cat((new, ops.narrow(x, 0, count, rows - count)))
 
 
-def _times(x: Any, weight: Any) -> Any:
+def _times(x: Tensor, weight: Tensor) -> Tensor:
     """Return x times a matrix."""
     return ops.mm(x, weight)
 
 
-def _less(x: Any) -> Any:
+def _less(x: Tensor) -> Tensor:
     """Return 1 - x."""
     return ops.add(ops.neg(x), 1)
 
@@ -86,25 +89,25 @@ def _less(x: Any) -> Any:
 # --- one step --------------------------------------------------------------------------------------------------
 
 
-def _lstm_step(own: Any, recurrent: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
+def _lstm_step(own: Tensor, recurrent: Tensor, h: Tensor, c: Tensor) -> tuple[Any, Any, Any]:
     i, f, g, o = _parts(ops.add(own, recurrent), 4)
     i, f, g, o = ops.sigmoid(i), ops.sigmoid(f), ops.tanh(g), ops.sigmoid(o)
     c = ops.add(ops.mul(f, c), ops.mul(i, g))
     return ops.mul(o, ops.tanh(c)), c, ops.cat((i, f, g, o, c), -1)
 
 
-def _gru_step(own: Any, recurrent: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
+def _gru_step(own: Tensor, recurrent: Tensor, h: Tensor, c: Any) -> tuple[Any, Any, Any]:
     (r, z, n), (to_r, to_z, to_n) = _parts(own, 3), _parts(recurrent, 3)
     r, z = ops.sigmoid(ops.add(r, to_r)), ops.sigmoid(ops.add(z, to_z))
     n = ops.tanh(ops.add(n, ops.mul(r, to_n)))
     return ops.add(n, ops.mul(z, ops.sub(h, n))), None, ops.cat((r, z, n, to_n), -1)
 
 
-def _tanh_step(own: Any, recurrent: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
+def _tanh_step(own: Tensor, recurrent: Tensor, h: Tensor, c: Any) -> tuple[Any, Any, Any]:
     return ops.tanh(ops.add(own, recurrent)), None, None
 
 
-def _relu_step(own: Any, recurrent: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
+def _relu_step(own: Tensor, recurrent: Tensor, h: Tensor, c: Any) -> tuple[Any, Any, Any]:
     return ops.relu(ops.add(own, recurrent)), None, None
 
 
@@ -150,7 +153,7 @@ def rnn_layer(
 
 
 def _lstm_back(
-    g: Any, to_c: Any, kept: Any, extra: Any, before: Any, cell: Any, out: Any
+    g: Tensor, to_c: Tensor, kept: Tensor, extra: Tensor | None, before: Tensor, cell: Tensor, out: Tensor
 ) -> tuple[Any, Any, Any, Any]:
     i, f, n, o, c = _parts(kept, 5)
     bend = ops.tanh(c)
@@ -171,7 +174,7 @@ def _lstm_back(
 
 
 def _gru_back(
-    g: Any, to_c: Any, kept: Any, extra: Any, before: Any, cell: Any, out: Any
+    g: Tensor, to_c: Any, kept: Tensor, extra: Any, before: Tensor, cell: Any, out: Tensor
 ) -> tuple[Any, Any, Any, Any]:
     r, z, n, product = _parts(kept, 4)
     more = [None] * 4 if extra is None else _parts(extra, 4)
@@ -183,14 +186,14 @@ def _gru_back(
 
 
 def _tanh_back(
-    g: Any, to_c: Any, kept: Any, extra: Any, before: Any, cell: Any, out: Any
+    g: Tensor, to_c: Any, kept: Tensor, extra: Any, before: Tensor, cell: Any, out: Tensor
 ) -> tuple[Any, Any, Any, Any]:
     slope = ops.tanh_backward(g, out)
     return slope, slope, None, None
 
 
 def _relu_back(
-    g: Any, to_c: Any, kept: Any, extra: Any, before: Any, cell: Any, out: Any
+    g: Tensor, to_c: Any, kept: Tensor, extra: Any, before: Tensor, cell: Any, out: Tensor
 ) -> tuple[Any, Any, Any, Any]:
     slope = ops.threshold_backward(g, out, 0)
     return slope, slope, None, None
@@ -199,7 +202,7 @@ def _relu_back(
 _BACK: Final = {"lstm": _lstm_back, "gru": _gru_back, "tanh": _tanh_back, "relu": _relu_back}
 
 
-def _plus(one: Any, other: Any) -> Any:
+def _plus(one: Tensor, other: Tensor | None) -> Tensor:
     """Return a sum whose second operand may be absent."""
     return one if other is None else ops.add(one, other)
 
@@ -267,8 +270,8 @@ def rnn_layer_backward(
 
 
 def _before(
-    rows: Any, initial: Any, sizes: Sequence[int], starts: Sequence[int], t: int, reverse: bool
-) -> Any:
+    rows: Tensor, initial: Tensor, sizes: Sequence[int], starts: Sequence[int], t: int, reverse: bool
+) -> Tensor:
     """Return the states from which a step came: those of the step before it, where a sequence had one."""
     size, previous = sizes[t], t + 1 if reverse else t - 1
     if not 0 <= previous < len(sizes):
@@ -303,8 +306,8 @@ def _weights(
 
 
 def _run(
-    op: str, mode: str, x: Any, batch_sizes: Any, hx: Sequence[Any], params: Sequence[Any], has_biases: bool,
-    num_layers: int, dropout: float, train: bool, bidirectional: bool,
+    op: str, mode: str, x: Tensor, batch_sizes: Tensor | None, hx: Sequence[Any], params: Sequence[Any],
+    has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return the output and the last states of all layers."""
     directions = 2 if bidirectional else 1
@@ -346,7 +349,9 @@ def _run(
     return x, *finals
 
 
-def _padded(op: str, mode: str, input: Any, hx: Sequence[Any], params: Any, *rest: Any) -> tuple[Any, ...]:
+def _padded(
+    op: str, mode: str, input: Tensor, hx: Sequence[Any], params: Sequence[Tensor], *rest: Any
+) -> tuple[Any, ...]:
     """Run layers on a tensor of steps, whose batch may be its first dimension."""
     *options, batch_first = rest
     if input.ndim != 3:
@@ -357,7 +362,13 @@ def _padded(op: str, mode: str, input: Any, hx: Sequence[Any], params: Any, *res
 
 
 def _packed(
-    op: str, mode: str, data: Any, batch_sizes: Any, hx: Sequence[Any], params: Any, *options: Any
+    op: str,
+    mode: str,
+    data: Tensor,
+    batch_sizes: Tensor,
+    hx: Sequence[Any],
+    params: Sequence[Tensor],
+    *options: Any,
 ) -> tuple[Any, ...]:
     """Run layers on packed sequences."""
     if data.ndim != 2:
@@ -376,49 +387,59 @@ def _two(op: str, hx: Sequence[Any]) -> Sequence[Any]:
 
 
 @composite("lstm.input")
-def lstm_input(input: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def lstm_input(input: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], *rest: Any) -> tuple[Any, ...]:
     return _padded("lstm", "lstm", input, _two("lstm", hx), params, *rest)
 
 
 @composite("lstm.data")
-def lstm_data(data: Any, batch_sizes: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def lstm_data(
+    data: Tensor, batch_sizes: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], *rest: Any
+) -> tuple[Any, ...]:
     return _packed("lstm", "lstm", data, batch_sizes, _two("lstm", hx), params, *rest)
 
 
 @composite("gru.input")
-def gru_input(input: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def gru_input(input: Tensor, hx: Tensor, params: Sequence[Tensor], *rest: Any) -> tuple[Any, ...]:
     return _padded("gru", "gru", input, (hx,), params, *rest)
 
 
 @composite("gru.data")
-def gru_data(data: Any, batch_sizes: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def gru_data(
+    data: Tensor, batch_sizes: Tensor, hx: Tensor, params: Sequence[Tensor], *rest: Any
+) -> tuple[Any, ...]:
     return _packed("gru", "gru", data, batch_sizes, (hx,), params, *rest)
 
 
 @composite("rnn_tanh.input")
-def rnn_tanh_input(input: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def rnn_tanh_input(input: Tensor, hx: Tensor, params: Sequence[Tensor], *rest: Any) -> tuple[Any, ...]:
     return _padded("rnn_tanh", "tanh", input, (hx,), params, *rest)
 
 
 @composite("rnn_tanh.data")
-def rnn_tanh_data(data: Any, batch_sizes: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def rnn_tanh_data(
+    data: Tensor, batch_sizes: Tensor, hx: Tensor, params: Sequence[Tensor], *rest: Any
+) -> tuple[Any, ...]:
     return _packed("rnn_tanh", "tanh", data, batch_sizes, (hx,), params, *rest)
 
 
 @composite("rnn_relu.input")
-def rnn_relu_input(input: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def rnn_relu_input(input: Tensor, hx: Tensor, params: Sequence[Tensor], *rest: Any) -> tuple[Any, ...]:
     return _padded("rnn_relu", "relu", input, (hx,), params, *rest)
 
 
 @composite("rnn_relu.data")
-def rnn_relu_data(data: Any, batch_sizes: Any, hx: Any, params: Any, *rest: Any) -> tuple[Any, ...]:
+def rnn_relu_data(
+    data: Tensor, batch_sizes: Tensor, hx: Tensor, params: Sequence[Tensor], *rest: Any
+) -> tuple[Any, ...]:
     return _packed("rnn_relu", "relu", data, batch_sizes, (hx,), params, *rest)
 
 
 # --- cells -----------------------------------------------------------------------------------------------------
 
 
-def _cell(op: str, mode: str, input: Any, hx: Any, cx: Any, *weights: Any) -> tuple[Any, Any, Any]:
+def _cell(
+    op: str, mode: str, input: Tensor, hx: Tensor, cx: Tensor | None, *weights: Any
+) -> tuple[Any, Any, Any]:
     """Run one step; return the result and the states."""
     w_ih, w_hh, b_ih, b_hh = weights
     states = {f"hidden{k}": state for k, state in enumerate((hx, cx)) if state is not None}
@@ -445,30 +466,38 @@ def _cell(op: str, mode: str, input: Any, hx: Any, cx: Any, *weights: Any) -> tu
 
 
 @composite("lstm_cell")
-def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> tuple[Any, Any]:
+def lstm_cell(
+    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> tuple[Any, Any]:
     h, c = _two("lstm_cell", hx)
     return _cell("lstm_cell", "lstm", input, h, c, w_ih, w_hh, b_ih, b_hh)[1:]
 
 
 @composite("gru_cell")
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def gru_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> Any:
     return _cell("gru_cell", "gru", input, hx, None, w_ih, w_hh, b_ih, b_hh)[1]
 
 
 @composite("rnn_tanh_cell")
-def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> Any:
     return _cell("rnn_tanh_cell", "tanh", input, hx, None, w_ih, w_hh, b_ih, b_hh)[1]
 
 
 @composite("rnn_relu_cell")
-def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
+) -> Any:
     return _cell("rnn_relu_cell", "relu", input, hx, None, w_ih, w_hh, b_ih, b_hh)[1]
 
 
 # --- packed sequences ------------------------------------------------------------------------------------------
 
 
-def _numbers(op: str, name: str, tensor: Any) -> list[int]:
+def _numbers(op: str, name: str, tensor: Tensor) -> list[int]:
     """Return the elements of a vector of lengths."""
     if tensor.ndim != 1 or tensor.dtype is not int64:
         raise DtypeError(
@@ -480,19 +509,19 @@ def _numbers(op: str, name: str, tensor: Any) -> list[int]:
     return numbers
 
 
-def _places(sizes: Any, steps: int, batch: int) -> Any:
+def _places(sizes: Tensor, steps: int, batch: int) -> Tensor:
     """Return where packed rows lie among the steps * batch rows of a padded tensor."""
     columns = ops.arange(batch, device=sizes.device)
     chosen = ops.lt(ops.unsqueeze(columns, 0), ops.unsqueeze(sizes, 1))
     return ops.reshape(ops.nonzero(ops.reshape(chosen, (steps * batch,))), (-1,))
 
 
-def _on(x: Any, device: Any) -> Any:
+def _on(x: Tensor, device: Any) -> Tensor:
     return x if x.device == device else ops._to_copy(x, device=device)
 
 
 @composite("_pack_padded_sequence")
-def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[Any, Any]:
+def pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Any, Any]:
     op = "_pack_padded_sequence"
     if input.ndim < 2:
         raise DimensionCountError(f"{op}(): input must have at least 2 dimensions, got {input.ndim}")
@@ -527,7 +556,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> tuple[A
 
 @composite("_pad_packed_sequence")
 def pad_packed_sequence(
-    data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int
+    data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
 ) -> tuple[Any, Any]:
     op = "_pad_packed_sequence"
     sizes = _numbers(op, "batch_sizes", batch_sizes)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.types.dtype import int64
 from tt.operators._samples.base import OPTION, FamilyTable, Inputs, Sample
 from tt.operators.recurrent.shapes import GATES
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -17,7 +20,7 @@ STEPS, BATCH, IN, HIDDEN, OUT = 3, 2, 3, 4, 2
 SIZES = (2, 2, 1)
 
 
-def near(make: Inputs, *shape: int, layout: Any = "contiguous") -> Any:
+def near(make: Inputs, *shape: int, layout: Any = "contiguous") -> Tensor:
     """Return small numbers, at which gates are not saturated."""
     return make.tensor(*shape, low=-1, high=1, layout=layout)
 

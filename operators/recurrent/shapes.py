@@ -35,7 +35,7 @@ SAVED: Final = {"lstm": 5, "gru": 4, "tanh": 0, "relu": 0}
 """The number of vectors of the hidden size that each mode saves for the gradients."""
 
 
-def expect(op: str, name: str, value: Any, shape: Shape) -> None:
+def expect(op: str, name: str, value: Described | None, shape: Shape) -> None:
     """Raise unless a tensor, if given, has a shape."""
     if value is not None and tuple(value.shape) != shape:
         raise ShapeError(f"{op}(): expected {name} of shape {list(shape)}, got {list(value.shape)}")
@@ -55,13 +55,13 @@ def check_batch_sizes(op: str, sizes: Sequence[int], rows: int, batch: int) -> N
 def rnn_layer(
     input: Described,
     hx: Described,
-    cx: Any,
+    cx: Described | None,
     w_ih: Described,
     w_hh: Described,
-    b_ih: Any,
-    b_hh: Any,
-    w_hr: Any,
-    batch_sizes: Any,
+    b_ih: Described | None,
+    b_hh: Described | None,
+    w_hr: Described | None,
+    batch_sizes: Described | None,
     mode: str,
     *,
     op: str,
@@ -100,16 +100,16 @@ def rnn_layer(
 @rule("rnn_layer_backward")
 def rnn_layer_backward(
     grad: Described,
-    h_grad: Any,
-    c_grad: Any,
-    saved_grad: Any,
+    h_grad: Described | None,
+    c_grad: Described | None,
+    saved_grad: Described | None,
     input: Described,
     hx: Described,
-    cx: Any,
+    cx: Described | None,
     w_ih: Described,
     w_hh: Described,
     w_hr: Any,
-    batch_sizes: Any,
+    batch_sizes: Described | None,
     output: Described,
     saved: Described,
     mode: str,

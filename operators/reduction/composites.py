@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -16,9 +17,13 @@ from tt.core.errors import (
 )
 from tt.core.shapes.geometry import dims_to_reduce
 from tt.core.types.dtype import bool_, float64, int64, uint8, uint64
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.freedom import degrees_of_freedom
 from tt.core.types.promotion import get_default_dtype, promote_types
 from tt.operators.helpers import as_type, check_shapes, number, widened, wrap
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -36,7 +41,7 @@ composite("count_nonzero", lambda self, dim: ops.sum.dim(ops.ne(self, 0), dim))
 
 
 @composite("hash_tensor")
-def hash_tensor(self: Any, dim: Any, keepdim: bool, mode: int) -> Any:
+def hash_tensor(self: Tensor, dim: Sequence[int], keepdim: bool, mode: int) -> Tensor:
     check_shapes("hash_tensor", self, dim, keepdim, mode)
     dims = dims_to_reduce("hash_tensor", dim, self.ndim) if self.ndim else ()
     rest = [d for d in range(self.ndim) if d not in dims]
@@ -62,13 +67,13 @@ def hash_tensor(self: Any, dim: Any, keepdim: bool, mode: int) -> Any:
 # --- along dimensions ------------------------------------------------------------------------------------------
 
 
-def _count(op: str, self: Any, dim: Any) -> int:
+def _count(op: str, self: Tensor, dim: Sequence[int] | None) -> int:
     """Return how many elements one result combines."""
     return prod(self.shape[d] for d in dims_to_reduce(op, dim, self.ndim)) if self.ndim else 1
 
 
 @composite("mean.dim")
-def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def mean(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Tensor:
     result_dtype = dtype or self.dtype
     if not (result_dtype.is_floating_point or result_dtype.is_complex):
         what, name = ("the input", self.dtype) if dtype is None else ("the requested dtype", dtype)
@@ -81,29 +86,29 @@ def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return as_type(ops.div.default(ops.sum.dim(x, dim, keepdim), _count("mean", self, dim)), result_dtype)
 
 
-def _orderable(self: Any) -> Any:
+def _orderable(self: Tensor) -> Tensor:
     return as_type(self, uint8) if self.dtype is bool_ else self
 
 
 @composite("max.dim")
-def max_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def max_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return ops.amax(self, dim, keepdim), ops.argmax(_orderable(self), dim, keepdim)
 
 
 @composite("min.dim")
-def min_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def min_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return ops.amin(self, dim, keepdim), ops.argmin(_orderable(self), dim, keepdim)
 
 
 @composite("aminmax")
-def aminmax(self: Any, dim: int | None, keepdim: bool) -> tuple[Any, Any]:
+def aminmax(self: Tensor, dim: int | None, keepdim: bool) -> tuple[Any, Any]:
     check_shapes("aminmax", self, dim, keepdim)
     dims = () if dim is None else dim
     return ops.amin(self, dims, keepdim), ops.amax(self, dims, keepdim)
 
 
 @composite("trace")
-def trace(self: Any) -> Any:
+def trace(self: Tensor) -> Tensor:
     check_shapes("trace", self)
     rows, columns = self.shape
     # In a row, the elements of the diagonal are one column and one place apart.
@@ -112,14 +117,14 @@ def trace(self: Any) -> Any:
 
 
 @composite("nansum")
-def nansum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def nansum(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Tensor:
     if self.dtype.is_complex:
         raise DtypeError("nansum(): complex numbers are not supported")
     return ops.sum.dim(_without_nan(self), dim, keepdim, dtype=dtype)
 
 
 @composite("nanmean")
-def nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def nanmean(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Tensor:
     if not self.dtype.is_floating_point:
         raise DtypeError(f"nanmean(): expected input to have a floating point dtype, but got {self.dtype}")
     if dtype is not None and not dtype.is_floating_point:
@@ -129,7 +134,7 @@ def nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return as_type(ops.div.default(ops.sum.dim(_without_nan(x), dim, keepdim), count), dtype or self.dtype)
 
 
-def _without_nan(self: Any) -> Any:
+def _without_nan(self: Tensor) -> Tensor:
     """Return the elements with zeros instead of NaN."""
     return (
         ops.where.default(ops.ne(self, self), number(0, self), self) if self.dtype.is_floating_point else self
@@ -140,7 +145,7 @@ def _without_nan(self: Any) -> Any:
 
 
 @composite("var_mean")
-def var_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def var_mean(self: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     # Two passes: the squares of the deviations lose no digits where the mean is large.
     x = widened(self)
     mean = ops.mean.dim(x, dim, True)
@@ -157,23 +162,23 @@ def var_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, 
 
 
 @composite("var")
-def var(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+def var(self: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool) -> Tensor:
     return ops.var_mean(self, dim, correction=correction, keepdim=keepdim)[0]
 
 
 @composite("std")
-def std(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+def std(self: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool) -> Tensor:
     return ops.sqrt(ops.var(self, dim, correction=correction, keepdim=keepdim))
 
 
 @composite("std_mean")
-def std_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+def std_mean(self: Tensor, dim: Sequence[int] | None, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     var, mean = ops.var_mean(widened(self), dim, correction=correction, keepdim=keepdim)
     return as_type(ops.sqrt(var), self.dtype.to_real()), as_type(mean, self.dtype)
 
 
 @composite("logsumexp")
-def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
+def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     if not (self.dtype.is_floating_point or self.dtype.is_complex):
         self = as_type(self, get_default_dtype())
     x = widened(self)
@@ -186,7 +191,7 @@ def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
     return as_type(ops.add(result, shift), self.dtype)
 
 
-def softmax_parts(op: str, self: Any, dim: int) -> tuple[Any, Any]:
+def softmax_parts(op: str, self: Tensor, dim: int) -> tuple[Any, Any]:
     """Return the differences from the largest element along a dimension, and their exponentials."""
     wrap(op, dim, self)
     shifted = ops.sub(self, ops.detach(ops.amax(self, dim, True))) if self.shape.numel() else self
@@ -202,22 +207,22 @@ composite("std_mean.unbiased", lambda self, unbiased: ops.std_mean.default(self,
 
 
 @composite("var.unbiased_dim")
-def var_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+def var_unbiased(self: Tensor, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> Tensor:
     return ops.var.default(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 @composite("std.unbiased_dim")
-def std_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+def std_unbiased(self: Tensor, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> Tensor:
     return ops.std.default(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 @composite("var_mean.unbiased_dim")
-def var_mean_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+def var_mean_unbiased(self: Tensor, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> Any:
     return ops.var_mean.default(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 @composite("std_mean.unbiased_dim")
-def std_mean_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+def std_mean_unbiased(self: Tensor, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> Any:
     return ops.std_mean.default(self, dim, correction=int(unbiased), keepdim=keepdim)
 
 
@@ -225,12 +230,12 @@ def std_mean_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any
 
 
 @composite("linalg_vector_norm")
-def vector_norm(x: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def vector_norm(x: Tensor, ord: Any, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Tensor:
     check_dtypes("linalg.vector_norm", x.dtype, dtype)
     return ops._vector_norm(x if dtype is None else as_type(x, dtype), ord, dim, keepdim)
 
 
-def check_dtypes(op: str, found: Any, asked: Any) -> None:
+def check_dtypes(op: str, found: Dtype, asked: Any) -> None:
     """Raise unless a norm exists for a dtype and is computed in one that holds all its values."""
     if not (found.is_floating_point or found.is_complex):
         raise DtypeError(f"{op}(): the input must have a floating point or complex dtype, not {found}")
@@ -246,12 +251,12 @@ def check_dtypes(op: str, found: Any, asked: Any) -> None:
 
 
 @composite("_vector_norm")
-def norm_of_order(self: Any, ord: Any, dim: Any, keepdim: bool) -> Any:
+def norm_of_order(self: Tensor, ord: Any, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
     check_shapes("_vector_norm", self, ord, dim, keepdim)
     return as_type(_norm(widened(ops.abs(self)), ord, dim, keepdim), self.dtype.to_real())
 
 
-def _norm(size: Any, order: Any, dim: Any, keepdim: bool) -> Any:
+def _norm(size: Tensor, order: float, dim: Sequence[int] | None, keepdim: bool) -> Tensor:
     """Return the norm of vectors of absolute values."""
     dims = dims_to_reduce("vector_norm", dim, size.ndim)
     if order == 0:
@@ -276,12 +281,12 @@ def _norm(size: Any, order: Any, dim: Any, keepdim: bool) -> Any:
 
 
 @composite("norm.Scalar")
-def norm(self: Any, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def norm(self: Tensor, p: Any, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Tensor:
     return ops.linalg_vector_norm(self, 2 if p is None else p, dim, keepdim, dtype=dtype)
 
 
 @composite("norm")
-def named_norm(self: Any, p: str, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def named_norm(self: Tensor, p: str, dim: Sequence[int] | None, keepdim: bool, dtype: Dtype | None) -> Any:
     if p == "fro" and (dim is None or len(dim) <= 2):
         return ops.linalg_vector_norm(self, 2, dim, keepdim, dtype=dtype)
     if p not in ("fro", "nuc"):
@@ -306,7 +311,7 @@ def _nuclear_norm(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 @composite("dist")
-def dist(self: Any, other: Any, p: Any) -> Any:
+def dist(self: Tensor, other: Tensor, p: Any) -> Tensor:
     difference = ops.sub(self, other)
     if not (difference.dtype.is_floating_point or difference.dtype.is_complex):
         raise DtypeError(f"dist(): expected floating point or complex tensors, got {difference.dtype}")
@@ -317,7 +322,7 @@ def dist(self: Any, other: Any, p: Any) -> Any:
 
 
 @composite("renorm")
-def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise ValueRangeError(f"renorm(): p and maxnorm are real, got p={p} and maxnorm={maxnorm}")
     if p <= 0:
@@ -336,7 +341,7 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
 
 
 @composite("sum_to_size")
-def sum_to_size(self: Any, size: Any) -> Any:
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     shape, target = tuple(self.shape), tuple(size)
     more = len(shape) - len(target)
     if more < 0 or any(t not in (1, n) for t, n in zip(target, shape[more:], strict=True)):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.types.dtype import complex128, float64
 from tt.operators._samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Layout, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -27,7 +30,7 @@ def argument_type(make: Inputs, name: str) -> Any:
     return next((a.type for a in make.definition.signature.arguments if a.name == name), None)
 
 
-def values(make: Inputs, *shape: int, layout: Layout = "contiguous") -> Any:
+def values(make: Inputs, *shape: int, layout: Layout = "contiguous") -> Tensor:
     """Return a tensor of values whose products stay small."""
     product = make.definition.name.startswith("prod")
     return make.tensor(*shape, low=0 if product else -5, high=2 if product else 5, layout=layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tt.core.errors import (
@@ -52,7 +53,9 @@ def reduce_nonempty(self: Described, /, dim: Any = None, keepdim: bool = False, 
 
 
 @rule("hash_tensor")
-def hash_tensor(self: Described, /, dim: Any = (), *, keepdim: bool = False, mode: int = 0, op: str) -> Shape:
+def hash_tensor(
+    self: Described, /, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0, op: str
+) -> Shape:
     """A reduction that has one kind of hash."""
     if mode != 0:
         raise ValueRangeError(f"{op}(): the only mode is 0, the exclusive or of all elements, not {mode}")
@@ -81,14 +84,18 @@ def expect_nonempty(op: str, shape: Shape, dims: Shape, *, dim_given: bool) -> N
 
 
 @rule("reduce_two")
-def reduce_two(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> tuple[Shape, Shape]:
+def reduce_two(
+    self: Described, /, dim: Sequence[int] | None = None, keepdim: bool = False, *, op: str
+) -> tuple[Shape, Shape]:
     """Two reductions at once (var_mean, std_mean)."""
     shape = reduced_shape(self.shape, dims_to_reduce(op, dim, self.ndim), keepdim)
     return shape, shape
 
 
 @rule("aminmax")
-def aminmax(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> tuple[Shape, Shape]:
+def aminmax(
+    self: Described, /, dim: int | None = None, keepdim: bool = False, *, op: str
+) -> tuple[Shape, Shape]:
     """The smallest and the largest: two reductions without identity."""
     shape = reduce_nonempty(self, dim, keepdim, op=op)
     return shape, shape
@@ -96,7 +103,7 @@ def aminmax(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: s
 
 @rule("reduce_with_indices")
 def reduce_with_indices(
-    self: Described, /, dim: Any = -1, keepdim: bool = False, *, op: str
+    self: Described, /, dim: int = -1, keepdim: bool = False, *, op: str
 ) -> tuple[Result, Result]:
     """Values and their places along one dimension (max.dim, median.dim, mode, ...)."""
     shape = reduce_nonempty(self, dim, keepdim, op=op)
@@ -129,7 +136,7 @@ def scalar(*tensors: Any) -> Shape:
 
 @rule("vector_norm")
 def vector_norm(
-    self: Described, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, op: str
+    self: Described, ord: Any = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, op: str
 ) -> tuple[int, ...]:
     """One norm for each vector; norms of negative order and of inf are undefined for no elements."""
     op = op.lstrip("_")

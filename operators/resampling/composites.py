@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from numbers import Real
 from operator import index
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -24,6 +24,9 @@ from tt.core.errors import (
 from tt.core.types.dtype import float32, float64, int64, uint8
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import as_type, check_shapes, number, widened
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -42,7 +45,7 @@ def _listed(value: Any, count: int) -> list[Any] | None:
 
 
 def _sizes(
-    input: Any, size: Any, scale_factor: Any, recompute: bool | None
+    input: Tensor, size: Any, scale_factor: Any, recompute: bool | None
 ) -> tuple[list[int], list[float | None]]:
     """Return the sizes of the result, and the factors by which the places are scaled (None: by the sizes)."""
     count, old = input.ndim - 2, list(input.shape[2:])
@@ -107,13 +110,13 @@ def _scale(size: int, new: int, factor: float | None, align_corners: bool) -> fl
     return 1 / factor if factor is not None and factor > 0 else size / new
 
 
-def _centers(like: Any, new: int, scale: float, align_corners: bool) -> Any:
+def _centers(like: Tensor, new: int, scale: float, align_corners: bool) -> Tensor:
     """Return where the new elements lie: their centers, or the first and last ones in the corners."""
     number = ops.arange(new, dtype=float64, device=like.device)
     return ops.mul(number, scale) if align_corners else ops.sub(ops.mul(ops.add(number, 0.5), scale), 0.5)
 
 
-def nearest(like: Any, size: int, new: int, factor: float | None, exact: bool) -> Any:
+def nearest(like: Tensor, size: int, new: int, factor: float | None, exact: bool) -> Tensor:
     """Return the places of the nearest elements, rounded in single precision as everywhere."""
     number = ops.arange(new, dtype=float32, device=like.device)
     scale = ops.full((), _scale(size, new, factor, False), dtype=float32, device=like.device)
@@ -121,7 +124,7 @@ def nearest(like: Any, size: int, new: int, factor: float | None, exact: bool) -
     return ops.clamp(as_type(ops.floor(at), int64), max=size - 1)
 
 
-def linear(like: Any, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
+def linear(like: Tensor, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
     """Return the two neighbours of every new element."""
     at = ops.clamp(_centers(like, new, _scale(size, new, factor, align_corners), align_corners), min=0)
     left = ops.clamp(as_type(ops.floor(at), int64), max=size - 1)
@@ -130,7 +133,7 @@ def linear(like: Any, size: int, new: int, factor: float | None, align_corners: 
     return Taps(ops.stack([left, right]), ops.stack([ops.rsub(share, 1), share]))
 
 
-def cubic(like: Any, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
+def cubic(like: Tensor, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
     """Return the four neighbours of every new element (Keys 1981, with a = -0.75)."""
     at = _centers(like, new, _scale(size, new, factor, align_corners), align_corners)
     floor = ops.floor(at)
@@ -152,7 +155,7 @@ def triangle(distance: Any) -> Any:
     return ops.clamp(ops.rsub(ops.abs(distance), 1), min=0)
 
 
-def filtered(like: Any, size: int, new: int, factor: float | None, align_corners: bool, mode: str) -> Taps:
+def filtered(like: Tensor, size: int, new: int, factor: float | None, align_corners: bool, mode: str) -> Taps:
     """Return all old elements under a kernel that is as wide as the new elements are apart."""
     scale = _scale(size, new, factor, align_corners)
     radius = (2.0 if mode == "bicubic" else 1.0) * max(scale, 1.0)
@@ -169,12 +172,12 @@ def filtered(like: Any, size: int, new: int, factor: float | None, align_corners
     return Taps(ops.clamp(positions, max=size - 1), weights)
 
 
-def combined(x: Any, dim: int, taps: Taps) -> Any:
+def combined(x: Tensor, dim: int, taps: Taps) -> Tensor:
     """Return the sums of the weighted elements along a dimension."""
     return ops._weighted_taps(x, taps.places, taps.weights, dim)
 
 
-def combined_bytes(x: Any, dim: int, taps: Taps) -> Any:
+def combined_bytes(x: Tensor, dim: int, taps: Taps) -> Any:
     """Return the sums of weighted bytes, with weights of 16 bits and rounded to bytes, as image libraries do."""
     largest = ops.amax(taps.weights, ()).item()
     bits = 0
@@ -192,7 +195,7 @@ def combined_bytes(x: Any, dim: int, taps: Taps) -> Any:
 
 
 @composite("_weighted_taps")
-def weighted_taps(self: Any, places: Any, weights: Any, dim: int) -> Any:
+def weighted_taps(self: Tensor, places: Tensor, weights: Tensor, dim: int) -> Tensor:
     check_shapes("_weighted_taps", self, places, weights, dim)
     x, dim = widened(self), dim % self.ndim
     shape = (-1, *(1,) * (x.ndim - dim - 1))
@@ -204,7 +207,7 @@ def weighted_taps(self: Any, places: Any, weights: Any, dim: int) -> Any:
 
 
 @composite("_spread_taps")
-def spread_taps(self: Any, places: Any, weights: Any, dim: int, size: int) -> Any:
+def spread_taps(self: Tensor, places: Tensor, weights: Tensor, dim: int, size: int) -> Tensor:
     check_shapes("_spread_taps", self, places, weights, dim, size)
     x, dim = widened(self), dim % self.ndim
     shape = (-1, *(1,) * (x.ndim - dim - 1))
@@ -218,7 +221,7 @@ def spread_taps(self: Any, places: Any, weights: Any, dim: int, size: int) -> An
 # --- along all of them -----------------------------------------------------------------------------------------
 
 
-def _check(input: Any, mode: str, align_corners: bool | None, antialias: bool) -> None:
+def _check(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
     """Raise for a mode or an option that does not fit."""
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueRangeError(
@@ -248,7 +251,7 @@ def _check(input: Any, mode: str, align_corners: bool | None, antialias: bool) -
 
 @composite("interpolate")
 def interpolate(
-    input: Any,
+    input: Tensor,
     size: Any,
     scale_factor: Any,
     mode: str,
@@ -298,14 +301,14 @@ def _order(old: list[int], sizes: list[int], as_image: bool) -> list[int]:
 
 
 def _taps(
-    x: Any, size: int, new: int, factor: float | None, align_corners: bool, mode: str, antialias: bool
+    x: Tensor, size: int, new: int, factor: float | None, align_corners: bool, mode: str, antialias: bool
 ) -> Taps:
     if antialias:
         return filtered(x, size, new, factor, align_corners, mode)
     return (cubic if mode == "bicubic" else linear)(x, size, new, factor, align_corners)
 
 
-def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, exact: bool) -> Any:
+def _nearest_along(x: Tensor, dim: int, size: int, new: int, factor: float | None, exact: bool) -> Tensor:
     """Return x with the nearest elements along a dimension."""
     if x.dtype.is_floating_point:
         positions = ops.unsqueeze(nearest(x, size, new, factor, exact), 0)
@@ -327,19 +330,19 @@ def _deprecated(op: str) -> None:
 
 
 @composite("upsample")
-def upsample(input: Any, size: Any, scale_factor: Any, mode: str, align_corners: bool | None) -> Any:
+def upsample(input: Tensor, size: Any, scale_factor: Any, mode: str, align_corners: bool | None) -> Tensor:
     _deprecated("upsample")
     return ops.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite("upsample_nearest")
-def upsample_nearest(input: Any, size: Any, scale_factor: Any) -> Any:
+def upsample_nearest(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
     _deprecated("upsample_nearest")
     return ops.interpolate(input, size, scale_factor, "nearest")
 
 
 @composite("upsample_bilinear")
-def upsample_bilinear(input: Any, size: Any, scale_factor: Any) -> Any:
+def upsample_bilinear(input: Tensor, size: Any, scale_factor: Any) -> Tensor:
     _deprecated("upsample_bilinear")
     return ops.interpolate(input, size, scale_factor, "bilinear", True)
 
@@ -358,7 +361,7 @@ def _corners(op: str, align_corners: bool | None) -> bool:
 
 
 @composite("affine_grid")
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None) -> Any:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None) -> Tensor:
     align = _corners("affine_grid", align_corners)
     if theta.dtype.is_complex:
         raise DtypeError(f"affine_grid(): expected a real theta, got {theta.dtype}")
@@ -385,7 +388,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None) -> 
 
 
 @composite("affine_grid_generator")
-def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) -> Any:
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     check_shapes("affine_grid_generator", theta, size, align_corners)
     dims = len(size) - 2
     x, spatial = widened(theta), tuple(size[2:])
@@ -426,13 +429,13 @@ class Tap:
     slope: Any
 
 
-def _last(size: int, at: Any) -> int:
+def _last(size: int, at: Tensor) -> int:
     """Return the largest place in a dimension that the dtype of coordinates has: rounding must not move it outside."""
     few = max((size - 1).bit_length() - (24 if at.dtype is float32 else 53), 0)
     return (size - 1) >> few << few
 
 
-def _unfolded(at: Any, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
+def _unfolded(at: Tensor, size: int, padding: int, align_corners: bool) -> tuple[Any, Any]:
     """Return coordinates moved into the input by the padding, and the derivative of that: 1, 0 or -1."""
     slope = ops.ones_like(at)
     if padding == 2:
@@ -453,7 +456,7 @@ def _unfolded(at: Any, size: int, padding: int, align_corners: bool) -> tuple[An
     return ops.where.default(ops.gt(at, 0), ops.minimum(at, last), zero), slope
 
 
-def _tap(position: Any, weight: Any, slope: Any, size: int) -> Tap:
+def _tap(position: Tensor, weight: Tensor, slope: Tensor | None, size: int) -> Tap:
     """Return a tap whose share is 0 where it lies outside of the input."""
     inside = ops.logical_and(ops.ge(position, 0), ops.le(position, _last(size, position)))
     zero = number(0, weight)
@@ -462,7 +465,7 @@ def _tap(position: Any, weight: Any, slope: Any, size: int) -> Tap:
     return Tap(position, weight, inside, None if slope is None else ops.where.default(inside, slope, zero))
 
 
-def taps(line: Any, size: int, mode: int, padding: int, align_corners: bool) -> list[Tap]:
+def taps(line: Tensor, size: int, mode: int, padding: int, align_corners: bool) -> list[Tap]:
     """Return the taps along one dimension for the coordinates of all points, -1 and 1 at the ends of the dimension."""
     up = ops.add(line, 1)
     if align_corners:
@@ -486,7 +489,7 @@ def taps(line: Any, size: int, mode: int, padding: int, align_corners: bool) -> 
 
 
 def _cubic(
-    floor: Any, share: Any, scale: float, size: int, padding: int, align_corners: bool
+    floor: Tensor, share: Tensor, scale: float, size: int, padding: int, align_corners: bool
 ) -> Iterator[Tap]:
     a = SHARPNESS
     for step in (-1, 0, 1, 2):
@@ -506,7 +509,7 @@ def _cubic(
 
 
 def _combined(
-    grid: Any, sizes: Sequence[int], mode: int, padding: int, align_corners: bool
+    grid: Tensor, sizes: Sequence[int], mode: int, padding: int, align_corners: bool
 ) -> Iterator[tuple[Any, Any, Any, list[Any]]]:
     """Yield the place, whether it is inside, the share, and its derivatives by the coordinates, of all elements."""
     dims, batch = len(sizes), grid.shape[0]
@@ -533,7 +536,9 @@ def _combined(
 
 
 @composite("grid_sample")
-def grid_sample(input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool | None) -> Any:
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool | None
+) -> Tensor:
     for name, value, known in (("mode", mode, GRID_MODES), ("padding_mode", padding_mode, PADDINGS)):
         if value not in known:
             raise ValueRangeError(f"grid_sample(): {name} is one of {', '.join(known)}, not {value!r}")
@@ -543,8 +548,8 @@ def grid_sample(input: Any, grid: Any, mode: str, padding_mode: str, align_corne
 
 @composite("grid_sampler")
 def grid_sampler(
-    input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Any:
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
     check_shapes("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners)
     batch, channels, *sizes = input.shape
     flat, g = ops.reshape(widened(input), (batch, channels, prod(sizes))), widened(grid)
@@ -559,7 +564,7 @@ def grid_sampler(
 
 @composite("_grid_sampler_backward")
 def grid_sampler_backward(
-    grad: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+    grad: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> tuple[Any, Any]:
     check_shapes("_grid_sampler_backward", grad, input, grid, interpolation_mode, padding_mode, align_corners)
     batch, channels, *sizes = input.shape
@@ -590,7 +595,7 @@ def grid_sampler_backward(
 def _of_dims(dims: int) -> Any:
     """Return the composite for images or volumes."""
 
-    def sample(input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
+    def sample(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
         if input.ndim != dims + 2:
             raise DimensionCountError(
                 f"grid_sampler_{dims}d(): the input has {dims + 2} dimensions, not {input.ndim}"

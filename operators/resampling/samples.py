@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.types.dtype import float64
 from tt.operators._samples.base import FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -83,12 +86,12 @@ def spread_taps(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, *_taps(make, 2, 5, 5), 2, 5), name="error: places", error=RuntimeError)
 
 
-def points(make: Inputs, *shape: int, far: float = 1.3) -> Any:
+def points(make: Inputs, *shape: int, far: float = 1.3) -> Tensor:
     """Return points inside of the input and around it."""
     return make.tensor(*shape, low=-far, high=far)
 
 
-def image(make: Inputs, *shape: int) -> Any:
+def image(make: Inputs, *shape: int) -> Tensor:
     """Return small elements: the gradient of a point consists of their differences."""
     return make.tensor(*shape, low=-1, high=1)
 

@@ -10,7 +10,7 @@ backend, on whole arrays, and is differentiated like everything else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -18,6 +18,7 @@ from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dims
 from tt.core.types.dtype import bool_, float64, int64, uint8
+from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import (
     as_type,
     check_integers,
@@ -27,6 +28,9 @@ from tt.operators.helpers import (
     widened,
     wrap,
 )
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -52,7 +56,7 @@ def scan(values: Tensors, dim: int, combine: Callable[[Tensors, Tensors], Tensor
 
 
 @composite("cumprod")
-def cumprod(self: Any, dim: int, dtype: Any) -> Any:
+def cumprod(self: Tensor, dim: int, dtype: Dtype | None) -> Tensor:
     result = dtype or (int64 if is_integral(self.dtype) else self.dtype)
     if result is bool_:
         raise DtypeError("cumprod(): not implemented for bool with dtype=bool")
@@ -63,7 +67,7 @@ def cumprod(self: Any, dim: int, dtype: Any) -> Any:
     return ops.clone(self) if product is self else as_type(product, result)
 
 
-def _extreme(op: str, self: Any, dim: int, at_least: Any) -> tuple[Any, Any]:
+def _extreme(op: str, self: Tensor, dim: int, at_least: Any) -> tuple[Any, Any]:
     """Return the extremes so far and their places, the last of equal ones; a NaN stays."""
     at = wrap(op, dim, self)
     if not self.ndim:
@@ -89,7 +93,7 @@ composite("cummax", lambda self, dim: _extreme("cummax", self, dim, ops.ge))
 composite("cummin", lambda self, dim: _extreme("cummin", self, dim, ops.le))
 
 
-def _log_add_exp(a: Any, b: Any) -> Any:
+def _log_add_exp(a: Tensor, b: Tensor) -> Tensor:
     """Return log(exp(a) + exp(b)), which is the larger one (by its real part) plus the other's contribution."""
     if a.dtype.is_complex:
         larger = ops.ge(ops.real(a), ops.real(b))
@@ -107,7 +111,7 @@ def _log_add_exp(a: Any, b: Any) -> Any:
 
 
 @composite("logcumsumexp")
-def logcumsumexp(self: Any, dim: int) -> Any:
+def logcumsumexp(self: Tensor, dim: int) -> Tensor:
     if is_integral(self.dtype):
         raise DtypeError(f"logcumsumexp(): expected floating point or complex numbers, got {self.dtype}")
     at = wrap("logcumsumexp", dim, self)
@@ -123,7 +127,7 @@ def logcumsumexp(self: Any, dim: int) -> Any:
 
 
 @composite("diff")
-def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
+def diff(self: Tensor, n: int, dim: int, prepend: Tensor | None, append: Tensor | None) -> Tensor:
     check_shapes("diff", self, n, dim, prepend, append)
     check_integers("diff", self, n, dim)
     if not n:
@@ -143,7 +147,7 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
 # --- integrals -------------------------------------------------------------------------------------------------
 
 
-def _panels(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _panels(op: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return twice the areas between neighbouring samples."""
     if y.dtype is bool_ or (x is not None and x.dtype is bool_):
         raise DtypeError(f"{op}(): bools have no integral; try y.to(tt.int64)")
@@ -172,17 +176,17 @@ def _expect_real(op: str, dx: Any) -> None:
         raise DtypeError(f"{op}(): dx must be a real number, got {dx}")
 
 
-def _exact(y: Any, x: Any) -> tuple[Any, Any, Any]:
+def _exact(y: Tensor, x: Tensor | None) -> tuple[Any, Any, Any]:
     """Return samples and places, integers as float64, in which no sum wraps around, and the dtype of the integral."""
     dtype = common_dtype(y, 1.0) if x is None else common_dtype(y, x, 1.0)
 
-    def exact(t: Any) -> Any:
+    def exact(t: Tensor | None) -> Any:
         return as_type(t, float64) if t is not None and t.dtype.kind in ("signed", "unsigned") else t
 
     return exact(y), exact(x), dtype
 
 
-def _trapezoid(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _trapezoid(op: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     if y.ndim and not y.shape[dim % y.ndim if -y.ndim <= dim < y.ndim else wrap(op, dim, y)]:
         return ops.sum.dim(y, dim, dtype=y.dtype)
     y, x, dtype = _exact(y, x)
@@ -192,7 +196,7 @@ def _trapezoid(op: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
     return as_type(ops.mul(area, dx) if dx != 1 else area, dtype)
 
 
-def _cumulative(y: Any, x: Any, dx: Any, dim: int) -> Any:
+def _cumulative(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     y, x, dtype = _exact(y, x)
     panels = _panels("cumulative_trapezoid", y, x, dx, dim)
     return as_type(ops.mul(ops.cumsum(panels, wrap("cumulative_trapezoid", dim, y)), 0.5), dtype)
@@ -206,7 +210,7 @@ composite("cumulative_trapezoid.x", lambda y, x, dim: _cumulative(y, x, 1, dim))
 # --- derivatives -----------------------------------------------------------------------------------------------
 
 
-def _gradient_dims(self: Any, dim: Any, edge_order: int) -> tuple[int, ...]:
+def _gradient_dims(self: Tensor, dim: Sequence[int] | None, edge_order: int) -> tuple[int, ...]:
     """Return the dimensions along which to differentiate, after checks."""
     if self.dtype is uint8:
         raise DtypeError("gradient(): uint8 has no negative differences; try x.to(tt.int64)")
@@ -231,21 +235,23 @@ def _expect_spacings(count: int, dims: Sequence[int]) -> None:
 
 
 @composite("gradient")
-def gradient(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
+def gradient(self: Tensor, spacing: Any, dim: Sequence[int] | None, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
     spacing = 1 if spacing is None else spacing
     return _derived(self, [spacing] * len(dims), dims, edge_order, _uniform)
 
 
 @composite("gradient.scalars")
-def gradient_by_numbers(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
+def gradient_by_numbers(self: Tensor, spacing: Any, dim: Sequence[int] | None, edge_order: int) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
     _expect_spacings(len(spacing), dims)
     return _derived(self, spacing, dims, edge_order, _uniform)
 
 
 @composite("gradient.tensors")
-def gradient_by_places(self: Any, spacing: Any, dim: Any, edge_order: int) -> Tensors:
+def gradient_by_places(
+    self: Tensor, spacing: Sequence[Tensor], dim: Sequence[int] | None, edge_order: int
+) -> Tensors:
     dims = _gradient_dims(self, dim, edge_order)
     _expect_spacings(len(spacing), dims)
     for positions, d in zip(spacing, dims, strict=True):
@@ -258,7 +264,7 @@ def gradient_by_places(self: Any, spacing: Any, dim: Any, edge_order: int) -> Te
 
 
 def _derived(
-    self: Any, spacing: Sequence[Any], dims: Sequence[int], edge_order: int, derive: Callable[..., Any]
+    self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_order: int, derive: Callable[..., Any]
 ) -> Tensors:
     """Return derivatives; those of integers are computed in float64, where no difference wraps around."""
     x = as_type(self, float64) if is_integral(self.dtype) else self
@@ -270,11 +276,11 @@ def _derived(
     return tuple(as_type(slope, dtype) for slope, dtype in zip(slopes, dtypes, strict=True))
 
 
-def _uniform(self: Any, h: Any, dim: int, edge_order: int) -> Any:
+def _uniform(self: Tensor, h: float, dim: int, edge_order: int) -> Tensor:
     """Differentiate samples at equal distances."""
     n = self.shape[dim]
 
-    def at(start: int, stop: int) -> Any:
+    def at(start: int, stop: int) -> Tensor:
         return ops.slice(self, dim, start, stop, 1)
 
     inner = ops.div.default(ops.sub(at(2, n), at(0, n - 2)), 2 * h)
@@ -286,12 +292,12 @@ def _uniform(self: Any, h: Any, dim: int, edge_order: int) -> Any:
     return ops.cat([ops.div.default(first, h), inner, ops.div.default(last, h)], dim)
 
 
-def _parabola(end: Any, second: Any, third: Any) -> Any:
+def _parabola(end: Tensor, second: Tensor, third: Tensor) -> Tensor:
     """Return the slope at the end of a parabola through three samples at distances of 1."""
     return ops.sub(ops.sub(ops.mul(second, 2.0), ops.mul(end, 1.5)), ops.mul(third, 0.5))
 
 
-def _by_places(self: Any, positions: Any, dim: int, edge_order: int) -> Any:
+def _by_places(self: Tensor, positions: Tensor, dim: int, edge_order: int) -> Tensor:
     """Differentiate samples at given places: the derivative of the parabola through three neighbours."""
     n = self.shape[dim]
     shape = (-1, *(1,) * (self.ndim - dim - 1))
@@ -300,10 +306,10 @@ def _by_places(self: Any, positions: Any, dim: int, edge_order: int) -> Any:
     steps = ops.sub(ops.slice(self, dim, 1, n, 1), ops.slice(self, dim, 0, n - 1, 1))
     slopes = ops.div.default(steps, gaps)
 
-    def gap(start: int, stop: int) -> Any:
+    def gap(start: int, stop: int) -> Tensor:
         return ops.slice(gaps, 0, start, stop, 1)
 
-    def slope(start: int, stop: int) -> Any:
+    def slope(start: int, stop: int) -> Tensor:
         return ops.slice(slopes, dim, start, stop, 1)
 
     before, after = gap(0, n - 2), gap(1, n - 1)
@@ -316,7 +322,7 @@ def _by_places(self: Any, positions: Any, dim: int, edge_order: int) -> Any:
     return ops.cat([first, inner, last], dim)
 
 
-def _beyond(near: Any, far: Any, near_gap: Any, far_gap: Any) -> Any:
+def _beyond(near: Tensor, far: Tensor, near_gap: Tensor, far_gap: Tensor) -> Tensor:
     """Return the slope at an end of a parabola from its mean slopes over the gap at that end and the next one."""
     bend = ops.div.default(ops.sub(near, far), ops.add(near_gap, far_gap))
     return ops.add(near, ops.mul(bend, near_gap))

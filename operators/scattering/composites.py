@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -22,6 +22,9 @@ from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import as_type, check_shapes, number, python_value, widened, wrap
 from tt.operators.indexing.composites import along, filling
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
@@ -31,12 +34,12 @@ composite = composites.composite
 _REDUCTIONS: Final = {"add": "sum", "multiply": "prod"}
 
 
-def constant(self: Any, index: Any, value: Any) -> Any:
+def constant(self: Tensor, index: Tensor, value: Any) -> Tensor:
     """Return one value for each place of an index."""
     return ops.expand(number(fitted_number(value, self.dtype), self), tuple(index.shape))
 
 
-def combined(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+def combined(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
     """Return the result of scatter with a reduction."""
     if reduce not in _REDUCTIONS:
         raise ValueRangeError(f"scatter(): reduce argument must be either add or multiply, got {reduce}")
@@ -44,12 +47,12 @@ def combined(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
 
 
 @composite("scatter.value")
-def scatter_value(self: Any, dim: int, index: Any, value: Any) -> Any:
+def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return ops.scatter.default(self, dim, index, constant(self, index, value))
 
 
 @composite("scatter.reduce")
-def scatter_reduced(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+def scatter_reduced(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
     result = combined(self, dim, index, src, reduce)
     warn_user(
         f"scatter(): reduce={reduce!r} with a tensor src is deprecated\n"
@@ -68,7 +71,7 @@ composite(
 
 
 @composite("index_add")
-def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     check_shapes("index_add", self, dim, index, source)
     scaled = source if alpha == 1 else as_type(ops.mul(source, fitted_number(alpha, self.dtype)), self.dtype)
     if not self.ndim:
@@ -80,7 +83,7 @@ def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
 
 
 @composite("index_copy")
-def index_copy(self: Any, dim: int, index: Any, source: Any) -> Any:
+def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     check_shapes("index_copy", self, dim, index, source)
     if not self.ndim:
         return ops.scatter.default(self, 0, ops.reshape(index, ()), ops.reshape(source, ()))
@@ -91,7 +94,7 @@ def index_copy(self: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 @composite("index_fill")
-def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     check_shapes("index_fill", self, dim, index, value)
     flat = self if self.ndim else ops.reshape(self, (1,))
     axis = wrap("index_fill", dim, flat)
@@ -101,7 +104,9 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 @composite("index_reduce")
-def index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
+def index_reduce(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool
+) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise ValueRangeError(f"index_reduce(): reduce is one of prod, mean, amax and amin, not {reduce}")
     check_shapes("index_add", self, dim, index, source)
@@ -117,7 +122,7 @@ def index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, incl
     return ops.scatter_reduce(self, axis, along(self, axis, index), values, reduce, include_self=include_self)
 
 
-def _slots(self: Any, axis: int, index: Any) -> tuple[int, ...]:
+def _slots(self: Tensor, axis: int, index: Tensor) -> tuple[int, ...]:
     """Return the shape of the slices that an index names."""
     shape = tuple(self.shape)
     return (*shape[:axis], index.numel(), *shape[axis + 1 :])
@@ -127,14 +132,14 @@ def _slots(self: Any, axis: int, index: Any) -> tuple[int, ...]:
 
 
 @composite("put")
-def put(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
+def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
     check_shapes("put", self, index, source)
     flat, positions, values = (ops.reshape(t, (-1,)) for t in (self, index, source))
     return ops.reshape(ops.index_put(flat, [positions], values, accumulate), tuple(self.shape))
 
 
 @composite("masked_scatter")
-def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     check_shapes("masked_scatter", self, mask, source)
 
     shape = broadcast("masked_scatter", tuple(self.shape), tuple(mask.shape))
@@ -159,8 +164,8 @@ def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
 
 @composite("_embedding")
 def embedding_rows(
-    weight: Any, indices: Any, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool
-) -> Any:
+    weight: Tensor, indices: Tensor, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool
+) -> Tensor:
     check_shapes("_embedding", weight, indices)
     taken = ops.index_select(weight, 0, ops.reshape(indices, (-1,)))
     return ops.reshape(taken, (*indices.shape, weight.shape[1]))
@@ -168,8 +173,8 @@ def embedding_rows(
 
 @composite("embedding_dense_backward")
 def embedding_dense_backward(
-    grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
-) -> Any:
+    grad_output: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
     check_shapes("embedding_dense_backward", grad_output, indices, num_weights)
     flat_index, columns = ops.reshape(indices, (-1,)), grad_output.shape[-1]
     rows = ops.reshape(grad_output, (flat_index.shape[0], columns))
@@ -184,14 +189,14 @@ def embedding_dense_backward(
 
 @composite("embedding")
 def embedding(
-    input: Any,
-    weight: Any,
+    input: Tensor,
+    weight: Tensor,
     padding_idx: int | None,
     max_norm: float | None,
     norm_type: float,
     scale_grad_by_freq: bool,
     sparse: bool,
-) -> Any:
+) -> Tensor:
     if weight.ndim != 2:
         check_shapes("_embedding", weight, input)
     rows = weight.shape[0]
@@ -233,18 +238,18 @@ def _norms(sizes: Any, order: float) -> Any:
 
 @composite("embedding_bag")
 def embedding_bag(
-    input: Any,
-    weight: Any,
-    offsets: Any,
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
     max_norm: float | None,
     norm_type: float,
     scale_grad_by_freq: bool,
     mode: str,
     sparse: bool,
-    per_sample_weights: Any,
+    per_sample_weights: Tensor | None,
     include_last_offset: bool,
     padding_idx: int | None,
-) -> Any:
+) -> Tensor:
     if weight.dtype in (int32, int64) and input.dtype.is_floating_point:
         warn_user("the order of the arguments of embedding_bag is input, weight; weight, input is deprecated")
         input, weight = weight, input
@@ -286,10 +291,10 @@ def embedding_bag(
 
 @composite("_embedding_bag")
 def reduced_bags(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
-    per_sample_weights: Any,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    per_sample_weights: Tensor | None,
     mode: str,
     include_last_offset: bool,
     padding_idx: int | None,
@@ -326,7 +331,13 @@ def reduced_bags(
 
 
 def _expect_bags(
-    input: Any, weight: Any, offsets: Any, mode: str, per_sample_weights: Any, scaled: bool, sparse: bool
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    mode: str,
+    per_sample_weights: Any,
+    scaled: bool,
+    sparse: bool,
 ) -> None:
     """Raise for wrong arguments of embedding_bag."""
     if weight.ndim != 2:
@@ -374,7 +385,7 @@ def _expect_bags(
         )
 
 
-def _owners(indices: Any, offsets: Any, include_last: bool) -> tuple[int, Any, int | None]:
+def _owners(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[int, Any, int | None]:
     """Return the number of bags, for each index in which bag it lies, and where the last bag ends."""
     count, length = indices.numel(), offsets.shape[0]
     positions = ops.arange.default(count, device=indices.device)
@@ -398,7 +409,7 @@ def _owners(indices: Any, offsets: Any, include_last: bool) -> tuple[int, Any, i
     return bags, ops.sub(ops._searchsorted(starts, positions, True), 1), last if include_last else None
 
 
-def _expect_rows(indices: Any, rows: int) -> None:
+def _expect_rows(indices: Tensor, rows: int) -> None:
     """Raise unless every index names a row."""
     if not indices.numel():
         return
@@ -459,8 +470,15 @@ def _lengths(op: str, lengths: Any, offsets: Any, indices: Any) -> Any:
 
 @composite("segment_reduce")
 def segment_reduce(
-    data: Any, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool, initial: Any
-) -> Any:
+    data: Tensor,
+    reduce: str,
+    lengths: Tensor | None,
+    indices: Tensor | None,
+    offsets: Tensor | None,
+    axis: int,
+    unsafe: bool,
+    initial: Any,
+) -> Tensor:
     op = "segment_reduce"
     if reduce not in REDUCTIONS:
         raise ValueRangeError(f"{op}(): reduce is one of {', '.join(REDUCTIONS)}, not {reduce!r}")

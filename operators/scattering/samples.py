@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tt.core.types.dtype import bool_, float32, int32, int64
 from tt.operators._samples.base import LAYOUTS, OUT_OF_RANGE, FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 
@@ -21,7 +24,7 @@ PLACES: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...] = (
 # --- along one dimension ---------------------------------------------------------------------------------------
 
 
-def _distinct(make: Inputs, shape: tuple[int, ...], dim: int, limit: int) -> Any:
+def _distinct(make: Inputs, shape: tuple[int, ...], dim: int, limit: int) -> Tensor:
     """Return indices that do not repeat along a dimension, so that writing has one result."""
     if not shape:
         return make.of(0, int64)
@@ -264,7 +267,7 @@ def masked_scatter(make: Inputs) -> Iterator[Sample]:
 def embedding(make: Inputs) -> Iterator[Sample]:
     public = make.definition.name == "embedding"
 
-    def sample(indices: Any, weight: Any, name: str, error: Any = None, **how: Any) -> Sample:
+    def sample(indices: Tensor, weight: Tensor, name: str, error: Any = None, **how: Any) -> Sample:
         return Sample((indices, weight) if public else (weight, indices), how, name, error)
 
     for shape in ((), (3,), (2, 3), (0,)):

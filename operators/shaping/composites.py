@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.call.memory_formats import format_of
 from tt.core.dispatch.registry.registry import REGISTRY, ops
@@ -28,6 +28,9 @@ from tt.operators.helpers import (
 )
 from tt.operators.shaping.shapes import diagonal_geometry, unfold_geometry
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
@@ -35,7 +38,7 @@ composite = composites.composite
 
 
 @composite("reshape")
-def reshape(self: Any, shape: Sequence[int]) -> Any:
+def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     size = infer_size("reshape", shape, self.numel())
     if view_strides(tuple(self.shape), self.stride(), size) is not None:
         return ops.view.default(self, size)
@@ -43,7 +46,7 @@ def reshape(self: Any, shape: Sequence[int]) -> Any:
 
 
 @composite("flatten")
-def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
+def flatten(self: Tensor, start_dim: int, end_dim: int) -> Tensor:
     start, end = wrap("flatten", start_dim, self), wrap("flatten", end_dim, self)
     if start > end:
         raise ShapeError(f"flatten(): start_dim {start} comes after end_dim {end}")
@@ -60,7 +63,7 @@ composite("detach", lambda self: ops.alias(self))
 
 
 @composite("transpose")
-def transpose(self: Any, dim0: int, dim1: int) -> Any:
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     first, second = wrap("transpose", dim0, self), wrap("transpose", dim1, self)
     order = list(range(self.ndim))
     if order:
@@ -69,12 +72,12 @@ def transpose(self: Any, dim0: int, dim1: int) -> Any:
 
 
 @composite("t")
-def t(self: Any) -> Any:
+def t(self: Tensor) -> Tensor:
     check_shapes("t", self)
     return ops.permute(self, tuple(reversed(range(self.ndim))))
 
 
-def _without(self: Any, dims: Sequence[int]) -> Any:
+def _without(self: Tensor, dims: Sequence[int]) -> Tensor:
     """Return the view without dimensions of size 1."""
     for dim in sorted(dims, reverse=True):
         if self.shape[dim] == 1:
@@ -83,12 +86,12 @@ def _without(self: Any, dims: Sequence[int]) -> Any:
 
 
 @composite("squeeze")
-def squeeze(self: Any) -> Any:
+def squeeze(self: Tensor) -> Tensor:
     return _without(ops.alias(self), range(self.ndim))
 
 
 @composite("squeeze.dim")
-def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
+def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
     dims = wrap_dims("squeeze", [dim] if isinstance(dim, int) else dim, self.ndim)
     return _without(ops.alias(self), dims if self.ndim else ())
 
@@ -97,7 +100,7 @@ def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
 
 
 @composite("T")
-def dimensions_reversed(self: Any) -> Any:
+def dimensions_reversed(self: Tensor) -> Tensor:
     if self.ndim not in (0, 2):
         warn_user(
             f".T is for matrices, and the tensor has {self.ndim} dimension{'s' * (self.ndim > 1)}; this is "
@@ -115,7 +118,7 @@ composite("adjoint", lambda self: _transposed("adjoint()", self, conjugate=True)
 
 
 @composite("H")
-def conjugate_transpose(self: Any) -> Any:
+def conjugate_transpose(self: Tensor) -> Tensor:
     if self.ndim not in (0, 2):
         more = "\n  try: .mH for a batch of matrices" if self.ndim > 2 else ""
         raise DimensionCountError(f".H is for matrices, and the tensor has {self.ndim} dimensions{more}")
@@ -129,7 +132,7 @@ def _warn_of_number(op: str) -> None:
     )
 
 
-def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
+def _transposed(op: str, self: Tensor, *, conjugate: bool) -> Tensor:
     """Return matrices transposed; a number is its own transpose."""
     if self.ndim == 1:
         raise ShapeError(f"{op} is for matrices and batches of them, and the tensor has 1 dimension")
@@ -140,7 +143,7 @@ def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
 
 
 @composite("movedim")
-def movedim(self: Any, source: Sequence[int], destination: Sequence[int]) -> Any:
+def movedim(self: Tensor, source: Sequence[int], destination: Sequence[int]) -> Tensor:
     if len(source) != len(destination):
         raise ShapeError(
             f"movedim(): {len(source)} dimensions, {list(source)}, cannot go to {len(destination)} places, "
@@ -167,7 +170,7 @@ composite("ravel", lambda self: ops.view.default(ops.contiguous(self), (-1 if se
 
 
 @composite("unflatten")
-def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     if not sizes or not self.ndim:
         raise DimensionCountError(
             f"unflatten(): needs a dimension to split and sizes for its parts, and got {self.ndim} dimensions and "
@@ -195,19 +198,19 @@ def broadcast_tensors(tensors: Sequence[Any]) -> list[Any]:
 
 
 @composite("atleast_1d")
-def atleast_1d(self: Any) -> Any:
+def atleast_1d(self: Tensor) -> Tensor:
     return self if self.ndim else ops.reshape(self, (1,))
 
 
 @composite("atleast_2d")
-def atleast_2d(self: Any) -> Any:
+def atleast_2d(self: Tensor) -> Tensor:
     if self.ndim > 1:
         return self
     return ops.unsqueeze(self, 0) if self.ndim else ops.reshape(self, (1, 1))
 
 
 @composite("atleast_3d")
-def atleast_3d(self: Any) -> Any:
+def atleast_3d(self: Tensor) -> Tensor:
     if self.ndim > 2:
         return self
     return ops.unsqueeze(atleast_2d(self), -1)
@@ -244,7 +247,7 @@ def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
     for tensor, axis in zip(tensors, axes, strict=True):
         sizes[axis] = tensor.numel()
 
-    def alone(tensor: Any, axis: int) -> Any:
+    def alone(tensor: Tensor, axis: int) -> Tensor:
         return ops.view.default(tensor, tuple(n if i == axis else 1 for i, n in enumerate(sizes)))
 
     return [ops.expand(alone(tensor, axis), tuple(sizes)) for tensor, axis in zip(tensors, axes, strict=True)]
@@ -254,7 +257,7 @@ def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
 
 
 @composite("narrow")
-def narrow(self: Any, dim: int, start: int, length: int) -> Any:
+def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     if not self.ndim:
         raise ShapeError("narrow(): the tensor has no dimension to take something of")
     if length < 0:
@@ -272,7 +275,7 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
     return ops.slice(self, dim, first, first + length, 1)
 
 
-def _pieces(self: Any, dim: int, sizes: Sequence[int]) -> list[Any]:
+def _pieces(self: Tensor, dim: int, sizes: Sequence[int]) -> list[Any]:
     pieces, start = [], 0
     for size in sizes:
         pieces.append(ops.slice(self, dim, start, start + size, 1))
@@ -281,7 +284,7 @@ def _pieces(self: Any, dim: int, sizes: Sequence[int]) -> list[Any]:
 
 
 @composite("split")
-def split(self: Any, split_size: int, dim: int) -> list[Any]:
+def split(self: Tensor, split_size: int, dim: int) -> list[Any]:
     check_shapes("split", self, split_size, dim)
     check_integers("split", self, split_size, dim)
     size = self.shape[wrap("split", dim, self)]
@@ -290,13 +293,13 @@ def split(self: Any, split_size: int, dim: int) -> list[Any]:
 
 
 @composite("split.sizes")
-def split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
+def split_sizes(self: Tensor, split_size: Sequence[int], dim: int) -> list[Any]:
     check_shapes("split.sizes", self, split_size, dim)
     return _pieces(self, dim, split_size)
 
 
 @composite("narrow.tensor")
-def narrow_tensor(self: Any, dim: int, start: Any, length: int) -> Any:
+def narrow_tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
     if start.ndim or start.dtype.kind not in ("signed", "unsigned"):
         raise ShapeError(
             f"narrow(): start must be an int or a tensor of one, not {start.dtype} of shape {list(start.shape)}"
@@ -308,7 +311,7 @@ composite("split_with_sizes", lambda self, split_sizes, dim: ops.split.sizes(sel
 
 
 @composite("chunk")
-def chunk(self: Any, chunks: int, dim: int) -> Any:
+def chunk(self: Tensor, chunks: int, dim: int) -> Any:
     check_integers("chunk", self, chunks, dim)
     if not self.ndim:
         raise ShapeError("chunk(): the tensor has no dimension to split")
@@ -324,7 +327,7 @@ def chunk(self: Any, chunks: int, dim: int) -> Any:
 
 
 @composite("tensor_split")
-def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
+def tensor_split(self: Tensor, sections: int, dim: int) -> list[Any]:
     size = _size_to_split(self, dim)
     if sections <= 0:
         raise ShapeError(f"tensor_split(): cannot split into {sections} pieces")
@@ -335,14 +338,14 @@ def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
 
 
 @composite("tensor_split.indices")
-def tensor_split_indices(self: Any, indices: Sequence[int], dim: int) -> list[Any]:
+def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int) -> list[Any]:
     check_integers("tensor_split.indices", self, indices, dim)
     bounds = [0, *indices, _size_to_split(self, dim)]
     return [ops.slice(self, dim, start, end, 1) for start, end in itertools.pairwise(bounds)]
 
 
 @composite("tensor_split.tensor_indices_or_sections")
-def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) -> Any:
+def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int) -> Any:
     points = tensor_indices_or_sections
     _size_to_split(self, dim)
     if points.device.type not in ("cpu", "meta"):
@@ -361,13 +364,13 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
     return tensor_split_indices(self, [int(index) for index in points.tolist()], dim)
 
 
-def _size_to_split(self: Any, dim: int) -> int:
+def _size_to_split(self: Tensor, dim: int) -> int:
     if not self.ndim:
         raise ShapeError("tensor_split(): the tensor has no dimension to split")
     return int(self.shape[wrap("tensor_split", dim, self)])
 
 
-def _split_along(op: str, self: Any, how: Any, least: int) -> Any:
+def _split_along(op: str, self: Tensor, how: Any, least: int) -> Any:
     """Split the dimension of an operator into a number of equal pieces, or before indices."""
     if self.ndim < least:
         raise DimensionCountError(
@@ -393,7 +396,7 @@ composite("dsplit.array", lambda self, indices: _split_along("dsplit", self, ind
 
 
 @composite("unbind")
-def unbind(self: Any, dim: int) -> list[Any]:
+def unbind(self: Tensor, dim: int) -> list[Any]:
     check_shapes("unbind", self, dim)
     return [ops.select(self, dim, index) for index in range(self.shape[dim])]
 
@@ -402,7 +405,7 @@ def unbind(self: Any, dim: int) -> list[Any]:
 
 
 @composite("diagonal")
-def diagonal(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+def diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     shape, strides, start = diagonal_geometry(
         "diagonal", tuple(self.shape), self.stride(), offset, dim1, dim2
     )
@@ -415,7 +418,7 @@ composite("linalg_diagonal", lambda matrix, offset, dim1, dim2: ops.diagonal(mat
 
 
 @composite("unfold")
-def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     shape, strides = unfold_geometry("unfold", tuple(self.shape), self.stride(), dimension, size, step)
     return ops.as_strided(self, shape, strides)
 
@@ -454,23 +457,23 @@ def _some(op: str, tensors: Sequence[Any]) -> Sequence[Any]:
 
 
 @composite("hstack")
-def hstack(tensors: Sequence[Any]) -> Any:
+def hstack(tensors: Sequence[Any]) -> Tensor:
     shaped = [atleast_1d(tensor) for tensor in _some("hstack", tensors)]
     return ops.cat(shaped, 0 if shaped[0].ndim == 1 else 1)
 
 
 @composite("vstack")
-def vstack(tensors: Sequence[Any]) -> Any:
+def vstack(tensors: Sequence[Any]) -> Tensor:
     return ops.cat([atleast_2d(tensor) for tensor in _some("vstack", tensors)], 0)
 
 
 @composite("dstack")
-def dstack(tensors: Sequence[Any]) -> Any:
+def dstack(tensors: Sequence[Any]) -> Tensor:
     return ops.cat([atleast_3d(tensor) for tensor in _some("dstack", tensors)], 2)
 
 
 @composite("column_stack")
-def column_stack(tensors: Sequence[Any]) -> Any:
+def column_stack(tensors: Sequence[Any]) -> Tensor:
     some = _some("column_stack", tensors)
     return ops.cat([t if t.ndim > 1 else ops.reshape(t, (t.numel(), 1)) for t in some], 1)
 
@@ -494,7 +497,7 @@ def cartesian_prod(tensors: Sequence[Any]) -> Any:
 
 
 @composite("combinations")
-def combinations(self: Any, r: int, with_replacement: bool) -> Any:
+def combinations(self: Tensor, r: int, with_replacement: bool) -> Tensor:
     if self.ndim != 1:
         raise DimensionCountError(
             f"combinations(): takes a vector, and this tensor has {self.ndim} dimensions"
@@ -558,7 +561,7 @@ for _name in tuple(REGISTRY.names()):
 
 
 @composite("view_as_real")
-def view_as_real(self: Any) -> Any:
+def view_as_real(self: Tensor) -> Tensor:
     check_shapes("view_as_real", self)
     if not self._spec.backend.has_views:
         return ops.stack([ops.real(self), ops.imag(self)], -1)
@@ -566,7 +569,7 @@ def view_as_real(self: Any) -> Any:
 
 
 @composite("view_as_complex")
-def view_as_complex(self: Any) -> Any:
+def view_as_complex(self: Tensor) -> Tensor:
     check_shapes("view_as_complex", self)
     if not self._spec.backend.has_views:
         return ops.add(ops.select(self, -1, 0), ops.mul(ops.select(self, -1, 1), 1j))

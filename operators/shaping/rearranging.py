@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -13,13 +13,16 @@ from tt.core.shapes.geometry import wrap_dims
 from tt.core.types.dtype import float64
 from tt.operators.helpers import alone, check_integers, check_shapes, expect_strided, number
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 # --- triangles -------------------------------------------------------------------------------------------------
 
 
-def _triangle(op: str, self: Any, diagonal: int) -> Any:
+def _triangle(op: str, self: Tensor, diagonal: int) -> Tensor:
     """Return the tensor with zeros outside of one of its triangles."""
     check_shapes(op, self, diagonal)
     rows, columns = (ops.arange.default(n, device=self.device) for n in tuple(self.shape)[-2:])
@@ -36,7 +39,7 @@ composite("triu", lambda self, diagonal: _triangle("triu", self, diagonal))
 
 
 @composite("repeat")
-def repeat(self: Any, repeats: Sequence[int]) -> Any:
+def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     check_shapes("repeat", self, repeats)
     shape = (1,) * (len(repeats) - self.ndim) + tuple(self.shape)
     # Each dimension gets another in front of it, along which it repeats.
@@ -53,21 +56,21 @@ composite("tile", lambda self, dims: ops.repeat(self, (*(1,) * (self.ndim - len(
 
 
 @composite("fliplr")
-def fliplr(self: Any) -> Any:
+def fliplr(self: Tensor) -> Tensor:
     if self.ndim < 2:
         raise DimensionCountError(f"fliplr(): the tensor has {self.ndim} dimensions, and columns need two")
     return ops.flip(self, (1,))
 
 
 @composite("flipud")
-def flipud(self: Any) -> Any:
+def flipud(self: Tensor) -> Tensor:
     if not self.ndim:
         raise ShapeError("flipud(): the tensor has no dimension, and so no rows")
     return ops.flip(self, (0,))
 
 
 @composite("roll")
-def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
+def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
     check_shapes("roll", self, shifts, dims)
     if not dims:
         return ops.view.default(roll(ops.reshape(self, (self.numel(),)), shifts, (0,)), tuple(self.shape))
@@ -83,7 +86,7 @@ def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
 
 
 @composite("rot90")
-def rot90(self: Any, k: int, dims: Sequence[int]) -> Any:
+def rot90(self: Tensor, k: int, dims: Sequence[int]) -> Tensor:
     check_integers("rot90", self, k, dims)
     if len(dims) != 2 or self.ndim < 2:
         raise ShapeError(
@@ -99,7 +102,7 @@ def rot90(self: Any, k: int, dims: Sequence[int]) -> Any:
 
 
 @composite("pixel_shuffle")
-def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     r = upscale_factor
     batch, channels, height, width = _pixels("pixel_shuffle", "upscale_factor", self, r)
     if channels % (r * r):
@@ -113,7 +116,7 @@ def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
 
 
 @composite("pixel_unshuffle")
-def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     r = downscale_factor
     batch, channels, height, width = _pixels("pixel_unshuffle", "downscale_factor", self, r)
     for what, size, dim in (("height", height, -2), ("width", width, -1)):
@@ -127,7 +130,7 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
 
 
 @composite("channel_shuffle")
-def channel_shuffle(self: Any, groups: int) -> Any:
+def channel_shuffle(self: Tensor, groups: int) -> Tensor:
     if self.ndim < 3:
         raise DimensionCountError(
             f"channel_shuffle(): expected an input of at least 3 dimensions, got {self.ndim}"
@@ -146,7 +149,7 @@ def channel_shuffle(self: Any, groups: int) -> Any:
 composite("native_channel_shuffle", channel_shuffle)
 
 
-def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...], int, int, int]:
+def _pixels(op: str, name: str, self: Tensor, factor: int) -> tuple[tuple[int, ...], int, int, int]:
     if self.ndim < 3:
         raise DimensionCountError(
             f"{op}(): needs channels, height and width, and the tensor has {self.ndim} dimensions"
@@ -161,7 +164,7 @@ def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...]
 
 
 @composite("diag")
-def diag(self: Any, diagonal: int) -> Any:
+def diag(self: Tensor, diagonal: int) -> Tensor:
     if self.ndim == 1:
         return ops.diag_embed(self, diagonal)
     if self.ndim != 2:
@@ -176,7 +179,7 @@ composite("diagflat", lambda self, offset: ops.diag_embed(ops.reshape(self, (sel
 
 
 @composite("diag_embed")
-def diag_embed(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+def diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     check_shapes("diag_embed", self, offset, dim1, dim2)
     ndim, size = self.ndim + 1, self.shape[-1] + abs(offset)
     first, second = dim1 % ndim, dim2 % ndim
@@ -189,7 +192,7 @@ def diag_embed(self: Any, offset: int, dim1: int, dim2: int) -> Any:
 # --- one part replaced -----------------------------------------------------------------------------------------
 
 
-def _replaced(op: str, view: Any, *args: Any) -> Any:
+def _replaced(op: str, view: Any, *args: Any) -> Tensor:
     """Return a copy of the first argument in which a part is replaced by the second."""
     check_shapes(op, *args)
     self, src, *where = args
@@ -206,8 +209,8 @@ composite("slice_scatter", lambda *args: _replaced("slice_scatter", ops.slice, *
 
 @composite("as_strided_scatter")
 def as_strided_scatter(
-    self: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
-) -> Any:
+    self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
+) -> Tensor:
     check_shapes("as_strided_scatter", self, src, size, stride, storage_offset)
     start = self.storage_offset() if storage_offset is None else storage_offset
     # The whole memory is copied, as the part may reach beyond self.
@@ -221,7 +224,7 @@ def as_strided_scatter(
 
 
 @composite("constant_pad_nd")
-def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
+def constant_pad_nd(self: Tensor, pad: Sequence[int], value: Any) -> Tensor:
     check_shapes("constant_pad_nd", self, pad, value)
     before, after = pad[::2], pad[1::2]
     inner = self
@@ -245,7 +248,7 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
 
 
 @composite("pad")
-def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
+def pad(self: Tensor, pad: Sequence[int], mode: str, value: float | None) -> Tensor:
     if len(pad) % 2:
         raise ShapeError(
             f"pad(): pad holds two counts for each dimension, before and after it, and {len(pad)} is odd"
@@ -277,7 +280,7 @@ _PLACES: Final = {
 }
 
 
-def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
+def _pad_by_places(self: Tensor, pad: Sequence[int], mode: str) -> Tensor:
     batch = 1 if self.ndim - len(pad) // 2 == 2 else 0
     if mode != "circular" and 0 in self.shape[batch:]:
         raise ShapeError(
@@ -292,7 +295,7 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
 
 
 @composite("_pad_places")
-def pad_places(self: Any, pad: Sequence[int], mode: str) -> Any:
+def pad_places(self: Tensor, pad: Sequence[int], mode: str) -> Tensor:
     check_shapes("_pad_places", self, pad, mode)
     for index in range(len(pad) // 2):
         before, after = pad[2 * index], pad[2 * index + 1]
@@ -308,7 +311,7 @@ def pad_places(self: Any, pad: Sequence[int], mode: str) -> Any:
     return ops.contiguous(self)
 
 
-def _check_padding(mode: str, self: Any, dim: int, before: int, after: int) -> None:
+def _check_padding(mode: str, self: Tensor, dim: int, before: int, after: int) -> None:
     size = self.shape[dim]
     problem = f"padding ({before}, {after}) at dimension {dim} of input {list(self.shape)}"
     if mode == "reflect" and max(before, after) >= max(size, 1):

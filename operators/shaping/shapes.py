@@ -25,6 +25,7 @@ from tt.core.shapes.geometry import (
     wrap_dims,
 )
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import float16, float32, float64
 from tt.core.types.memory_format import ORDERS
 from tt.operators.pointwise.shapes import ordered_strides
@@ -174,7 +175,7 @@ def repeat(self: Described, repeats: Sequence[int], *, op: str) -> Shape:
 
 
 @rule("view_dtype")
-def view_dtype(self: Described, dtype: Any, *, op: str) -> Result:
+def view_dtype(self: Described, dtype: Dtype, *, op: str) -> Result:
     """The same bytes read as another dtype."""
     old, new = self.dtype.itemsize, dtype.itemsize
     if old == new:
@@ -316,7 +317,7 @@ def flip(self: Described, dims: Sequence[int], *, op: str) -> Result:
 
 
 @rule("roll")
-def roll(self: Described, shifts: Any, dims: Any = (), *, op: str) -> Shape:
+def roll(self: Described, shifts: Sequence[int], dims: Sequence[int] = (), *, op: str) -> Shape:
     """Elements shifted along dimensions, as a copy."""
     shift_list = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
     dim_list = list(dims) if isinstance(dims, (list, tuple)) else [dims]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
@@ -23,17 +23,20 @@ from tt.core.types.dtype import bool_, finfo, iinfo, int32, int64
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import as_type, check_shapes, number, wrap
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
 
 @composite("argsort")
-def argsort(self: Any, dim: int, descending: bool, stable: bool) -> Any:
+def argsort(self: Tensor, dim: int, descending: bool, stable: bool) -> Tensor:
     return ops.sort(self, dim, descending, stable=stable)[1]
 
 
 @composite("topk")
-def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+def topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     check_shapes("topk", self, k, dim)
     values, indices = ops.sort(self, dim, largest)
     if not self.ndim:
@@ -49,7 +52,7 @@ composite("msort", lambda self: ops.sort(self, 0)[0])
 
 
 @composite("_searchsorted")
-def bisect(sorted_sequence: Any, self: Any, right: bool) -> Any:
+def bisect(sorted_sequence: Tensor, self: Tensor, right: bool) -> Tensor:
     check_shapes("_searchsorted", sorted_sequence, self)
     dtype = common_dtype(sorted_sequence, self)
     sequence, values = as_type(sorted_sequence, dtype), as_type(self, dtype)
@@ -72,8 +75,14 @@ def bisect(sorted_sequence: Any, self: Any, right: bool) -> Any:
 
 
 def search(
-    op: str, sorted_sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
-) -> Any:
+    op: str,
+    sorted_sequence: Tensor,
+    values: Any,
+    out_int32: bool,
+    right: bool,
+    side: str | None,
+    sorter: Tensor | None,
+) -> Tensor:
     """Return where values belong, with the options of searchsorted."""
     if side not in (None, "left", "right"):
         raise ValueRangeError(f"{op}(): side can only be 'left' or 'right' but got {side}")
@@ -99,7 +108,7 @@ def search(
     return as_type(positions, int32) if out_int32 else positions
 
 
-def _within(value: Any, sequence: Any, right: bool, side: str | None) -> tuple[Any, bool, str | None]:
+def _within(value: Any, sequence: Tensor, right: bool, side: str | None) -> tuple[Any, bool, str | None]:
     """Return a number as a tensor, and the side of equal elements to which it belongs.
 
     One beyond the range of the dtype belongs between its last finite number and infinity.
@@ -115,7 +124,7 @@ def _within(value: Any, sequence: Any, right: bool, side: str | None) -> tuple[A
     return number(limits.max if above else limits.min, sequence, dtype), above, None
 
 
-def _arranged(op: str, sequence: Any, sorter: Any) -> Any:
+def _arranged(op: str, sequence: Tensor, sorter: Tensor) -> Tensor:
     """Return a sequence in the order that a sorter holds."""
     if sorter.shape != sequence.shape:
         raise ShapeError(
@@ -136,7 +145,7 @@ composite("searchsorted.Scalar", partial(search, "searchsorted"))
 
 @composite("bucketize")
 @composite("bucketize.Scalar")
-def bucketize(self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
+def bucketize(self: Any, boundaries: Tensor, out_int32: bool, right: bool) -> Tensor:
     if boundaries.ndim != 1:
         raise DimensionCountError(
             f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
@@ -152,7 +161,7 @@ def expect_real(*tensors: Any) -> None:
 
 
 @composite("isin")
-def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+def isin(elements: Tensor, test_elements: Tensor, assume_unique: bool, invert: bool) -> Tensor:
     expect_real(elements, test_elements)
     dtype = common_dtype(elements, test_elements)
     values, others = as_type(elements, dtype), ops.reshape(as_type(test_elements, dtype), (-1,))
@@ -170,13 +179,13 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -
 
 
 @composite("isin.Tensor_Scalar")
-def isin_number(elements: Any, test_element: Any, assume_unique: bool, invert: bool) -> Any:
+def isin_number(elements: Tensor, test_element: Any, assume_unique: bool, invert: bool) -> Tensor:
     expect_real(elements)
     return ops.ne(elements, test_element) if invert else ops.eq(elements, test_element)
 
 
 @composite("isin.Scalar_Tensor")
-def isin_of_number(element: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+def isin_of_number(element: Any, test_elements: Tensor, assume_unique: bool, invert: bool) -> Tensor:
     expect_real(test_elements)
     hit = ops.any(ops.eq(test_elements, element))
     return ops.logical_not(hit) if invert else hit
@@ -186,7 +195,7 @@ def isin_of_number(element: Any, test_elements: Any, assume_unique: bool, invert
 
 
 @composite("unique_consecutive")
-def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+def unique_consecutive(self: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     if self.dtype.is_complex:
         raise UnsupportedError(f"unique_consecutive(): not implemented for {self.dtype}")
     if dim is None:
@@ -200,14 +209,14 @@ def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim
 
 
 @composite("_unique_consecutive")
-def unique_runs(self: Any, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+def unique_runs(self: Tensor, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
     runs = _runs(ops.reshape(self, (-1,)), return_inverse, return_counts)
     nothing = ops.zeros((0,), dtype=int64, device=self.device)
     inverse = ops.reshape(runs.pop(1), tuple(self.shape)) if return_inverse else nothing
     return runs[0], inverse, runs[1] if return_counts else ops.clone(nothing)
 
 
-def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
+def _runs(items: Tensor, return_inverse: bool, return_counts: bool) -> list[Any]:
     """Return the first of each run of equal slices, and optionally the run of each slice and the runs' lengths."""
     count, device = items.shape[0], items.device
     rows = (
@@ -226,7 +235,7 @@ def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
     return results
 
 
-def expect_unique_dim(op: str, self: Any, dim: int) -> int:
+def expect_unique_dim(op: str, self: Tensor, dim: int) -> int:
     """Return the dimension whose slices are compared, counted from the front."""
     if not self.ndim:
         raise IndexValueError(f"{op}(): dimension {dim} does not exist: the tensor has none")
@@ -237,7 +246,7 @@ def expect_unique_dim(op: str, self: Any, dim: int) -> int:
 
 
 @composite("unique")
-def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+def unique(self: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     if self.dtype.is_complex:
         raise UnsupportedError(f"unique(): not implemented for {self.dtype}")
     if dim is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tt.core.errors import (
     DimensionCountError,
     ShapeError,
@@ -51,7 +49,7 @@ def topk(self: Described, k: int, dim: int = -1, *, op: str) -> tuple[Result, Re
 
 
 @rule("searchsorted")
-def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
+def searchsorted(sorted_sequence: Described, self: Described, *, op: str) -> Shape:
     """The place of each value in a sorted sequence (or in the row of its batch)."""
     if not sorted_sequence.ndim:
         raise DimensionCountError(f"{op}(): the boundaries must have at least 1 dimension, but have 0")
@@ -71,6 +69,6 @@ def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
 
 
 @rule("isin")
-def isin(elements: Any, test_elements: Any) -> Shape:
+def isin(elements: Described, test_elements: Described) -> Shape:
     """For each element whether it is among others."""
     return tuple(elements.shape) if hasattr(elements, "shape") else ()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import float32, float64, iinfo, int64, uint8
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import (
@@ -23,6 +24,9 @@ from tt.operators.helpers import (
     wrap,
 )
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 composites: Final = CompositeTable()
 composite = composites.composite
 
@@ -30,16 +34,16 @@ composite = composites.composite
 
 
 @composite("median")
-def median(self: Any) -> Any:
+def median(self: Tensor) -> Tensor:
     return _median_of_all("median.dim", self)
 
 
 @composite("nanmedian")
-def nanmedian(self: Any) -> Any:
+def nanmedian(self: Tensor) -> Tensor:
     return _median_of_all("nanmedian.dim", self)
 
 
-def _median_of_all(op: str, self: Any) -> Any:
+def _median_of_all(op: str, self: Tensor) -> Tensor:
     if not self.shape.numel():
         # There is none; PyTorch's integer for it is the one to which NaN is converted.
         return number(float("nan") if self.dtype.is_floating_point else iinfo(self.dtype).min, self)
@@ -48,18 +52,18 @@ def _median_of_all(op: str, self: Any) -> Any:
 
 
 @composite("median.dim")
-def median_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def median_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Any, Any]:
     check_shapes("median.dim", self, dim, keepdim)
     return _median(self, dim, keepdim, skip=False)
 
 
 @composite("nanmedian.dim")
-def nanmedian_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def nanmedian_dim(self: Tensor, dim: int, keepdim: bool) -> tuple[Any, Any]:
     check_shapes("nanmedian.dim", self, dim, keepdim)
     return _median(self, dim, keepdim, skip=True)
 
 
-def _median(self: Any, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, Any]:
+def _median(self: Tensor, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, Any]:
     """Return the medians and their places; NaN decide, or are skipped."""
     if not self.ndim:
         return ops.clone(self), number(0, self, int64)
@@ -76,7 +80,7 @@ def _median(self: Any, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, Any
     return _ranked(self, rank, dim, keepdim)
 
 
-def _ranked(self: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def _ranked(self: Tensor, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     """Return the elements with a rank (a number, or a tensor with one for each) and the first places where they are."""
     ordered = ops.sort(ops.detach(self), dim)[0]
     value = (
@@ -97,7 +101,7 @@ def _ranked(self: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
 
 
 @composite("kthvalue")
-def kthvalue(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
     check_shapes("kthvalue", self, k, dim, keepdim)
     return _ranked(self, k - 1, dim, keepdim) if self.ndim else (ops.clone(self), number(0, self, int64))
 
@@ -108,26 +112,26 @@ INTERPOLATIONS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 @composite("quantile")
-def quantile(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+def quantile(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     return _quantile("quantile", self, q, dim, keepdim, interpolation)
 
 
 @composite("nanquantile")
-def nanquantile(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+def nanquantile(self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     return _quantile("nanquantile", self, q, dim, keepdim, interpolation)
 
 
 @composite("quantile.scalar")
-def quantile_number(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
+def quantile_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     return _quantile("quantile", self, number(q, self), dim, keepdim, interpolation)
 
 
 @composite("nanquantile.scalar")
-def nanquantile_number(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
+def nanquantile_number(self: Tensor, q: float, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     return _quantile("nanquantile", self, number(q, self), dim, keepdim, interpolation)
 
 
-def _check_quantile(op: str, self: Any, q: Any, interpolation: str) -> None:
+def _check_quantile(op: str, self: Tensor, q: Tensor, interpolation: str) -> None:
     if not self.shape.numel():
         raise ShapeError(f"{op}(): the input has no elements (its shape is {list(self.shape)})")
     if q.ndim > 1:
@@ -144,7 +148,7 @@ def _check_quantile(op: str, self: Any, q: Any, interpolation: str) -> None:
         raise ValueRangeError(f"{op}(): q must be in the range [0, 1]")
 
 
-def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+def _quantile(op: str, self: Tensor, q: Tensor, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     _check_quantile(op, self, q, interpolation)
     axis = 0 if dim is None else wrap(op, dim, self)
     if dim is None or not self.ndim:
@@ -167,7 +171,7 @@ def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation
     return _arrange(lower, self, q, dim, axis, keepdim)
 
 
-def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
+def _ranks(ordered: Tensor, q: Tensor, *, skip: bool) -> Tensor:
     """Return the fractional ranks of quantiles for each row; for rows with NaN, the last element's rank."""
     last = ordered.shape[-1] - 1
     shape = (*tuple(ordered.shape)[:-1], q.shape[0])
@@ -179,13 +183,13 @@ def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
     return ops.where.default(ops.eq(count, last + 1), ranks, number(last, q))
 
 
-def _inside(ranks: Any, size: int) -> Any:
+def _inside(ranks: Tensor, size: int) -> Tensor:
     """Return ranks as places; the last of very many is rounded up as a float32."""
     positions = as_type(ranks, int64)
     return positions if size <= 1 << 24 else ops.clamp(positions, max=size - 1)
 
 
-def _arrange(result: Any, self: Any, q: Any, dim: Any, axis: int, keepdim: bool) -> Any:
+def _arrange(result: Tensor, self: Tensor, q: Tensor, dim: int | None, axis: int, keepdim: bool) -> Tensor:
     """Return quantiles that are in the last dimension with this dimension first, and the reduced one in its place."""
     if q.ndim:
         result = ops.contiguous(ops.permute(result, (result.ndim - 1, *range(result.ndim - 1))))
@@ -201,7 +205,7 @@ def _arrange(result: Any, self: Any, q: Any, dim: Any, axis: int, keepdim: bool)
 
 
 @composite("bincount")
-def bincount(self: Any, weights: Any, minlength: int) -> Any:
+def bincount(self: Tensor, weights: Tensor | None, minlength: int) -> Any:
     if self.dtype.kind not in ("signed", "unsigned"):
         raise DtypeError(f"bincount(): expected integers, got {self.dtype}")
     if minlength < 0:
@@ -238,14 +242,14 @@ def _counted(self: Any, minlength: int) -> int:
 
 
 @composite("_bincount")
-def bincount_vector(self: Any, minlength: int) -> Any:
+def bincount_vector(self: Tensor, minlength: int) -> Any:
     counts = ops.full((_counted(self, minlength),), 0, dtype=int64, device=self.device)
     numbers = as_type(self, int64)
     return ops.scatter_add(counts, 0, numbers, ops.ones_like(numbers))
 
 
 @composite("histc")
-def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
+def histc(self: Tensor, bins: int, min: Any, max: Any) -> Tensor:
     check_shapes("histc", self, bins, min, max)
     if not self.numel():
         return ops.zeros((bins,), dtype=self.dtype, device=self.device)
@@ -268,7 +272,7 @@ def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
 
 
 @composite("mode")
-def mode(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+def mode(self: Tensor, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if self.dtype.is_complex:
         raise DtypeError(f"mode(): complex numbers have no order, got {self.dtype}")
     axis = wrap("mode", dim, self)
@@ -294,7 +298,7 @@ def mode(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return alone(ops.squeeze.dim(value, axis)), alone(ops.squeeze.dim(index, axis))
 
 
-def _with_size(self: Any, dim: int, size: int) -> tuple[int, ...]:
+def _with_size(self: Tensor, dim: int, size: int) -> tuple[int, ...]:
     return tuple(size if d == dim else n for d, n in enumerate(self.shape))
 
 
@@ -303,7 +307,7 @@ _count: Final = range  # which arguments below are called, too
 # --- bins ------------------------------------------------------------------------------------------------------
 
 
-def _check_bins(op: str, dims: int, dtype: Any, edges: Sequence[Any]) -> None:
+def _check_bins(op: str, dims: int, dtype: Dtype, edges: Sequence[Any]) -> None:
     if len(edges) != dims:
         raise ShapeError(
             f"{op}(): expected {dims} sequences of bins for {dims} coordinates, got {len(edges)}"
@@ -319,7 +323,7 @@ def _check_bins(op: str, dims: int, dtype: Any, edges: Sequence[Any]) -> None:
             raise ValueRangeError(f"{op}(): bins lie between at least two edges, got {edge.numel()}")
 
 
-def _outer_edges(op: str, points: Any, range: Any) -> list[tuple[float, float]]:
+def _outer_edges(op: str, points: Tensor, range: Sequence[float] | None) -> list[tuple[float, float]]:
     """Return the range of each coordinate: the given one, or that of the points, widened if it is empty."""
     dims = points.shape[1]
     limits: list[tuple[Any, Any]]
@@ -347,7 +351,7 @@ def _outer_edges(op: str, points: Any, range: Any) -> list[tuple[float, float]]:
     return [(low - 0.5, high + 0.5) if low == high else (low, high) for low, high in limits]
 
 
-def _edges(op: str, self: Any, bins: Sequence[int], range: Any) -> list[Any]:
+def _edges(op: str, self: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Any]:
     points = _points(op, self)
     if len(bins) != points.shape[1]:
         raise ShapeError(
@@ -362,7 +366,7 @@ def _edges(op: str, self: Any, bins: Sequence[int], range: Any) -> list[Any]:
     ]
 
 
-def _points(op: str, self: Any) -> Any:
+def _points(op: str, self: Tensor) -> Tensor:
     """Return the points as the rows of a matrix."""
     if op == "histogram":
         return ops.reshape(self, (-1, 1))
@@ -372,7 +376,7 @@ def _points(op: str, self: Any) -> Any:
     return ops.reshape(self, (size, self.shape[-1]))
 
 
-def _counts(op: str, self: Any, edges: Sequence[Any], weight: Any, density: bool) -> Any:
+def _counts(op: str, self: Tensor, edges: Sequence[Any], weight: Tensor | None, density: bool) -> Tensor:
     """Add up weights in the bins between edges; an element at the last edge counts for the bin before it."""
     if self.dtype not in (float32, float64):
         raise DtypeError(f"{op}(): the input must be float32 or float64, got {self.dtype}")
@@ -413,33 +417,37 @@ def _counts(op: str, self: Any, edges: Sequence[Any], weight: Any, density: bool
 
 
 @composite("histogram.bins_tensor")
-def histogram_bins(self: Any, bins: Any, weight: Any, density: bool) -> tuple[Any, Any]:
+def histogram_bins(self: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> tuple[Any, Any]:
     return _counts("histogram", self, [bins], weight, density), ops.clone(bins)
 
 
 @composite("histogram.bin_ct")
-def histogram_count(self: Any, bins: int, range: Any, weight: Any, density: bool) -> tuple[Any, Any]:
+def histogram_count(
+    self: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool
+) -> tuple[Any, Any]:
     edges = _edges("histogram", self, (bins,), range)
     return _counts("histogram", self, edges, weight, density), edges[0]
 
 
 @composite("histogramdd")
 def histogramdd(
-    self: Any, bins: Sequence[int], range: Any, weight: Any, density: bool
+    self: Tensor, bins: Sequence[int], range: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Any, list[Any]]:
     edges = _edges("histogramdd", self, bins, range)
     return _counts("histogramdd", self, edges, weight, density), edges
 
 
 @composite("histogramdd.int_bins")
-def histogramdd_int(self: Any, bins: int, range: Any, weight: Any, density: bool) -> tuple[Any, list[Any]]:
+def histogramdd_int(
+    self: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool
+) -> tuple[Any, list[Any]]:
     dims = self.shape[-1] if self.ndim else 1
     return histogramdd(self, (bins,) * dims, range, weight, density)
 
 
 @composite("histogramdd.TensorList_bins")
 def histogramdd_edges(
-    self: Any, bins: Sequence[Any], range: Any, weight: Any, density: bool
+    self: Tensor, bins: Sequence[Any], range: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Any, list[Any]]:
     edges = [*bins]
     return _counts("histogramdd", self, edges, weight, density), [ops.clone(edge) for edge in edges]
@@ -448,7 +456,7 @@ def histogramdd_edges(
 # --- covariances -----------------------------------------------------------------------------------------------
 
 
-def _check_weights(name: str, weights: Any, observations: int) -> None:
+def _check_weights(name: str, weights: Tensor, observations: int) -> None:
     if weights.ndim > 1:
         raise DimensionCountError(f"cov(): {name} has at most one dimension, got {weights.ndim}")
     if name == "fweights" and (not is_integral(weights.dtype) or weights.dtype.kind == "bool"):
@@ -462,7 +470,7 @@ def _check_weights(name: str, weights: Any, observations: int) -> None:
 
 
 @composite("cov")
-def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
+def cov(self: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
     if self.ndim > 2:
         raise DimensionCountError(f"cov(): the input has at most 2 dimensions, got {self.ndim}")
     if self.dtype.kind == "bool":
@@ -502,7 +510,7 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
 
 
 @composite("corrcoef")
-def corrcoef(self: Any) -> Any:
+def corrcoef(self: Tensor) -> Tensor:
     if self.ndim > 2:
         raise DimensionCountError(f"corrcoef(): the input has at most 2 dimensions, got {self.ndim}")
     result = ops.cov(self)

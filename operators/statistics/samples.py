@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.types.dtype import float32, float64, int64
 from tt.operators._samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample
 from tt.operators.reduction.samples import DIMS
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 family = FamilyTable()
 
 
-def distinct(make: Inputs, *shape: int) -> Any:
+def distinct(make: Inputs, *shape: int) -> Tensor:
     """Return different numbers, since PyTorch promises nothing of the indices of equal ones."""
     count = 1
     for size in shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tt.testing.checks.case import SKIPPED, Case, copy_of
 from tt.testing.checks.results import returned
 from tt.testing.findings.log import Finding, Log
 from tt.testing.references import as_array
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["check_alias", "check_view", "overlap", "overlaps_itself", "probe_aliasing"]
 
@@ -39,7 +42,7 @@ def overlap(one: Any, other: Any) -> bool:
     return first[0] < second[1] and second[0] < first[1]
 
 
-def span(tensor: Any) -> tuple[int, int] | None:
+def span(tensor: Tensor) -> tuple[int, int] | None:
     """Return the addresses of the first byte of a tensor and of the one behind its last; None if there are none."""
     start = tensor.data_ptr()
     if not start:
@@ -48,7 +51,7 @@ def span(tensor: Any) -> tuple[int, int] | None:
     return start, start + (reach + 1) * tensor.dtype.itemsize
 
 
-def overlaps_itself(tensor: Any) -> bool:
+def overlaps_itself(tensor: Tensor) -> bool:
     """Return whether several elements of a strided tensor are one in memory."""
     offsets = np.zeros((), np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
@@ -152,13 +155,13 @@ def check_alias(case: Case) -> Iterator[str]:
             yield "two results share memory; the schema promises new memory for each"
 
 
-def _must_share(call: CheckedCall, alias: Alias | None, tensor: Any) -> bool:
+def _must_share(call: CheckedCall, alias: Alias | None, tensor: Tensor) -> bool:
     if not tensor.numel() or not is_strided(tensor):
         return False
     return call.definition.kind == "view" or (alias is not None and alias.write)
 
 
-def _own(call: CheckedCall, where: str, tensor: Any) -> Iterator[Finding]:
+def _own(call: CheckedCall, where: str, tensor: Tensor) -> Iterator[Finding]:
     """Look whether a new result can be changed like any other tensor."""
     if not is_strided(tensor) or not tensor.numel():
         return

@@ -21,6 +21,7 @@ from tt.core.types.device import Device
 if TYPE_CHECKING:
     from tt.core.dispatch.call.op_overload import OpOverload
     from tt.core.dispatch.call.operator import Operator
+    from tt.core.tensor.tensor import Tensor
     from tt.core.types.dtype import dtype as Dtype
 
 __all__ = [
@@ -84,7 +85,7 @@ def on_cpu(value: Any) -> Any:
 def to_meta(value: Any) -> Any:
     """Return the same argument without data."""
 
-    def without(tensor: Any) -> Any:
+    def without(tensor: Tensor) -> Any:
         if not is_strided(tensor):
             return transfer(tensor, Device("meta"))
         return wrap(describe(plain(tensor)), spec(tensor.dtype))
@@ -93,12 +94,12 @@ def to_meta(value: Any) -> Any:
     return map_tensors(value, without)
 
 
-def plain(tensor: Any) -> Any:
+def plain(tensor: Tensor) -> Any:
     """Return the tensor without its history."""
     return tensor.detach() if getattr(tensor, "requires_grad", False) else tensor
 
 
-def is_strided(tensor: Any) -> bool:
+def is_strided(tensor: Tensor) -> bool:
     """Return whether a tensor is strided."""
     return bool(tensor.layout.name == "strided")
 
@@ -108,12 +109,12 @@ def dense(tensor: Any) -> Any:
     return plain(tensor) if is_strided(tensor) else strided_tensor(plain(tensor))
 
 
-def values(tensor: Any) -> Array:
+def values(tensor: Tensor) -> Array:
     """Return the values as a NumPy array of its own."""
     return np.array(dense(tensor).to("cpu").numpy())
 
 
-def whole(tensor: Any) -> Any:
+def whole(tensor: Tensor) -> Any:
     """Return the whole memory behind a strided tensor as a tensor of one dimension, or the tensor itself."""
     if not is_strided(tensor) or not tensor._spec.backend.has_views:
         return tensor
@@ -138,12 +139,12 @@ def copied(args: Any, *, requires_grad: bool = True) -> Any:
     known: dict[Any, Any] = {}
     same: dict[int, Any] = {}
 
-    def copy(tensor: Any) -> Any:
+    def copy(tensor: Tensor) -> Any:
         if id(tensor) not in same:
             same[id(tensor)] = made(tensor)
         return same[id(tensor)]
 
-    def made(tensor: Any) -> Any:
+    def made(tensor: Tensor) -> Any:
         base = plain(tensor)
         memory = whole(base)
         if memory is base:

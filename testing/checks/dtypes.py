@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from tt.testing.checks.ties import judged, outcome
 from tt.testing.checks.values import unlike
 from tt.testing.findings.log import Finding, Log
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 __all__ = ["converted", "doubled", "dtypes", "probe_dtype"]
 
 
@@ -40,7 +43,7 @@ def converted(call: CheckedCall, dtype: Dtype) -> CheckedCall:
     """Return the call with the tensors of its main dtype in another one; indices and masks stay."""
     main = main_dtype(call)
 
-    def convert(tensor: Any) -> Any:
+    def convert(tensor: Tensor) -> Any:
         if tensor.dtype is not main:
             return tensor
         base = plain(tensor)

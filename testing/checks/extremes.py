@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from tt.testing.checks.call import map_tensors, tensors_in
 from tt.testing.checks.case import SKIPPED, Case
 from tt.testing.checks.values import differences, reference_of, takes
 from tt.testing.references import as_array, cpu_reference, numpy_reference
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["check_extreme", "check_many"]
 
@@ -82,7 +85,7 @@ def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
     )
     numbers = itertools.count()
 
-    def filled(tensor: Any) -> Any:
+    def filled(tensor: Tensor) -> Any:
         if tensor.dtype.kind != case.dtype.kind or tensor.dtype.itemsize != case.dtype.itemsize:
             array = as_array(tensor).reshape(-1)
             values = np.resize(array, count) if array.size else np.zeros(count, array.dtype)
@@ -100,7 +103,7 @@ def _spoiled(case: Case) -> Iterator[dict[str, Any]]:
     random = np.random.default_rng(0)
     for extremes in ((np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (0.0, -0.0)):
 
-        def filled(tensor: Any, extremes: tuple[float, ...] = extremes) -> Any:
+        def filled(tensor: Tensor, extremes: tuple[float, ...] = extremes) -> Any:
             if not tensor.dtype.is_floating_point or not tensor.numel():
                 return tensor
             values = as_array(tensor).copy()
@@ -164,7 +167,7 @@ def check_many(case: Case) -> Iterator[str]:
             return
 
 
-def _repeated(tensor: Any) -> Any:
+def _repeated(tensor: Tensor) -> Any:
     if not tensor.dtype.is_floating_point:
         return tensor
     values = np.abs(as_array(tensor).astype(np.float64))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.errors import DataDependentError, MissingFakeError
 from tt.core.layers.fake import FakeMode, to_fake
@@ -24,6 +24,9 @@ from tt.testing.checks.case import SKIPPED, Case
 from tt.testing.checks.strides import READ_STRIDES
 from tt.testing.checks.values import takes
 from tt.testing.findings.log import Finding, Log
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["check_meta", "differences_without_data", "probe_fake"]
 
@@ -206,12 +209,12 @@ def check_format(case: Case) -> Iterator[str]:
             yield f"with the channels last: strides {ours} of shape {list(one.shape)} instead of {theirs}"
 
 
-def _moving(tensor: Any) -> list[int]:
+def _moving(tensor: Tensor) -> list[int]:
     """Return the strides that lead from one element to another: those of dimensions of size 1 do not."""
     return [stride for stride, size in zip(tensor.stride(), tensor.shape, strict=True) if size != 1]
 
 
-def channels_last(tensor: Any) -> Any:
+def channels_last(tensor: Tensor) -> Any:
     """Return a tensor of four or five dimensions with the same values and its channels last, another one itself."""
     name = FORMATS.get(tensor.ndim)
     return tensor if name is None else like(plain(tensor).clone(memory_format=name), tensor)

@@ -103,7 +103,7 @@ def _changed(
         yield from (f"{where}: {message}" for message in differences(target.detach(), expected))
 
 
-def _facts(tensor: Any) -> dict[str, Any]:
+def _facts(tensor: Tensor) -> dict[str, Any]:
     """Return the properties that a change of the values must not change."""
     grad = getattr(tensor, "grad", None) if getattr(tensor, "is_leaf", True) else None
     return {

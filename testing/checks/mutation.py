@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from tt.testing.checks.call import Array, CheckedCall, is_strided, tensors_in, v
 from tt.testing.checks.case import Case
 from tt.testing.checks.results import wrong_results
 from tt.testing.findings.log import Finding, Log
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = [
     "Snapshot",
@@ -88,7 +91,7 @@ class _State:
     metadata: str
 
     @staticmethod
-    def of(tensor: Any) -> _State:
+    def of(tensor: Tensor) -> _State:
         grad = ", requires_grad" if getattr(tensor, "requires_grad", False) else ""
         text = f"{tensor.dtype} {list(tensor.shape)} on {tensor.device}{grad}"
         if is_strided(tensor):
@@ -96,7 +99,7 @@ class _State:
         return _State(values(tensor), outside(tensor), tensor._version, text)
 
 
-def outside(tensor: Any) -> Array:
+def outside(tensor: Tensor) -> Array:
     """Return the contents of a tensor's memory besides its elements."""
     memory = whole(tensor)
     if memory is tensor or memory.numel() == tensor.numel() or not tensor.numel():

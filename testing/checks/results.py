@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.schema.model import Return, Type
 from tt.core.tensor.base import TensorBase
 from tt.testing.checks.call import CheckedCall, tensors_in
 from tt.testing.findings.log import Finding
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["returned", "wrong_results"]
 
@@ -65,7 +68,7 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _tensor(call: CheckedCall, where: str, tensor: Any) -> Iterator[Finding]:
+def _tensor(call: CheckedCall, where: str, tensor: Tensor) -> Iterator[Finding]:
     """Compare a tensor's array with its dtype, shape and device, and with the expected device."""
     backend = tensor._spec.backend
     promised = backend.native_dtype(tensor.dtype)

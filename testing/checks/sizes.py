@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tt
 from tt.core.dispatch.registry.registry import ops
@@ -23,6 +23,9 @@ from tt.testing.checks.values import reference_of, same_with, takes
 from tt.testing.findings.log import Finding, Log
 from tt.testing.references import as_array
 
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
 __all__ = ["check_dim", "check_empty", "empties", "probe_empty", "resized", "sizes"]
 
 # --- other sizes -----------------------------------------------------------------------------------------------
@@ -35,7 +38,7 @@ def resized(call: CheckedCall, size: int, new: int, on: str | None = None) -> Ch
     return call.map(lambda t: _resize(t, size, new), on)
 
 
-def _resize(tensor: Any, size: int, new: int) -> Any:
+def _resize(tensor: Tensor, size: int, new: int) -> Any:
     if size not in tensor.shape or not is_strided(tensor):
         return tensor
     resized = plain(tensor)
@@ -89,7 +92,7 @@ def check_empty(case: Case) -> Iterator[str]:
         yield SKIPPED
         return
 
-    def emptied(tensor: Any) -> Any:
+    def emptied(tensor: Tensor) -> Any:
         if tensor.shape[0] != size:
             return tensor
         return tt.tensor(as_array(tensor)[:0], device=tensor.device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from tt.testing.checks.ties import judged, outcome
 from tt.testing.checks.values import same_with, takes, unlike
 from tt.testing.findings.log import Finding, Log
 from tt.testing.references import as_array
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["READ_STRIDES", "check_layout", "layouts", "probe_layout"]
 
@@ -47,7 +50,7 @@ def layouts(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
             yield call.map(partial(arranged, layout=name), f"{name} tensors")
 
 
-def arranged(tensor: Any, layout: str) -> Any:
+def arranged(tensor: Tensor, layout: str) -> Any:
     """Return a tensor with the same values and another memory layout, with noise between and before them."""
     shape = tuple(tensor.shape)
     if not shape:
@@ -62,7 +65,7 @@ def arranged(tensor: Any, layout: str) -> Any:
     return like(result, tensor)
 
 
-def _noise(tensor: Any, shape: tuple[int, ...]) -> Any:
+def _noise(tensor: Tensor, shape: tuple[int, ...]) -> Any:
     """Return a tensor of a shape with values that show where they are read by mistake."""
     count = int(np.prod(shape, dtype=np.int64))
     floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex

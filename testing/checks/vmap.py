@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tt
 from tt.core.dispatch.registry.registry import ops
@@ -25,6 +25,9 @@ from tt.testing.checks.ties import judged
 from tt.testing.checks.values import unlike
 from tt.testing.findings.log import Finding, Log
 from tt.testing.gradcheck.arrays import floating
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["probe_vmap"]
 
@@ -184,7 +187,7 @@ def _looped(call: CheckedCall, *, places: Sequence[int], log: Log) -> list[Any] 
     return [ops.stack([plain(a), plain(b)]) for a, b in zip(*rows, strict=True)]
 
 
-def _flipped(tensor: Any) -> Any:
+def _flipped(tensor: Tensor) -> Any:
     """Return a tensor with the same values in the opposite order."""
     base = plain(tensor)
     return ops.flip(base, list(range(base.ndim))) if is_strided(base) else base.clone()

@@ -38,6 +38,7 @@ from tt.testing.samples import samples
 
 if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
+    from tt.core.tensor.tensor import Tensor
     from tt.testing.conformance.run import Target
     from tt.testing.coverage import Place
 
@@ -135,7 +136,7 @@ def _cases(
         used += laid_out
 
 
-def _laid_out(tensor: Any, backend: Backend) -> Any:
+def _laid_out(tensor: Tensor, backend: Backend) -> Any:
     array = np.where(_third(tensor.shape), 0, as_array(tensor)).astype(tensor.dtype.numpy)
     return wrap(backend.from_numpy(array), backend.spec(tensor.dtype))
 

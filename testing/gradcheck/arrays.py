@@ -50,7 +50,7 @@ def from_array(array: Array, like: Any) -> Any:
     return tensor_from_array(array, like.device)
 
 
-def is_wrapper(tensor: Any) -> bool:
+def is_wrapper(tensor: Tensor) -> bool:
     """Return whether a tensor has no memory, but a class that computes with tensors that it holds."""
     return bool(tensor._spec.keys & PYTHON)
 

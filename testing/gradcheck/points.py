@@ -10,13 +10,16 @@ gradient of the tensor as it is.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.tensor.tensor import wrap
 from tt.testing.gradcheck.arrays import Array, from_array, to_array
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["Point", "StoredPoint", "point_of"]
 
@@ -32,7 +35,7 @@ class Point:
 
     array: Array
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self._like = tensor
         self.array = to_array(tensor)
 
@@ -64,7 +67,7 @@ class StoredPoint(Point):
         Whether the elements that it does not store are constant.
     """
 
-    def __init__(self, tensor: Any, masked: bool) -> None:
+    def __init__(self, tensor: Tensor, masked: bool) -> None:
         self._given = tensor.detach()
         self._backend, self._spec = tensor._spec.backend, tensor._spec
         self._arrays = REGISTRY.backend(tensor.device.type)
@@ -106,7 +109,7 @@ class StoredPoint(Point):
         return whole.reshape(-1, rows.shape[-1])
 
 
-def point_of(tensor: Any, masked: bool) -> Point:
+def point_of(tensor: Tensor, masked: bool) -> Point:
     """Return the point that an input is."""
     stored = "values" in tensor._spec.backend.parts(tensor._handle)
     return StoredPoint(tensor, masked) if stored else Point(tensor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from tt.core.errors import GradcheckError, ValueRangeError
 from tt.core.types.user_warnings import warn_user
 from tt.testing.gradcheck.arrays import close, from_array, random_array, to_array
 from tt.testing.gradcheck.problem import GradcheckProblem
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = [
     "check_batched",
@@ -144,7 +147,7 @@ def _without_gradient() -> Any:
 
     class WithoutGradient(tt.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
+        def forward(ctx: Any, x: Tensor) -> Any:
             return x
 
         @staticmethod

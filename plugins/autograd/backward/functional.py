@@ -106,7 +106,7 @@ def _check_scalar(shape: Sequence[int], spec: Any) -> None:
         )
 
 
-def _check_gradient(shape: Sequence[int], dtype: Any, gradient: Any, place: int) -> None:
+def _check_gradient(shape: Sequence[int], dtype: Any, gradient: Tensor, place: int) -> None:
     if not isinstance(gradient, TensorBase):
         raise errors.ArgumentError(
             "backward", f"a gradient is a tensor or None, not {errors.describe(gradient)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tt.core.library import Block, Carried, errors, fork_safe_lock
+from tt.core.library import Block, Carried, Tensor, errors, fork_safe_lock
 from tt.plugins.autograd.record.graph import STATE, Node
 from tt.plugins.autograd.record.views import edge
 
@@ -145,7 +145,7 @@ def register_multi_grad_hook(
     collected: dict[_Running, list[Any]] = {}
 
     def hook_of(position: int) -> Callable[[Any], None]:
-        def hook(gradient: Any) -> None:
+        def hook(gradient: Tensor) -> None:
             running = _PASSES.stack[-1]
             with lock:
                 first = running not in collected

@@ -29,7 +29,7 @@ TRANSFORM = KEYS.bit("layer", "transform")
 __all__ = ["add", "adopt", "can_grow", "copy", "fit", "owns_parts", "sum_to_size"]
 
 
-def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
+def sum_to_size(gradient: Tensor, shape: Sequence[int]) -> Tensor:
     """Return the gradient of what was broadcast: summed over the dims that broadcasting added or stretched."""
     leading = gradient.ndim - len(shape)
     if leading:
@@ -54,7 +54,7 @@ class Named(Protocol):
         """Return the name."""
 
 
-def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, position: int) -> Any:
+def fit(gradient: Tensor, shape: tuple[int, ...], spec: TensorSpec, node: Named, position: int) -> Tensor:
     """Return a gradient in the shape, dtype and device of its tensor.
 
     Raises
@@ -92,14 +92,14 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Named, po
 # --- sums and copies -------------------------------------------------------------------------------------------
 
 
-def add(first: Any, second: Any) -> Any:
+def add(first: Tensor, second: Tensor) -> Tensor:
     """Return the sum of two gradients; a dense one comes first, which is what addition to sparse ones expects."""
     if first.layout is not second.layout and second.layout.name == "strided":
         first, second = second, first
     return ops.add(first, second)
 
 
-def can_grow(held: Any, gradient: Any) -> bool:
+def can_grow(held: Tensor, gradient: Tensor) -> bool:
     """Return whether a gradient can be added to another in place."""
     if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
@@ -131,7 +131,7 @@ def owns_parts(gradient: Any) -> bool:
     return True
 
 
-def adopt(gradient: Any) -> Any:
+def adopt(gradient: Tensor) -> Tensor:
     """Return a gradient without history, which a pass that is not recorded may yet have brought from outside."""
     if gradient._keys & STATE.bit:
         return alias(gradient, STATE.bit)
@@ -139,7 +139,7 @@ def adopt(gradient: Any) -> Any:
     return gradient
 
 
-def copy(gradient: Any, leaf: Any = None) -> Any:
+def copy(gradient: Any, leaf: Any = None) -> Tensor:
     """Return a copy of a gradient, with the strides of a leaf of the same backend if that is dense."""
     if leaf is None or leaf._spec.layout.name != "strided" or gradient._spec.layout.name != "strided":
         return ops.clone(gradient)
@@ -188,7 +188,7 @@ def call_before_hooks(node: Node, gradients: list[Any]) -> None:
             gradients[:] = _all_checked(changed, gradients, hook, "register_prehook")
 
 
-def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
+def _checked(changed: Any, gradient: Tensor, hook: Any) -> Any:
     name = getattr(hook, "__name__", "hook")
     if not isinstance(changed, TensorBase):
         raise errors.ArgumentError(
@@ -282,7 +282,7 @@ def raise_count(node: Node, found: int, expected: int) -> NoReturn:
     raise errors.GradientError(f"{node.name()} must return {expected} gradients, and it returned {found}")
 
 
-def ones_like(tensor: Any) -> Tensor:
+def ones_like(tensor: Tensor) -> Tensor:
     """Return the gradient with which a backward pass from a scalar starts."""
     result: Tensor = ops.ones_like(tensor)
     return result

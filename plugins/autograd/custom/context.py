@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.library import CachedCall, Operator, TensorBase, errors, ops
+from tt.core.library import CachedCall, Operator, Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.backward.validate_grads import refuse_unwanted
 from tt.plugins.autograd.record.graph import STATE, Node, attach, start
 from tt.plugins.autograd.record.rules import node_name, run_below
@@ -113,7 +113,7 @@ class ContextNode(Node):
                 )
         return edges
 
-    def _given(self, number: int, gradient: Any) -> Any:
+    def _given(self, number: int, gradient: Tensor | None) -> Any:
         """Return the gradient of a result as `backward` gets it."""
         if gradient is not None or not self.context._materialize:
             return gradient
@@ -223,7 +223,7 @@ class ContextRule:
         numbers.append(0)
         return False
 
-    def _save(self, context: Context, args: tuple[Any, ...], result: Any) -> None:
+    def _save(self, context: Context, args: tuple[Any, ...], result: Tensor) -> None:
         assert self.setup_context is not None  # the caller looks
         if self.apart:
             self.setup_context(

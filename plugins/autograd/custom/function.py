@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import KEYS, TensorBase, alias, errors, ops, seen, warn_user
+from tt.core.library import KEYS, Tensor, TensorBase, alias, errors, ops, seen, warn_user
 from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
@@ -145,7 +145,7 @@ class FunctionNode(FunctionCtx, Node):
                 )
         return [returned[position] for position in self.tensors]
 
-    def _materialized(self, number: int, gradient: Any) -> Any:
+    def _materialized(self, number: int, gradient: Tensor | None) -> Any:
         fact = self.facts[number]
         if gradient is not None or not self._materialize or fact is None:
             return gradient

@@ -19,6 +19,7 @@ from tt.core.library import (
     Block,
     Carried,
     Generator,
+    Tensor,
     TensorBase,
     alias,
     default_states,
@@ -185,11 +186,11 @@ def _kept(tensors: Sequence[Any]) -> Callable[[], Sequence[Any]]:
     return lambda: node.saved_tensors
 
 
-def _facts(tensor: Any) -> tuple[Any, ...]:
+def _facts(tensor: Tensor) -> tuple[Any, ...]:
     return tuple(tensor.shape), tensor.dtype, tensor.device
 
 
-def _without_history(tensor: Any) -> Any:
+def _without_history(tensor: Tensor) -> Any:
     """Return a tensor, or an alias if it has a history, which would keep it alive; modes do not see it."""
     return same_kind(alias(tensor, STATE.bit), tensor) if tensor._keys & STATE.bit else tensor
 
@@ -226,7 +227,7 @@ class Frame:
         self._holders: list[weakref.ref[Holder]] = []
         self._lock = fork_safe_lock()
 
-    def pack(self, tensor: Any) -> Holder:
+    def pack(self, tensor: Tensor) -> Holder:
         """Return a holder that replaces a tensor."""
         holder = Holder(_facts(tensor))
         self._holders.append(weakref.ref(holder))
@@ -248,7 +249,7 @@ class Frame:
     def _fill(self) -> None:
         count = 0
 
-        def keep(tensor: Any) -> Any:
+        def keep(tensor: Tensor) -> Any:
             nonlocal count
             if count == len(self._holders):
                 if not self.completed:
@@ -458,7 +459,7 @@ class CheckpointFunction(Function):
 def checkpoint_sequential(
     functions: Sequence[Callable[..., Any]] | Any,
     segments: int,
-    input: Any,
+    input: Tensor,
     use_reentrant: bool | None = None,
     **kwargs: Any,
 ) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tt.core.library import Block, errors
+from tt.core.library import Block, Tensor, errors
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.saved import HOOKS, Pairs, leave_opened
 
@@ -99,7 +99,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        def pack(tensor: Any) -> Any:
+        def pack(tensor: Tensor) -> Any:
             if not pin_memory:
                 return tensor.device, tensor.cpu()
             kept = tensor.cpu()

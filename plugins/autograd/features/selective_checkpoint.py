@@ -85,7 +85,7 @@ class _Kept:
 
     __slots__ = ("_device", "_tensor", "_version")
 
-    def __init__(self, tensor: Any, offload: bool) -> None:
+    def __init__(self, tensor: Tensor, offload: bool) -> None:
         self._device = tensor.device
         self._tensor = ops.detach(tensor)
         if offload and self._device.type != "cpu":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.core.library import ops, to_dtype
+from tt.core.library import Tensor, ops, to_dtype
 from tt.operators.activation._constants import GELU_CUBIC, GELU_SCALE, SELU_ALPHA, SELU_SCALE
 from tt.plugins.autograd.formulas.helpers import conj
 from tt.plugins.autograd.formulas.table import Formulas
@@ -47,23 +47,23 @@ d.of("glu", self=lambda g, self, dim: ops.glu_backward(g, self, dim))
 # --- second derivatives of sigmoids ----------------------------------------------------------------------------
 
 
-def curved(g: Any, grad_output: Any, curve: Any) -> Any:
+def curved(g: Tensor, grad_output: Tensor, curve: Tensor) -> Tensor:
     """Return the gradient of grad_output * slope(x), from the derivative of the slope."""
     return g * grad_output * curve
 
 
-def single(x: Any) -> Any:
+def single(x: Tensor) -> Tensor:
     """Return a tensor in which many steps are computed: half precision in float32."""
     return ops._to_copy(x, dtype=to_dtype("float32")) if x.dtype.itemsize == 2 else x
 
 
-def silu_curve(x: Any) -> Any:
+def silu_curve(x: Tensor) -> Tensor:
     """s r (2 + x (r - s)) with the sigmoids s of x and r of -x: 1 - s has no digits left where x is large."""
     s, r = ops.sigmoid(x), ops.sigmoid(-x)
     return s * r * (2 + x * (r - s))
 
 
-def mish_curve(x: Any) -> Any:
+def mish_curve(x: Tensor) -> Tensor:
     """u s (2 + x (r - 2 t s)) with s, r as for silu, t = tanh(softplus(x)) and u = 1 - t^2, both written in s and r."""
     s, r = ops.sigmoid(x), ops.sigmoid(-x)
     below = 1 + r * r
@@ -71,13 +71,13 @@ def mish_curve(x: Any) -> Any:
     return root * root * s * (2 + x * (r - 2 * t * s))
 
 
-def softplus_curve(x: Any, beta: Any, threshold: Any) -> Any:
+def softplus_curve(x: Tensor, beta: Any, threshold: Any) -> Tensor:
     """Beta s r, and 0 above the threshold, where softplus is linear."""
     steep = x * beta
     return ops.where(ops.gt(steep, threshold), 0.0, ops.sigmoid(steep) * ops.sigmoid(-steep) * beta)
 
 
-def tanh_gelu_curve(x: Any) -> Any:
+def tanh_gelu_curve(x: Tensor) -> Any:
     """4 p q (v' + x v'' / 2 - x t v'^2) / 2 with v = the argument of tanh, p and q the sigmoids of 2 v and -2 v."""
     square = x * x
     v = GELU_SCALE * x * (1 + GELU_CUBIC * square)
@@ -86,7 +86,7 @@ def tanh_gelu_curve(x: Any) -> Any:
     return 4 * p * q * (rise + x * (3 * GELU_CUBIC * GELU_SCALE * x - (p - q) * rise * rise))
 
 
-def gelu_backward_self(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
+def gelu_backward_self(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
     """The second derivative of x Phi(x) is (2 - x^2) phi(x)."""
     x = single(self)
     if approximate == "tanh":
@@ -132,19 +132,19 @@ d.of(
 )
 
 
-def halves(x: Any, dim: int) -> tuple[Any, Any]:
+def halves(x: Tensor, dim: int) -> tuple[Any, Any]:
     """Return both halves of a tensor, in the precision of many steps."""
     half = x.shape[dim] // 2
     return single(ops.narrow(x, dim, 0, half)), single(ops.narrow(x, dim, half, half))
 
 
-def glu_backward_grad_output(g: Any, self: Any, dim: int) -> Any:
+def glu_backward_grad_output(g: Tensor, self: Tensor, dim: int) -> Any:
     """Return s (g' + a r g") with the halves a, b of self, g', g" of g, and the sigmoids s of b and r of -b."""
     (a, b), (first, second) = halves(self, dim), halves(g, dim)
     return ops.sigmoid(b) * (first + a * ops.sigmoid(-b) * second)
 
 
-def glu_backward_self(g: Any, grad_output: Any, self: Any, dim: int) -> Any:
+def glu_backward_self(g: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Tensor:
     """Return s r g" and s r (g' + a (r - s) g") side by side, times the gradient of glu."""
     (a, b), (first, second) = halves(self, dim), halves(g, dim)
     s, r = ops.sigmoid(b), ops.sigmoid(-b)

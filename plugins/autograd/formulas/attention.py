@@ -6,19 +6,20 @@ these besides the inputs and the result.  Second derivatives go through its comp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
 
 
 def to_added(
-    g: Any, to_sums: Any, query: Any, key: Any, value: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool,
-    scale: float,
-) -> Any:  # fmt: skip
+    g: Tensor, to_sums: Tensor | None, query: Tensor, key: Tensor, value: Tensor, mask: Any, output: Tensor,
+    logsumexp: Tensor, is_causal: bool, scale: float,
+) -> Tensor:  # fmt: skip
     """Return the gradient of a mask of numbers, which has a number for each pair: by the matrix of all weights."""
     g, query, key, value, output = (t.to(logsumexp.dtype) for t in (g, query, key, value, output))
     scores = ops.matmul(query * scale, ops.transpose(key, -2, -1)) + mask
@@ -30,8 +31,8 @@ def to_added(
 
 
 def attention(
-    gs: Any, query: Any, key: Any, value: Any, mask: Any, mask_requires_grad: bool | None, output: Any,
-    logsumexp: Any, is_causal: bool, scale: float,
+    gs: Sequence[Tensor | None], query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
+    mask_requires_grad: bool | None, output: Tensor, logsumexp: Tensor, is_causal: bool, scale: float,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Through the softmax: g less its mean by the weights."""
     g, to_sums = gs

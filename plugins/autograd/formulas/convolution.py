@@ -9,25 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.helpers import conj
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
 
 
-def each(value: Any, count: int) -> tuple[int, ...]:
+def each(value: Sequence[int], count: int) -> tuple[int, ...]:
     """Return a number for each spatial dimension."""
     values = (value,) if isinstance(value, int) else tuple(value)
     return values * count if len(values) == 1 else values
 
 
-def in_dtype(g: Any, like: Any) -> Any:
+def in_dtype(g: Tensor, like: Tensor) -> Tensor:
     """Return a gradient in the dtype of another tensor: a program may begin a backward pass with another precision."""
     return g if g.dtype is like.dtype else g.to(like.dtype)
 
 
-def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, sizes: Sequence[int]) -> Any:
+def conv(
+    x: Tensor,
+    w: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    sizes: Sequence[int],
+) -> Any:
     """Return the convolution, of which the last dimensions are cut to sizes."""
     count = w.ndim - 2
     y = getattr(ops, f"conv{count}d").default(in_dtype(x, w), w, None, stride, padding, dilation, groups)
@@ -38,7 +46,13 @@ def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, 
 
 
 def transposed(
-    y: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, sizes: Sequence[int]
+    y: Tensor,
+    w: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    sizes: Sequence[int],
 ) -> Any:
     """Return the transpose of the convolution of an input of the given sizes."""
     count = w.ndim - 2
@@ -53,14 +67,20 @@ def transposed(
 
 
 def weight_of(
-    x: Any, y: Any, size: Sequence[int], stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+    x: Tensor,
+    y: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> Tensor:
     """Return the gradient of the filters."""
     hops, pads, gaps = (each(value, len(size) - 2) for value in (stride, padding, dilation))
     return ops._conv_weight(x, in_dtype(y, x), tuple(size), hops, pads, gaps, groups)
 
 
-def bias_of(g: Any, weight_shape: Sequence[int]) -> Any:
+def bias_of(g: Tensor, weight_shape: Sequence[int]) -> Tensor:
     """Sum over everything but the channels."""
     channels = g.ndim - len(weight_shape) + 1
     return ops.sum.dim(g, tuple(dim for dim in range(g.ndim) if dim != channels))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.table import Formulas, zero
 
 d = Formulas()
 
 
-def to_source(g: Any, self_dtype: Any, self_device: Any) -> Any:
+def to_source(g: Tensor, self_dtype: Any, self_device: Any) -> Tensor:
     """Bring g back to where the copied tensor is; the engine casts, but never moves."""
     return g if g.device == self_device else ops._to_copy(g, dtype=self_dtype, device=self_device)
 

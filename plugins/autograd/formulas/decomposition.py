@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import errors, ops
+from tt.core.library import Tensor, errors, ops
 from tt.plugins.autograd.formulas.helpers import any_true, conj
 from tt.plugins.autograd.formulas.linalg import adjoint, pinv_A
 from tt.plugins.autograd.formulas.table import Formulas
@@ -14,7 +15,7 @@ d = Formulas()
 # --- singular values --------------------------------------------------------------------------------------------
 
 
-def svd_A(gs: Any, A_shape: Any, U: Any, S: Any, Vh: Any) -> Any:
+def svd_A(gs: Sequence[Tensor | None], A_shape: Sequence[int], U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """The gradient of A = U diag(S) Vh.
 
     With skew(X) = X - X^H and E[j, k] = S[k]^2 - S[j]^2 (1 on the diagonal):
@@ -63,7 +64,7 @@ def _phase(gU: Any, gVh: Any, U: Any, Vh: Any) -> Any:
     return (parts[0] + parts[1] if len(parts) == 2 else parts[0]) / 2
 
 
-def _turned(g: Any, vectors: Any, dim: int) -> Any:
+def _turned(g: Tensor | None, vectors: Any, dim: int) -> Any:
     """Return how the loss turns with the phase of vectors, or None if it does not look at them."""
     return None if g is None else ops.imag(ops.sum.dim(conj(vectors) * g, (dim,)))
 
@@ -87,11 +88,11 @@ def check_phase(name: str, *turned: Any) -> None:
         )
 
 
-def _first(a: Any, k: int, dim: int) -> Any:
+def _first(a: Tensor, k: int, dim: int) -> Tensor:
     return a if a.shape[dim] == k else ops.narrow(a, dim, 0, k)
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _plus(a: Tensor | None, b: Tensor) -> Tensor:
     return b if a is None else a + b
 
 
@@ -100,7 +101,7 @@ d.of("linalg_svd", A=svd_A)
 d.of("linalg_svdvals", A=lambda g, A: values_A(g, A))
 
 
-def values_A(g: Any, A: Any) -> Any:
+def values_A(g: Tensor, A: Tensor) -> Tensor:
     """U diag(g) Vh."""
     U, _, Vh = ops.linalg_svd(A, False)
     return ops.matmul(U * ops.unsqueeze(g, -2).to(U.dtype), Vh)
@@ -109,7 +110,7 @@ def values_A(g: Any, A: Any) -> Any:
 # --- eigenvalues -----------------------------------------------------------------------------------------------
 
 
-def eigh_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+def eigh_A(gs: Sequence[Tensor | None], eigenvalues: Tensor, eigenvectors: Tensor) -> Tensor:
     """V [diag(gL) + skew(V^H gV) / E] V^H with E[j, k] = L[k] - L[j] off the diagonal: Hermitian, as A is."""
     gL, gV = gs
     V, L = eigenvectors, eigenvalues
@@ -124,7 +125,7 @@ def eigh_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return ops.matmul(ops.matmul(V, inner.to(V.dtype)), adjoint(V))
 
 
-def eig_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+def eig_A(gs: Sequence[Tensor | None], eigenvalues: Tensor, eigenvectors: Tensor) -> Tensor:
     """V^-H [diag(gL) + (V^H gV - V^H V diag(Re V^H gV)) / E^*] V^H; the vectors have norm 1."""
     gL, gV = gs
     V, L = eigenvectors, eigenvalues
@@ -146,7 +147,14 @@ d.of("linalg_eigvalsh", A=lambda g, A, UPLO: eigh_A((g, None), *ops.linalg_eigh(
 d.of("linalg_eigvals", A=lambda g, A: eig_A((g, None), *ops.linalg_eig(A)))
 
 
-def lobpcg_A(gs: Any, A: Any, B: Any, largest: bool | None, eigenvalues: Any, eigenvectors: Any) -> Any:
+def lobpcg_A(
+    gs: Sequence[Tensor | None],
+    A: Tensor,
+    B: Tensor | None,
+    largest: bool | None,
+    eigenvalues: Tensor,
+    eigenvectors: Tensor,
+) -> Any:
     """V diag(gL) V^T + (pseudoinverse of l - A) gV V^T for each pair; the pseudoinverse by all eigenpairs."""
     if B is not None:
         raise errors.GradientError("lobpcg(): the gradient with B is not implemented\n  try: tt.linalg.eigh")
@@ -170,7 +178,7 @@ d.of("lobpcg", A=lobpcg_A)
 # --- QR, Cholesky, LU ------------------------------------------------------------------------------------------
 
 
-def qr_A(gs: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
+def qr_A(gs: Sequence[Tensor | None], A: Tensor, Q: Tensor, R: Tensor, mode: str) -> Tensor:
     """[gQ + Q sym(triu(gR R^H - Q^H gQ))] R^-H for A of at least as many rows as columns.
 
     Of a wide A = [A1 A2], R = [R1 R2], only A1 decides Q: what R2 = Q^H A2 adds to the gradient of Q is A2 gR2^H.
@@ -200,7 +208,7 @@ def qr_A(gs: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
     return ops.cat([left, ops.matmul(Q, gright)], -1)
 
 
-def _qr_tall(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
+def _qr_tall(gQ: Tensor, gR: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     inner = ops.triu(ops.matmul(gR, adjoint(R)) - ops.matmul(adjoint(Q), gQ))
     both = inner + adjoint(ops.triu(inner, 1))
     if both.dtype.is_complex:  # the diagonal of R is real
@@ -209,7 +217,7 @@ def _qr_tall(gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
     return ops.linalg_solve_triangular(adjoint(R), gQ + ops.matmul(Q, both), upper=False, left=False)
 
 
-def cholesky_A(g: Any, L: Any, upper: Any) -> Any:
+def cholesky_A(g: Tensor, L: Tensor, upper: bool) -> Tensor:
     """L^-H (S + S^H) / 2 L^-1 with S = tril(L^H gL), its diagonal halved."""
     if upper:
         g, L = adjoint(g), adjoint(L)
@@ -219,7 +227,7 @@ def cholesky_A(g: Any, L: Any, upper: Any) -> Any:
     return ops.linalg_solve_triangular(L, left, upper=False, left=False)
 
 
-def lu_A(g: Any, LU: Any, pivots: Any) -> Any:
+def lu_A(g: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """P L^-H [tril(L^H gL, -1) + triu(gU U^H)] U^-H for a square A.
 
     The rows below the square of a tall A, and the columns right of that of a wide A, follow from the square; so they
@@ -257,7 +265,7 @@ d.of("linalg_lu_factor_ex", A=lu_A)
 # --- equations -------------------------------------------------------------------------------------------------
 
 
-def solve_A(g: Any, A: Any, B_shape: Any, result: Any, left: Any) -> Any:
+def solve_A(g: Tensor, A: Tensor, B_shape: Sequence[int], result: Tensor, left: bool) -> Any:
     """-(A^-H g) X^H."""
     vector = len(B_shape) == 1 or (A.ndim - 1 == len(B_shape) and tuple(B_shape) == tuple(A.shape[:-1]))
     if vector:
@@ -266,7 +274,9 @@ def solve_A(g: Any, A: Any, B_shape: Any, result: Any, left: Any) -> Any:
     return -ops.matmul(gB, adjoint(result)) if left else -ops.matmul(adjoint(result), gB)
 
 
-def triangular_A(g: Any, A: Any, result: Any, upper: Any, left: Any, unitriangular: Any) -> Any:
+def triangular_A(
+    g: Tensor, A: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool
+) -> Tensor:
     """-(A^-H g) X^H in the triangle that is read."""
     gB = ops.linalg_solve_triangular(adjoint(A), g, upper=not upper, left=left, unitriangular=unitriangular)
     full = -ops.matmul(gB, adjoint(result)) if left else -ops.matmul(adjoint(result), gB)
@@ -280,7 +290,9 @@ d.of("linalg_solve_triangular", A=triangular_A,
          adjoint(A), g, upper=not upper, left=left, unitriangular=unitriangular))  # fmt: skip
 
 
-def lstsq_parts(gs: Any, A: Any, B: Any, solution: Any) -> tuple[Any, Any, Any, bool]:
+def lstsq_parts(
+    gs: Sequence[Tensor | None], A: Tensor, B: Tensor, solution: Tensor
+) -> tuple[Any, Any, Any, bool]:
     """Return the gradients of solution and residuals, the distance, and whether the right-hand sides are vectors."""
     vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
     gX, gr = gs[0], gs[1]
@@ -293,7 +305,7 @@ def lstsq_parts(gs: Any, A: Any, B: Any, solution: Any) -> tuple[Any, Any, Any, 
     return gX, 2 * ops.unsqueeze(gr, -2) * distance, B, vector
 
 
-def lstsq_A(gs: Any, A: Any, B: Any, solution: Any) -> Any:
+def lstsq_A(gs: Sequence[Tensor | None], A: Tensor, B: Tensor, solution: Tensor) -> Any:
     """The gradient of pinv(A) B; the residuals do not depend on A through the solution, which makes them smallest."""
     gX, gD, _, vector = lstsq_parts(gs, A, B, solution)
     right, X = (ops.unsqueeze(B, -1), ops.unsqueeze(solution, -1)) if vector else (B, solution)
@@ -307,7 +319,7 @@ def lstsq_A(gs: Any, A: Any, B: Any, solution: Any) -> Any:
     return grad
 
 
-def lstsq_B(gs: Any, A: Any, B: Any, solution: Any) -> Any:
+def lstsq_B(gs: Sequence[Tensor | None], A: Tensor, B: Tensor, solution: Tensor) -> Any:
     """pinv(A)^H gX, less twice the distance that is left times the gradient of the residuals."""
     gX, gD, _, vector = lstsq_parts(gs, A, B, solution)
     grad = None if gX is None else ops.matmul(adjoint(ops.linalg_pinv(A)), gX)
@@ -321,7 +333,7 @@ d.of("linalg_lstsq", A=lstsq_A, B=lstsq_B)
 # --- determinants, exponential ---------------------------------------------------------------------------------
 
 
-def det_A(g: Any, A: Any, result: Any) -> Any:
+def det_A(g: Tensor, A: Tensor, result: Tensor) -> Any:
     """g det(A)^* A^-H; for a singular matrix the conjugate of its matrix of cofactors."""
     factor = ops.unsqueeze(ops.unsqueeze(g, -1), -1)
     eye = ops.eye(A.shape[-1], dtype=A.dtype, device=A.device)
@@ -334,7 +346,7 @@ def det_A(g: Any, A: Any, result: Any) -> Any:
     return factor * turn * ops.matmul(U * ops.unsqueeze(others, -2).to(U.dtype), Vh)
 
 
-def slogdet_A(gs: Any, A: Any, sign: Any) -> Any:
+def slogdet_A(gs: Sequence[Tensor | None], A: Tensor, sign: Tensor) -> Tensor:
     """(g_log + i Im(g_sign sign^*)) A^-H; the sign of a real determinant has no gradient."""
     gsign, glog = gs
     factor: Any = None if glog is None else glog.to(A.dtype)

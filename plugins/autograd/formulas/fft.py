@@ -6,9 +6,9 @@ A transform is a matrix F times a number; its adjoint is the transform in the ot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -17,7 +17,7 @@ SAME_FACTOR: Final = {"backward": "forward", "ortho": "ortho", "forward": "backw
 """The normalization with which the transform in the other direction multiplies by the same number."""
 
 
-def edge_weights(like: Any, dim: int, n: int, inside: float) -> Any:
+def edge_weights(like: Tensor, dim: int, n: int, inside: float) -> Tensor:
     """Return 1 for frequency zero and for the half of an even n, another number for those in between."""
     ndim, dim = like.ndim, dim % like.ndim
     k = ops.arange.default(n // 2 + 1, device=like.device)
@@ -26,13 +26,13 @@ def edge_weights(like: Any, dim: int, n: int, inside: float) -> Any:
     return ops.reshape(weights, (n // 2 + 1, *(1,) * (ndim - dim - 1)))
 
 
-def fft_r2c_self(g: Any, self_shape: Any, dim: Sequence[int], norm: str) -> Any:
+def fft_r2c_self(g: Tensor, self_shape: Sequence[int], dim: Sequence[int], norm: str) -> Tensor:
     """Re F^H g; the real transform counts each frequency between the edges twice, so these are halved."""
     n = self_shape[dim[-1]]
     return ops._fft_c2r(g * edge_weights(g, dim[-1], n, 0.5), dim, SAME_FACTOR[norm], n)
 
 
-def fft_c2r_self(g: Any, dim: Sequence[int], norm: str, last_dim_size: int) -> Any:
+def fft_c2r_self(g: Tensor, dim: Sequence[int], norm: str, last_dim_size: int) -> Tensor:
     """F g, where each frequency between the edges counts for its mirrored one, too."""
     transformed = ops._fft_r2c(g, dim, SAME_FACTOR[norm])
     return transformed * edge_weights(transformed, dim[-1], last_dim_size, 2.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import TensorBase, errors, ops
+from tt.core.library import Tensor, TensorBase, errors, ops
 
 __all__ = [
     "any_true",
@@ -26,7 +26,7 @@ def is_complex(value: Any) -> bool:
     return bool(value.dtype.is_complex) if isinstance(value, TensorBase) else isinstance(value, complex)
 
 
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: Tensor, dtype: Any) -> Tensor:
     """Return a tensor in the dtype in which `dtype=` had an operator compute; of complex ones the real part."""
     if x.dtype is dtype:
         return x
@@ -48,7 +48,7 @@ def polynomial(coefficients: Sequence[float], x: Any) -> Any:
     return result
 
 
-def any_true(condition: Any) -> bool | None:
+def any_true(condition: Tensor) -> bool | None:
     """Return whether an element is true, of any example where levels wrap the tensor; None for tensors without data.
 
     A formula may choose between two ways by it, if the more general one is right for all examples.
@@ -71,14 +71,14 @@ def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(d % ndim for d in dims)) if ndim else ()
 
 
-def unsqueeze_dims(tensor: Any, dims: Sequence[int]) -> Any:
+def unsqueeze_dims(tensor: Tensor, dims: Sequence[int]) -> Tensor:
     """Return a tensor with dims of size one put in at the given (ascending) places."""
     for dim in dims:
         tensor = ops.unsqueeze(tensor, dim)
     return tensor
 
 
-def restore_dims(reduced: Any, dim: int | Sequence[int] | None, keepdim: bool, ndim: int) -> Any:
+def restore_dims(reduced: Tensor, dim: int | Sequence[int] | None, keepdim: bool, ndim: int) -> Tensor:
     """Return the result of a reduction with the reduced dims back, with size one."""
     return reduced if keepdim or not ndim else unsqueeze_dims(reduced, normal_dims(dim, ndim))
 

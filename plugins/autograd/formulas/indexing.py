@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops, to_dtype
+from tt.core.library import Tensor, ops, to_dtype
 from tt.plugins.autograd.formulas.helpers import broadcast_shape
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -14,12 +14,12 @@ d = Formulas()
 # --- index tensors ---------------------------------------------------------------------------------------------
 
 
-def index_self(g: Any, self_shape: Sequence[int], indices: Any) -> Any:
+def index_self(g: Tensor, self_shape: Sequence[int], indices: Sequence[Tensor | None]) -> Tensor:
     """Add g up where it was read."""
     return ops.index_put(ops.new_zeros(g, self_shape), indices, g, True)
 
 
-def index_put_self(g: Any, indices: Any, accumulate: bool) -> Any:
+def index_put_self(g: Tensor, indices: Sequence[Tensor | None], accumulate: bool) -> Tensor:
     """g, and 0 where a value was written over."""
     return g if accumulate else ops.index_put(g, indices, ops.new_zeros(g, ()))
 
@@ -30,14 +30,14 @@ d.of("index_put", self=index_put_self, values=lambda g, indices: ops.index(g, in
 # --- along one dim ---------------------------------------------------------------------------------------------
 
 
-def gather_self(g: Any, self_shape: Sequence[int], dim: int, index: Any, sparse_grad: bool) -> Any:
+def gather_self(g: Tensor, self_shape: Sequence[int], dim: int, index: Tensor, sparse_grad: bool) -> Any:
     """Add g up where it was read."""
     if sparse_grad:
         return sparse_elements(g, self_shape, dim, index)
     return ops.scatter_add(ops.new_zeros(g, self_shape), dim, index, g)
 
 
-def sparse_elements(g: Any, shape: Sequence[int], dim: int, index: Any) -> Any:
+def sparse_elements(g: Tensor, shape: Sequence[int], dim: int, index: Any) -> Any:
     """Return g as a sparse tensor with its elements where they were read, some several times."""
     index = ops._to_copy(index, dtype=to_dtype("int64")) if index.dtype.name != "int64" else index
     indices = [
@@ -62,7 +62,7 @@ def sparse_elements(g: Any, shape: Sequence[int], dim: int, index: Any) -> Any:
     return ops.sparse.coo(where, values, tuple(shape), False)
 
 
-def index_select_self(g: Any, self_shape: Sequence[int], dim: int, index: Any) -> Any:
+def index_select_self(g: Tensor, self_shape: Sequence[int], dim: int, index: Tensor) -> Tensor:
     """Add g up where it was read."""
     if not self_shape:
         return ops.reshape(g, ())
@@ -79,7 +79,7 @@ d.of("take", self=lambda g, self_shape, index: ops.put(ops.new_zeros(g, self_sha
 # --- masks -----------------------------------------------------------------------------------------------------
 
 
-def masked_select_self(g: Any, self_shape: Sequence[int], mask: Any) -> Any:
+def masked_select_self(g: Tensor, self_shape: Sequence[int], mask: Tensor) -> Tensor:
     """Put g back where it was read; the engine sums what was broadcast."""
     shape = broadcast_shape(self_shape, mask.shape)
     return ops.index_put(ops.new_zeros(g, shape), [ops.expand(mask, shape)], g)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, prod
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.helpers import conj
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
 
 
-def adjoint(a: Any) -> Any:
+def adjoint(a: Tensor) -> Any:
     """Return the conjugate transpose of the last two dims."""
     return conj(ops.transpose(a, -2, -1))
 
@@ -20,7 +21,7 @@ def adjoint(a: Any) -> Any:
 # --- products --------------------------------------------------------------------------------------------------
 
 
-def matmul_self(g: Any, self_shape: Any, other: Any) -> Any:
+def matmul_self(g: Tensor, self_shape: Sequence[int], other: Tensor) -> Any:
     """g other^H, with vectors as matrices of one row or column; the engine sums what was broadcast."""
     if other.ndim == 1:
         return (g if len(self_shape) == 1 else ops.unsqueeze(g, -1)) * conj(other)
@@ -29,7 +30,7 @@ def matmul_self(g: Any, self_shape: Any, other: Any) -> Any:
     return ops.matmul(g, adjoint(other))
 
 
-def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
+def matmul_other(g: Tensor, self: Tensor, other_shape: Sequence[int]) -> Any:
     """self^H g."""
     if self.ndim == 1:
         return (
@@ -46,14 +47,14 @@ def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
     return ops.matmul(adjoint(self), g)
 
 
-def linear_input(g: Any, weight: Any) -> Any:
+def linear_input(g: Tensor, weight: Tensor) -> Any:
     """g weight, conjugate; a vector as weight gives one number for each row."""
     if weight.ndim == 1:
         return ops.unsqueeze(g, -1) * conj(weight)
     return ops.mm(g, conj(weight)) if g.ndim == 2 else ops.matmul(g, conj(weight))
 
 
-def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
+def linear_weight(g: Tensor, input: Tensor, weight_shape: Sequence[int]) -> Tensor:
     """g^T input, conjugate, with all rows of the batch as one matrix."""
     if len(weight_shape) == 2 == input.ndim:
         return ops.mm(ops.t(g), conj(input))
@@ -64,14 +65,14 @@ def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
     return ops.mm(ops.t(columns), conj(rows))
 
 
-def linear_bias(g: Any) -> Any:
+def linear_bias(g: Tensor) -> Tensor:
     """The sum of all rows of g."""
     if g.ndim == 2:
         return ops.sum.dim(g, (0,), False)
     return g if g.ndim <= 1 else ops.sum.dim(g, tuple(range(g.ndim - 1)), False)
 
 
-def times(g: Any, factor: Any) -> Any:
+def times(g: Tensor, factor: Any) -> Tensor:
     """Return g * conj(factor), which for the usual factor of 1 is g."""
     return g if factor == 1 else g * conj(factor)
 
@@ -108,7 +109,7 @@ d.of("linalg_cross", self=lambda g, other, dim: ops.linalg_cross(conj(other), g,
 # --- distances -------------------------------------------------------------------------------------------------
 
 
-def distance(g: Any, x1: Any, x2: Any, p: Any, result: Any) -> tuple[Any, Any]:
+def distance(g: Tensor, x1: Tensor, x2: Tensor, p: Any, result: Tensor) -> tuple[Any, Any]:
     """The gradients of both sets of points; 0 where two points agree, as the distance has a kink there."""
     difference = ops.unsqueeze(x1, -2) - ops.unsqueeze(x2, -3)
     r, g = ops.unsqueeze(result, -1), ops.unsqueeze(g, -1)
@@ -133,7 +134,7 @@ d.of("cdist", x1=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[0],
      x2=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[1])  # fmt: skip
 
 
-def pinv_A(g: Any, A: Any, P: Any) -> Any:
+def pinv_A(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
     """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
     PH, gH = adjoint(P), adjoint(g)
     grad = -ops.matmul(PH, ops.matmul(g, PH))
@@ -147,7 +148,7 @@ def pinv_A(g: Any, A: Any, P: Any) -> Any:
 d.of("linalg_pinv", A=lambda g, A, result: pinv_A(g, A, result))
 
 
-def exponential_A(g: Any, A: Any) -> Any:
+def exponential_A(g: Tensor, A: Tensor) -> Tensor:
     """The corner of the exponential of [[A^H, g], [0, A^H]]."""
     n = A.shape[-1]
     turned = adjoint(A)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.helpers import size_of
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -31,9 +32,9 @@ def takes_mean(reduction: str, size_average: bool | None, reduce: bool | None) -
 
 
 def nll_loss_input(
-    g: Any, input_shape: Any, target: Any, weight: Any, ignore_index: int, size_average: Any, reduce: Any,
-    reduction: str,
-) -> Any:  # fmt: skip
+    g: Tensor, input_shape: Sequence[int], target: Tensor, weight: Any, ignore_index: int, size_average: Any,
+    reduce: Any, reduction: str,
+) -> Tensor:  # fmt: skip
     """-weight of the class at the place of the target, 0 elsewhere and where the target is ignored."""
     classes = 0 if len(input_shape) == 1 else 1
     if not classes:
@@ -54,8 +55,8 @@ d.of("nll_loss", input=nll_loss_input)
 
 
 def cross_entropy_input(
-    gs: Any, input: Any, target: Any, weight: Any, logsumexp: Any, ignore_index: int, reduction: str,
-    label_smoothing: float,
+    gs: Sequence[Tensor | None], input: Tensor, target: Tensor, weight: Tensor | None, logsumexp: Tensor,
+    ignore_index: int, reduction: str, label_smoothing: float,
 ) -> Any:  # fmt: skip
     """Softmax less one at the place of the target, weighted; through the logarithm of the sum, softmax."""
     g, to_sum = gs
@@ -79,7 +80,9 @@ d.of("_cross_entropy", input=cross_entropy_input)
 # --- element by element ----------------------------------------------------------------------------------------
 
 
-def elementwise_target(g: Any, input: Any, target: Any, kind: str, reduction: str, parameter: float) -> Any:
+def elementwise_target(
+    g: Tensor, input: Tensor, target: Tensor, kind: str, reduction: str, parameter: float
+) -> Tensor:
     """Of what depends on differences alone, the negative gradient of the input."""
     if kind in ("square", "absolute", "smooth", "huber"):
         return -ops._elementwise_loss_backward(g, input, target, kind, reduction, parameter)
@@ -102,15 +105,15 @@ d.of("_elementwise_loss",
 # --- probabilities ---------------------------------------------------------------------------------------------
 
 
-def each(g: Any, input: Any, weight: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+def each(g: Tensor, input: Tensor, weight: Any, size_average: Any, reduce: Any, reduction: str) -> Tensor:
     """Return the gradient of each element's loss."""
     g = g if weight is None else g * weight
     return g / size_of(input.shape, None) if takes_mean(reduction, size_average, reduce) else g
 
 
 def bce_input(
-    g: Any, input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    g: Tensor, input: Tensor, target: Tensor, weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Tensor:
     """(input - target) / (input (1 - input)), where the denominator is at least 1e-12."""
     if weight is None and input.dtype is target.dtype is g.dtype:
         reduction = reduction_of(reduction, size_average, reduce)
@@ -119,7 +122,9 @@ def bce_input(
     return each(g, input, weight, size_average, reduce, reduction) * slope
 
 
-def bce_target(g: Any, input: Any, weight: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+def bce_target(
+    g: Tensor, input: Tensor, weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Tensor:
     """log(1 - input) - log(input)."""
     slope = ops.log1p(-input) - ops.log(input)
     return each(g, input, weight, size_average, reduce, reduction) * slope
@@ -129,15 +134,15 @@ d.of("binary_cross_entropy", input=bce_input, target=bce_target)
 
 
 def bce_with_logits_input(
-    g: Any,
-    input: Any,
-    target: Any,
+    g: Tensor,
+    input: Tensor,
+    target: Tensor,
     weight: Any,
     pos_weight: Any,
     size_average: Any,
     reduce: Any,
     reduction: str,
-) -> Any:
+) -> Tensor:
     """sigmoid(input) - target; positive targets weighted."""
     if weight is None and pos_weight is None and input.dtype is target.dtype is g.dtype:
         reduction = reduction_of(reduction, size_average, reduce)
@@ -150,8 +155,8 @@ def bce_with_logits_input(
 
 
 def bce_with_logits_target(
-    g: Any, input: Any, weight: Any, pos_weight: Any, size_average: Any, reduce: Any, reduction: str
-) -> Any:
+    g: Tensor, input: Tensor, weight: Any, pos_weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Tensor:
     """-input; positive targets weighted."""
     slope = -input
     if pos_weight is not None:
@@ -171,8 +176,8 @@ d.of("_multilabel_margin", input=lambda g, input, target: ops._multilabel_margin
 
 
 def ctc_loss(
-    gs: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, loss: Any, log_alpha: Any,
-    blank: int, zero_infinity: bool,
+    gs: Sequence[Tensor | None], log_probs: Tensor, targets: Tensor, input_lengths: Sequence[int],
+    target_lengths: Sequence[int], loss: Tensor, log_alpha: Tensor, blank: int, zero_infinity: bool,
 ) -> Any:  # fmt: skip
     """Through the losses; and through log_alpha, which the gradient of the losses takes: second derivatives."""
     g, to_alpha = gs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import ops, promote_types
+from tt.core.library import Tensor, ops, promote_types
 from tt.plugins.autograd.formulas.helpers import size_of
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -24,7 +24,7 @@ def wanted(found: Gradients, *arguments: Any) -> Gradients:
 
 
 def in_wider_dtype(
-    backward: Callable[..., Gradients], g: Any, input: Any, rest: tuple[Any, ...], *parameters: Any
+    backward: Callable[..., Gradients], g: Tensor, input: Tensor, rest: tuple[Any, ...], *parameters: Any
 ) -> Gradients:
     """Return the gradients, in the dtype of the parameters where that is wider than the input's.
 
@@ -39,24 +39,40 @@ def in_wider_dtype(
 
 
 def layer_norm(
-    g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+    g: Tensor,
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
 ) -> Gradients:
     """Through numbers with mean 0 and variance 1: g minus its mean and its component along them."""
     return in_wider_dtype(ops._layer_norm_backward, g, input, (normalized_shape, weight, eps), weight, bias)
 
 
-def rms_norm(g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Gradients:
+def rms_norm(
+    g: Tensor, input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: Any
+) -> Gradients:
     """Through numbers whose squares have the mean 1: g minus its component along them."""
     return in_wider_dtype(ops._rms_norm_backward, g, input, (normalized_shape, weight, eps), weight)
 
 
-def group_norm(g: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Gradients:
+def group_norm(
+    g: Tensor, input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Gradients:
     """As for layer_norm, in groups of channels."""
     return in_wider_dtype(ops._group_norm_backward, g, input, (num_groups, weight, eps), weight, bias)
 
 
 def batch_norm(
-    gs: Any, input: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, eps: float
+    gs: Sequence[Tensor | None],
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    var: Tensor,
+    training: bool,
+    eps: float,
 ) -> Gradients:
     """As for layer_norm, in channels; without training, through the running statistics instead."""
     g, to_mean, to_var = gs
@@ -81,7 +97,7 @@ def batch_norm(
     return plus(grads[0], more), *grads[1:], None, None
 
 
-def plus(one: Any, other: Any) -> Any:
+def plus(one: Tensor | None, other: Tensor | None) -> Any:
     """Return the sum of two gradients that may be absent."""
     return other if one is None else one if other is None else one + other
 

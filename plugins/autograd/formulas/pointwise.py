@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tt.core.library import Tensor, ops
@@ -15,7 +16,7 @@ d = Formulas()
 # --- arithmetic ------------------------------------------------------------------------------------------------
 
 
-def scaled(g: Any, alpha: Any) -> Any:
+def scaled(g: Tensor, alpha: Any) -> Tensor:
     """Return g * conj(alpha), which for the usual alpha of 1 is g."""
     return g if alpha == 1 else g * conj(alpha)
 
@@ -42,14 +43,14 @@ d.of("reciprocal", self=lambda g, result: -g * conj(result * result))
 # --- powers ----------------------------------------------------------------------------------------------------
 
 
-def pow_self(g: Any, self: Any, exponent: Any) -> Any:
+def pow_self(g: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """exponent * self ** (exponent - 1); x ** 0 has the slope 0 also at 0."""
     if not isinstance(exponent, Tensor):
         return zero(g) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
     return ops.where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
 
 
-def pow_exponent(g: Any, self: Any, exponent: Any, result: Any) -> Any:
+def pow_exponent(g: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Any:
     """self ** exponent * log(self), and 0 where self is 0 and the exponent not negative."""
     real = ops.real(exponent) if is_complex(exponent) else exponent
     if isinstance(self, Tensor):
@@ -90,7 +91,7 @@ d.of("erf", self=lambda g, self: g * (2 / math.sqrt(math.pi)) * ops.exp(-(self *
 # --- sign, rounding --------------------------------------------------------------------------------------------
 
 
-def abs_self(g: Any, self: Any) -> Any:
+def abs_self(g: Tensor, self: Tensor) -> Tensor:
     """The sign of self, for complex numbers self / |self|; 0 at 0.  The result may be changed: it is not saved."""
     return g * (ops.sgn(self) if is_complex(self) else ops.sign(self))
 
@@ -109,25 +110,25 @@ d.of("conj", self=lambda g: conj(g))
 # --- choosing --------------------------------------------------------------------------------------------------
 
 
-def bigger(g: Any, first: Any, second: Any) -> Any:
+def bigger(g: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return the part of g that goes to `first` in maximum(first, second): half of it where both are equal."""
     return ops.where(first == second, g / 2, ops.where(first < second, 0, g))
 
 
-def clamp_self(g: Any, self: Any, min: Any, max: Any) -> Any:
+def clamp_self(g: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
     """g where self is within the bounds, the bounds included."""
     if max is None:
         return ops.where(self >= min, g, 0)
     return ops.where(self <= max if min is None else (self >= min) & (self <= max), g, 0)
 
 
-def clamp_min(g: Any, self: Any, min: Any, max: Any) -> Any:
+def clamp_min(g: Tensor, self: Any, min: Any, max: Any) -> Any:
     """g where the lower bound was taken; the upper one wins where they cross."""
     taken = self < min
     return ops.where(taken if max is None else taken & (min < max), g, 0)
 
 
-def clamp_max(g: Any, self: Any, min: Any, max: Any) -> Any:
+def clamp_max(g: Tensor, self: Any, min: Any, max: Any) -> Any:
     """g where the upper bound was taken."""
     taken = self > max
     return ops.where(taken if min is None else taken | (max < min), g, 0)
@@ -156,12 +157,12 @@ d.of(
 # --- choosing --------------------------------------------------------------------------------------------------
 
 
-def fmax_other(g: Any, self: Any, other: Any) -> Any:
+def fmax_other(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
     """g where fmax took the second number: not on a tie, nor where it is NaN."""
     return ops.where((self >= other) | ops.isnan(other), 0, g)
 
 
-def fmin_other(g: Any, self: Any, other: Any) -> Any:
+def fmin_other(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
     """g where fmin took the second number."""
     return ops.where((self <= other) | ops.isnan(other), 0, g)
 
@@ -190,7 +191,7 @@ d.of(
 # --- floating point numbers ------------------------------------------------------------------------------------
 
 
-def copysign_self(g: Any, self: Any, result: Any) -> Any:
+def copysign_self(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """g where the sign was kept, -g where it was changed, 0 at 0."""
     return ops.where(self == 0, 0, g * (result / self))
 
@@ -207,31 +208,31 @@ d.of(
 # --- logarithms ------------------------------------------------------------------------------------------------
 
 
-def _as_operand(number: Any, like: Any) -> Any:
+def _as_operand(number: Any, like: Tensor) -> Any:
     """Return a number as a tensor; beyond the range of its dtype it is infinite, as in the kernels."""
     return ops.add(ops.scalar_tensor(0.0, dtype=like.dtype, device=like.device), number)
 
 
-def xlogy_self(g: Any, self: Any, other: Any) -> Any:
+def xlogy_self(g: Any, self: Tensor, other: Any) -> Tensor:
     """g * log(other), and 0 where the product was cut off at 0."""
     other = other if isinstance(other, Tensor) else _as_operand(other, g)
     # The product is cut off for g as well: a gradient of 0 stays 0 where the logarithm is infinite.
     return ops.where((self == 0) & (other <= 0), 0, ops.xlogy(g, other))
 
 
-def xlog1py_self(g: Any, self: Any, other: Any) -> Any:
+def xlog1py_self(g: Any, self: Tensor, other: Any) -> Tensor:
     """g * log(1 + other), and 0 where the product was cut off at 0."""
     other = other if isinstance(other, Tensor) else _as_operand(other, g)
     return ops.where((self == 0) & (other <= -1), 0, ops.special_xlog1py(g, other))
 
 
-def cut_off_ratio(g: Any, self: Any, argument: Any) -> Any:
+def cut_off_ratio(g: Tensor, self: Tensor, argument: Tensor) -> Tensor:
     """g * self / argument, and 0 where both sides are 0: there the product with the logarithm was cut off."""
     nothing = (argument == 0) & ((self == 0) | (g == 0))
     return ops.where(nothing, 0, g * self / ops.where(nothing, 1, argument))
 
 
-def share_of_sum(g: Any, self: Any, other: Any, unit: float = 1.0) -> Any:
+def share_of_sum(g: Tensor, self: Tensor, other: Tensor, unit: float = 1.0) -> Any:
     """g times the part of self in the sum of the powers, a sigmoid; of nothing, the sum of two -inf, 0.
 
     A quotient of exponentials would overflow, and its derivatives be NaN.
@@ -258,7 +259,7 @@ d.of(
 # --- geometry --------------------------------------------------------------------------------------------------
 
 
-def per_square(numerator: Any, y: Any, x: Any) -> Any:
+def per_square(numerator: Tensor, y: Tensor, x: Tensor) -> Tensor:
     """Return numerator / (x * x + y * y), and 0 at the origin."""
     length = ops.hypot(y, x)
     return ops.where(length == 0, 0, numerator / length / length)
@@ -314,7 +315,7 @@ d.of("log10", self=lambda g, self: g / (conj(self) * math.log(10)))
 # --- trigonometric and hyperbolic functions --------------------------------------------------------------------
 
 
-def acosh_self(g: Any, self: Any) -> Any:
+def acosh_self(g: Tensor, self: Tensor) -> Any:
     """1 / (sqrt(x - 1) sqrt(x + 1))."""
     if is_complex(self):
         return g * conj(ops.rsqrt(self - 1) * ops.rsqrt(self + 1))
@@ -334,7 +335,7 @@ d.of("atanh", self=lambda g, self: g / conj(1 - self * self))
 # --- angles ----------------------------------------------------------------------------------------------------
 
 
-def angle_self(g: Any, self: Any) -> Any:
+def angle_self(g: Tensor, self: Tensor) -> Tensor:
     """i / conj(z), and 0 for real numbers and for 0."""
     if not is_complex(self):
         return zero(g)
@@ -346,7 +347,7 @@ SINC_SLOPE = tuple((-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k
 """Taylor coefficients of the derivative of sinc, over x: of 1, x^2, x^4, ..."""
 
 
-def sinc_self(g: Any, self: Any) -> Any:
+def sinc_self(g: Tensor, self: Tensor) -> Any:
     """(cos(pi x) - sinc(x)) / x; near 0, where the difference cancels, its Taylor polynomial.
 
     The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
@@ -365,7 +366,7 @@ d.of("sinc", self=sinc_self)
 # --- signs and parts -------------------------------------------------------------------------------------------
 
 
-def sgn_self(g: Any, self: Any, result: Any) -> Any:
+def sgn_self(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """The part of g across the direction of z, over |z|; 0 for real numbers and for 0."""
     if not is_complex(self):
         return zero(g)
@@ -392,7 +393,7 @@ d.of("special_ndtr", self=lambda g, self: g * ops.exp(-0.5 * self * self) / ROOT
 d.of("special_ndtri", self=lambda g, result: g * ops.exp(0.5 * result * result) * ROOT_TWO_PI)
 
 
-def log_ndtr_self(g: Any, self: Any) -> Any:
+def log_ndtr_self(g: Tensor, self: Tensor) -> Tensor:
     """The density over the distribution function; on the left both are tiny, and erfcx is their ratio."""
     left = self < 0
     below, above = ops.where(left, self, -1), ops.where(left, 1, self)
@@ -420,7 +421,9 @@ SPHERICAL_SLOPE = tuple((-1) ** k * 2 * k / math.factorial(2 * k + 1) for k in r
 """Those of the derivative of sin(x) / x, over x."""
 
 
-def over(numerator: Any, x: Any, scaled: bool = False, coefficients: Any = MODIFIED_RATIO) -> Any:
+def over(
+    numerator: Tensor, x: Tensor, scaled: bool = False, coefficients: Sequence[float] = MODIFIED_RATIO
+) -> Tensor:
     """I1(x) / x, where I1(x) is given, with the factor exp(-|x|) if scaled; near 0 the Taylor polynomial.
 
     The polynomial, unlike a limit that is put in at 0 alone, has the right derivatives of all orders, too.
@@ -440,7 +443,7 @@ d.of("special_i1e", self=lambda g, self, result:
      g * (ops.special_i0e(self) - over(result, self, scaled=True) - ops.sign(self) * result))  # fmt: skip
 
 
-def spherical_bessel_j0_self(g: Any, self: Any, result: Any) -> Any:
+def spherical_bessel_j0_self(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """(cos(x) - sin(x) / x) / x; near 0 the Taylor polynomial."""
     near = ops.abs(self) < 1
     small, x = ops.where(near, self, 0), ops.where(near, 1, self)
@@ -467,7 +470,7 @@ d.of("special_spherical_bessel_j0", self=spherical_bessel_j0_self)
 # --- entropy and log-odds --------------------------------------------------------------------------------------
 
 
-def logit_self(g: Any, self: Any, eps: float | None) -> Any:
+def logit_self(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
     """1 / (x (1 - x)); outside the limits 0, or NaN if there are none."""
     slope = g / (self * (1 - self))
     if eps is None or eps < 0:

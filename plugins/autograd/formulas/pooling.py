@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.convolution import each
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -19,7 +19,7 @@ def largest_input(count: int) -> Callable[..., Any]:
     return lambda g, indices, input_shape: ops._unpool(g, indices, tuple(input_shape), count)
 
 
-def values_of(g: Any, indices: Any, dims: int) -> Any:
+def values_of(g: Tensor, indices: Tensor, dims: int) -> Tensor:
     """Take the gradients from where the values went."""
     lead = g.ndim - dims
     flat, index = ops.flatten(g, lead), ops.flatten(indices, lead)
@@ -40,7 +40,7 @@ d.of("_unpool", values=values_of)
 # --- the mean: the gradient is shared among the elements of the window -----------------------------------------
 
 
-def shared(size: Any, g: Any, *how: Any) -> Any:
+def shared(size: Sequence[int], g: Tensor, *how: Any) -> Tensor:
     """Share the gradients of means among the elements of the windows."""
     stride = how[1]
     count = len(size)
@@ -49,7 +49,7 @@ def shared(size: Any, g: Any, *how: Any) -> Any:
     return ops._avg_unpool(g, size, kernel, step, padding, *how[3:])
 
 
-def averaged(g: Any, size: Any, *how: Any) -> Any:
+def averaged(g: Tensor, size: Sequence[int], *how: Any) -> Any:
     """Return the means of a gradient over the same windows."""
     count = len(size)
     return getattr(ops, f"avg_pool{count}d")(g, *(how[:-1] if count == 1 else how))
@@ -102,7 +102,7 @@ d.of(
 def adaptively_shared(count: int) -> Callable[..., Any]:
     """Share the gradients of the means over so many dimensions; where there are none, they are zero."""
 
-    def share(g: Any, input_shape: Any) -> Any:
+    def share(g: Tensor, input_shape: Sequence[int]) -> Tensor:
         if 0 in g.shape[-count:]:
             return ops.new_zeros(g, tuple(input_shape))
         return ops._adaptive_avg_unpool(g, tuple(input_shape)[-count:])

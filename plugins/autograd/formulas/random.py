@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.table import Formulas, zero
 
 d = Formulas()
@@ -21,7 +19,7 @@ d.of("normal.float_Tensor", std=zero)
 # --- samples that are functions of their parameters --------------------------------------------------------------
 
 
-def sample_dirichlet_self(g: Any, result: Any, self: Any) -> Any:
+def sample_dirichlet_self(g: Tensor, result: Tensor, self: Tensor) -> Tensor:
     """Change one element by its concentration; the others shrink in proportion, so that the sum stays 1."""
     total = ops.expand(ops.sum.dim(self, [-1], True), tuple(self.shape))
     return ops._dirichlet_grad(result, self, total) * (g - ops.sum.dim(g * result, [-1], True))
@@ -33,7 +31,7 @@ d.of("_sample_dirichlet", self=sample_dirichlet_self)
 # --- dropout ---------------------------------------------------------------------------------------------------
 
 
-def native_dropout_input(g: Any, mask: Any, p: float, train: bool | None) -> Any:
+def native_dropout_input(g: Tensor, mask: Tensor, p: float, train: bool | None) -> Tensor:
     """Scale g as the elements were scaled."""
     scale = 1.0 if train is False else 1 / (1 - p) if p < 1 else 0.0
     return ops.native_dropout_backward(g, mask, scale)

@@ -6,17 +6,19 @@ and so come back to the saved values: these have a gradient, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
 
 
 def rnn_layer(
-    gs: Any, input: Any, hx: Any, cx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, w_hr: Any, batch_sizes: Any,
-    mode: str, reverse: bool, output: Any, saved: Any,
+    gs: Sequence[Tensor | None], input: Tensor, hx: Tensor, cx: Tensor | None, w_ih: Tensor, w_hh: Tensor,
+    b_ih: Tensor | None, b_hh: Tensor | None, w_hr: Any, batch_sizes: Tensor | None, mode: str, reverse: bool,
+    output: Tensor, saved: Tensor,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Through all steps, from the last one on."""
     g, to_h, to_c, to_saved = gs

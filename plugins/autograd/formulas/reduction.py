@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.helpers import any_true, cast, conj, normal_dims, restore_dims, size_of
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -17,12 +17,12 @@ Dims = int | Sequence[int] | None
 # --- sums ------------------------------------------------------------------------------------------------------
 
 
-def spread(g: Any, shape: Sequence[int], dim: Dims, keepdim: bool) -> Any:
+def spread(g: Tensor, shape: Sequence[int], dim: Dims, keepdim: bool) -> Tensor:
     """Give each element that was summed the gradient of its sum."""
     return ops.expand(restore_dims(g, dim, keepdim, len(shape)), tuple(shape))
 
 
-def logsumexp_self(g: Any, self: Any, result: Any, dim: Dims, keepdim: bool) -> Any:
+def logsumexp_self(g: Tensor, self: Tensor, result: Tensor, dim: Dims, keepdim: bool) -> Any:
     """g softmax(self); a result of -inf has -inf summands only, whose gradient is 0."""
     result = restore_dims(result, dim, keepdim, self.ndim)
     finite = ops.where(result == -math.inf, 0, result)
@@ -38,7 +38,7 @@ d.of("mean.dim", self=lambda g, self_shape, dim, keepdim:
 d.of("logsumexp", self=logsumexp_self)
 
 
-def trace_self(g: Any, self_shape: Sequence[int]) -> Any:
+def trace_self(g: Tensor, self_shape: Sequence[int]) -> Tensor:
     """g on the diagonal, and zeros beside it also if it is infinite."""
     rows, columns = self_shape
     return ops.where(ops.ne(ops.eye(rows, columns, device=g.device), 0), g, 0)
@@ -60,14 +60,14 @@ def product_of_others(self: Any, dim: int) -> Any:
     return before * ops.flip(ops.cumprod(behind, dim), (dim,))
 
 
-def prod_self(g: Any, self: Any, result: Any) -> Any:
+def prod_self(g: Tensor, self: Tensor, result: Tensor) -> Any:
     """g times the product of the other elements."""
     if not self.ndim:
         return g
     return prod_dim_self(g, ops.reshape(self, (-1,)), result, 0, False).reshape(tuple(self.shape))
 
 
-def prod_dim_self(g: Any, self: Any, result: Any, dim: int, keepdim: bool) -> Any:
+def prod_dim_self(g: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Any:
     """g times the product of the other elements: result / self where nothing is zero."""
     if not self.ndim:
         return g
@@ -84,7 +84,7 @@ d.of("prod.dim", self=prod_dim_self)
 # --- variance --------------------------------------------------------------------------------------------------
 
 
-def var_self(g: Any, self: Any, dim: Dims, correction: Any, keepdim: bool) -> Any:
+def var_self(g: Tensor, self: Tensor, dim: Dims, correction: Any, keepdim: bool) -> Tensor:
     """2 (self - mean) / (n - correction)."""
     g = restore_dims(g, dim, keepdim, self.ndim)
     freedom = size_of(self.shape, dim) - (1 if correction is None else correction)
@@ -92,7 +92,9 @@ def var_self(g: Any, self: Any, dim: Dims, correction: Any, keepdim: bool) -> An
     return g * (2 / freedom if freedom > 0 else math.nan) * centred
 
 
-def var_mean_self(gs: Any, self: Any, dim: Dims, correction: Any, keepdim: bool) -> Any:
+def var_mean_self(
+    gs: Sequence[Tensor | None], self: Tensor, dim: Dims, correction: Any, keepdim: bool
+) -> Any:
     """The sum of the gradients through the variance and through the mean."""
     variance = None if gs[0] is None else var_self(gs[0], self, dim, correction, keepdim)
     if gs[1] is None:
@@ -101,14 +103,16 @@ def var_mean_self(gs: Any, self: Any, dim: Dims, correction: Any, keepdim: bool)
     return mean if variance is None else variance + mean
 
 
-def std_self(g: Any, self: Any, result: Any, dim: Dims, correction: Any, keepdim: bool) -> Any:
+def std_self(g: Tensor, self: Tensor, result: Tensor, dim: Dims, correction: Any, keepdim: bool) -> Tensor:
     """Through the variance; 0 where the deviation is 0."""
     # Infinity instead of 0, so that the derivative of the quotient is a number, too.
     slope = g / ops.where(result == 0, math.inf, result * 2)
     return var_self(slope, self, dim, correction, keepdim)
 
 
-def std_mean_self(gs: Any, self: Any, result: Any, dim: Dims, correction: Any, keepdim: bool) -> Any:
+def std_mean_self(
+    gs: Sequence[Tensor | None], self: Tensor, result: Tensor, dim: Dims, correction: Any, keepdim: bool
+) -> Any:
     """The sum of the gradients through the deviation and through the mean."""
     deviation = None if gs[0] is None else std_self(gs[0], self, result, dim, correction, keepdim)
     if gs[1] is None:
@@ -125,27 +129,29 @@ d.of("std_mean", self=std_mean_self)
 # --- extremes --------------------------------------------------------------------------------------------------
 
 
-def share_evenly(g: Any, self: Any, result: Any, dim: Dims, keepdim: bool) -> Any:
+def share_evenly(g: Tensor, self: Tensor, result: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     """Split g evenly among the elements that are the extreme; nan where the extreme is nan."""
     chosen = (self == restore_dims(result, dim, keepdim, self.ndim)).to(g.dtype)
     count = ops.sum.dim(chosen, normal_dims(dim, self.ndim), True) if self.ndim else 1
     return restore_dims(g, dim, keepdim, self.ndim) * (chosen / count)
 
 
-def share_among_all(g: Any, self: Any, result: Any) -> Any:
+def share_among_all(g: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Split g evenly among the elements that are the extreme; where it is nan, among those that are nan."""
     chosen = (self == result) | (ops.isnan(self) & ops.isnan(result))
     return ops.where(chosen, g / ops.sum(chosen.to(g.dtype)), 0)
 
 
-def at_index(g: Any, indices: Any, self_shape: Sequence[int], dim: int, keepdim: bool) -> Any:
+def at_index(g: Tensor, indices: Tensor, self_shape: Sequence[int], dim: int, keepdim: bool) -> Tensor:
     """Put g at the positions that a reduction along one dim chose."""
     ndim = len(self_shape)
     g, indices = restore_dims(g, dim, keepdim, ndim), restore_dims(indices, dim, keepdim, ndim)
     return ops.scatter_add(ops.new_zeros(g, self_shape), dim, indices, g)
 
 
-def aminmax_self(gs: Any, self: Any, min: Any, max: Any, dim: int | None, keepdim: bool) -> Any:
+def aminmax_self(
+    gs: Sequence[Tensor | None], self: Tensor, min: Tensor, max: Tensor, dim: int | None, keepdim: bool
+) -> Tensor:
     """The sum of the gradients through the smallest and the largest."""
     dims = () if dim is None else dim
     parts = [
@@ -161,7 +167,7 @@ for _op in ("max", "min"):
     d.of(f"{_op}.dim", self=at_index)
 
 
-def direction(x: Any) -> Any:
+def direction(x: Tensor) -> Tensor:
     """Return x / |x|, 0 for 0."""
     if not x.dtype.is_complex:
         return ops.sign(x)
@@ -170,7 +176,9 @@ def direction(x: Any) -> Any:
     return ops.where(zero, 0, x / ops.where(zero, 1, size))
 
 
-def vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdim: bool) -> Any:
+def vector_norm_self(
+    g: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Sequence[int] | None, keepdim: bool
+) -> Tensor:
     """g (|x| / norm)^(ord - 1) in the direction of self; 0 where the norm is, or where the derivative is infinite."""
     g, result = restore_dims(g, dim, keepdim, self.ndim), restore_dims(result, dim, keepdim, self.ndim)
     if ord == 0:
@@ -190,7 +198,7 @@ def vector_norm_self(g: Any, self: Any, result: Any, ord: Any, dim: Any, keepdim
     return ops.where(flat, 0, g * ratio ** (ord - 1)) * direction(self)
 
 
-def shared(g: Any, size: Any, result: Any, dim: Any) -> Any:
+def shared(g: Tensor, size: Tensor, result: Tensor, dim: Any) -> Tensor:
     """Split g evenly among the elements whose absolute value is the norm; among those that are nan where it is."""
     chosen = (size == result) | ((size != size) & (result != result))
     count = ops.sum.dim(chosen, normal_dims(dim, size.ndim), True) if size.ndim else 1

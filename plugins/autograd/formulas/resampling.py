@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.library import ops, to_dtype
+from tt.core.library import Tensor, ops, to_dtype
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -24,7 +24,7 @@ d.tables(
 
 
 def of_input_and_grid(
-    g: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+    g: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Any:
     """Spread the gradients over the elements around the points; a point moves the shares of its elements."""
     return ops._grid_sampler_backward(g, input, grid, interpolation_mode, padding_mode, align_corners)
@@ -33,7 +33,7 @@ def of_input_and_grid(
 d.joint("grid_sampler", of_input_and_grid)
 
 
-def of_theta(g: Any, theta_shape: Sequence[int], size: Sequence[int], align_corners: bool) -> Any:
+def of_theta(g: Tensor, theta_shape: Sequence[int], size: Sequence[int], align_corners: bool) -> Tensor:
     """Multiply by the points from which the grid came: they are made again, so that the graph keeps no tensor."""
     batch, dims, _ = theta_shape
     g = ops._to_copy(g, dtype=to_dtype("float32")) if g.dtype.itemsize == 2 else g

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.helpers import cast, conj
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -13,7 +13,7 @@ d = Formulas()
 # --- sums ------------------------------------------------------------------------------------------------------
 
 
-def sum_from_here(g: Any, dim: int) -> Any:
+def sum_from_here(g: Tensor, dim: int) -> Tensor:
     """Return the sums of g from each position to the end."""
     return ops.flip(ops.cumsum(ops.flip(g, (dim,)), dim), (dim,)) if g.ndim else g
 
@@ -23,7 +23,7 @@ d.of("cumsum", self=sum_from_here)
 # --- products and exponentials ---------------------------------------------------------------------------------
 
 
-def weighted_sum_from_here(g: Any, factor: Any, dim: int) -> Any:
+def weighted_sum_from_here(g: Tensor, factor: Tensor, dim: int) -> Tensor:
     """Return s with s[k] = g[k] + factor[k] s[k + 1], where `factor` is one shorter than g along the dimension.
 
     Nothing is divided, so zeros do no harm.  The recurrence is solved by doubling: after each step, s and the factors
@@ -42,7 +42,7 @@ def weighted_sum_from_here(g: Any, factor: Any, dim: int) -> Any:
     return s
 
 
-def cumprod_self(g: Any, self: Any, result: Any, dim: int) -> Any:
+def cumprod_self(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Any:
     """The product of all before, times g and what of it comes back from behind."""
     if not self.ndim:
         return g
@@ -55,7 +55,7 @@ def cumprod_self(g: Any, self: Any, result: Any, dim: int) -> Any:
     return behind * conj(ops.cat([one, ops.slice(result, dim, 0, size - 1, 1)], dim))
 
 
-def logcumsumexp_self(g: Any, self: Any, result: Any, dim: int) -> Any:
+def logcumsumexp_self(g: Tensor, self: Tensor, result: Tensor, dim: int) -> Any:
     """The sums of g exp(self - result) from here, in which no exponential overflows."""
     if not self.ndim or not self.shape[dim]:
         return g
@@ -64,7 +64,7 @@ def logcumsumexp_self(g: Any, self: Any, result: Any, dim: int) -> Any:
     return weighted_sum_from_here(g, conj(ops.exp(growth)), dim) * conj(ops.exp(difference(self, result)))
 
 
-def difference(a: Any, b: Any) -> Any:
+def difference(a: Tensor, b: Tensor) -> Tensor:
     """Return a - b, 0 for equal infinities."""
     return ops.where(a == b, 0, a - b)
 
@@ -75,7 +75,7 @@ d.of("logcumsumexp", self=logcumsumexp_self)
 # --- extremes --------------------------------------------------------------------------------------------------
 
 
-def to_places(g: Any, indices: Any, dim: int) -> Any:
+def to_places(g: Tensor, indices: Tensor, dim: int) -> Tensor:
     """Add g at the places from which the extremes came."""
     return ops.scatter_add(ops.zeros_like(g), dim, indices, g) if g.ndim else g
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.library import errors, ops, to_dtype
+from tt.core.library import Tensor, errors, ops, to_dtype
 from tt.plugins.autograd.formulas.helpers import conj
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -15,12 +15,12 @@ d = Formulas()
 # --- along one dim ---------------------------------------------------------------------------------------------
 
 
-def read(g: Any, src_shape: Sequence[int], dim: int, index: Any) -> Any:
+def read(g: Any, src_shape: Sequence[int], dim: int, index: Tensor) -> Tensor:
     """Read g where the source was written."""
     return fitted(ops.gather(g, dim, index), src_shape)
 
 
-def fitted(grad: Any, shape: Sequence[int]) -> Any:
+def fitted(grad: Tensor, shape: Sequence[int]) -> Tensor:
     """Return the gradient of a source that is larger than the index: zeros where nothing was read."""
     if tuple(grad.shape) == tuple(shape):
         return grad
@@ -30,14 +30,14 @@ def fitted(grad: Any, shape: Sequence[int]) -> Any:
     return ops.put(ops.new_zeros(grad, tuple(shape)), ops.reshape(positions, tuple(grad.shape)), grad)
 
 
-def part(src: Any, index: Any) -> Any:
+def part(src: Tensor, index: Tensor) -> Tensor:
     """Return the part of the source that is written."""
     for dim, size in enumerate(index.shape if src.ndim else ()):
         src = src if src.shape[dim] == size else ops.slice(src, dim, 0, size)
     return ops.reshape(src, tuple(index.shape))
 
 
-def untouched(g: Any, dim: int, index: Any) -> Any:
+def untouched(g: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return g, and 0 where something was written."""
     return ops.scatter.value(g, dim, index, 0)
 
@@ -50,14 +50,14 @@ d.of("scatter_add", self=lambda g: g, src=read)
 # --- scatter_reduce --------------------------------------------------------------------------------------------
 
 
-def counts_of(self: Any, dim: int, index: Any, include_self: bool) -> Any:
+def counts_of(self: Tensor, dim: int, index: Tensor, include_self: bool) -> Tensor:
     """Return how many elements were reduced at each place, at least 1."""
     zeros = ops.zeros_like(self)
     written = ops.scatter_add(zeros, dim, index, ops.new_ones(self, tuple(index.shape)))
     return written + 1 if include_self else ops.where(ops.eq(written, 0), 1, written)
 
 
-def shares(self: Any, dim: int, index: Any, src: Any, result: Any) -> tuple[Any, Any, Any]:
+def shares(self: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor) -> tuple[Any, Any, Any]:
     """Return 1 where self, and where the source, is an extreme, and the number of those that share a place."""
     one = ops.ones_like(self)
     own = ops.where(ops.eq(self, result), one, 0)
@@ -66,12 +66,14 @@ def shares(self: Any, dim: int, index: Any, src: Any, result: Any) -> tuple[Any,
     return own, theirs, ops.scatter_add(own, dim, index, theirs)
 
 
-def product_self(g: Any, self: Any, dim: int, index: Any, src: Any) -> Any:
+def product_self(g: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     """Multiply g by the product of the values that were multiplied into an element."""
     return g * conj(ops.scatter_reduce(ops.ones_like(self), dim, index, src, "prod"))
 
 
-def product_src(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, include_self: bool) -> Any:
+def product_src(
+    g: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, result: Tensor, include_self: bool
+) -> Tensor:
     """Multiply g by the product of the other factors: by division, but for the only zero of a place."""
     values = part(src, index)
     zero = ops.eq(values, 0)
@@ -88,7 +90,14 @@ def product_src(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, 
 
 
 def scatter_reduce_self(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+    g: Tensor,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    result: Tensor,
 ) -> Any:
     """Give self its part of g."""
     if not include_self:
@@ -104,8 +113,15 @@ def scatter_reduce_self(
 
 
 def scatter_reduce_src(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
-) -> Any:
+    g: Tensor,
+    self: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    include_self: bool,
+    result: Tensor,
+) -> Tensor:
     """Give the source its part of g."""
     shape = tuple(src.shape)
     if reduce == "prod":
@@ -124,18 +140,18 @@ d.of("scatter_reduce", self=scatter_reduce_self, src=scatter_reduce_src)
 # --- slices ----------------------------------------------------------------------------------------------------
 
 
-def read_slices(g: Any, source_shape: Sequence[int], dim: int, index: Any) -> Any:
+def read_slices(g: Tensor, source_shape: Sequence[int], dim: int, index: Tensor) -> Tensor:
     """Read g where the source was written."""
     return ops.reshape(ops.index_select(g, dim, index), tuple(source_shape))
 
 
-def index_add_source(g: Any, source_shape: Sequence[int], dim: int, index: Any, alpha: Any) -> Any:
+def index_add_source(g: Tensor, source_shape: Sequence[int], dim: int, index: Tensor, alpha: Any) -> Tensor:
     """Read g where the source was added."""
     grad = read_slices(g, source_shape, dim, index)
     return grad if alpha == 1 else grad * conj(alpha)
 
 
-def index_fill_value(g: Any, dim: int, index: Any) -> Any:
+def index_fill_value(g: Tensor, dim: int, index: Tensor) -> Tensor:
     """Sum g where the value was written, each place once."""
     return ops.sum(g * ops.index_fill(ops.zeros_like(g), dim, index, 1))
 
@@ -148,12 +164,12 @@ d.of("index_fill", self=lambda g, dim, index: ops.index_fill(g, dim, index, 0), 
 # --- flat places and masks -------------------------------------------------------------------------------------
 
 
-def put_self(g: Any, index: Any, accumulate: bool) -> Any:
+def put_self(g: Tensor, index: Tensor, accumulate: bool) -> Tensor:
     """Return g, and 0 where a value was written over."""
     return g if accumulate else ops.put(g, index, ops.new_zeros(g, tuple(index.shape)))
 
 
-def masked_scatter_source(g: Any, source_shape: Sequence[int], mask: Any) -> Any:
+def masked_scatter_source(g: Tensor, source_shape: Sequence[int], mask: Tensor) -> Tensor:
     """Read g where the mask is true; the values that were left over get 0."""
     where = ops.reshape(ops.expand(mask, tuple(g.shape)), (-1,))
     count = prod(source_shape)
@@ -172,9 +188,9 @@ d.of("masked_scatter", self=lambda g, mask: ops.masked_fill(g, mask, 0), source=
 
 
 def embedding_weight(
-    g: Any,
+    g: Tensor,
     weight_shape: Sequence[int],
-    indices: Any,
+    indices: Tensor,
     padding_idx: int | None,
     scale_grad_by_freq: bool,
     sparse: bool,
@@ -205,8 +221,8 @@ def sparse_rows(
 
 
 def embedding_grad_output(
-    g: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
-) -> Any:
+    g: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
     """Read g where rows were added to it."""
     rows = ops._embedding(g, indices)
     if scale_grad_by_freq:
@@ -226,7 +242,7 @@ d.of("embedding_dense_backward", grad_output=embedding_grad_output)
 
 
 def bag_of_each(
-    indices: Any, offsets: Any, per_sample_weights: Any, include_last_offset: bool
+    indices: Tensor, offsets: Tensor, per_sample_weights: Any, include_last_offset: bool
 ) -> tuple[Any, Any, Any, int]:
     """Return the indices in bags, their weights, the bag of each, and the number of bags."""
     bags = offsets.shape[0] - include_last_offset
@@ -241,17 +257,17 @@ def bag_of_each(
 
 
 def bag_weight(
-    g: Any,
+    g: Tensor,
     weight_shape: Sequence[int],
-    indices: Any,
-    offsets: Any,
+    indices: Tensor,
+    offsets: Tensor,
     per_sample_weights: Any,
     mode: str,
     include_last_offset: bool,
     padding_idx: int | None,
     scale_grad_by_freq: bool,
     sparse: bool,
-    places: Any,
+    places: Tensor,
 ) -> Any:
     """Give each row of a bag its part of the bag's gradient."""
     if not offsets.shape[0] - include_last_offset or not indices.shape[0]:
@@ -277,10 +293,10 @@ def bag_weight(
 
 
 def bag_per_sample_weights(
-    g: Any,
+    g: Tensor,
     weight: Any,
     indices: Any,
-    offsets: Any,
+    offsets: Tensor,
     per_sample_weights_shape: Sequence[int],
     include_last_offset: bool,
     padding_idx: int | None,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import KEYS, ops, to_dtype
+from tt.core.library import KEYS, Tensor, ops, to_dtype
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -41,7 +41,7 @@ d.of("roll", self=lambda g, shifts, dims: ops.roll(g, [-shift for shift in shift
 d.of("expand", self=lambda g: g)
 
 
-def repeat_self(g: Any, self_shape: Sequence[int], repeats: Sequence[int]) -> Any:
+def repeat_self(g: Tensor, self_shape: Sequence[int], repeats: Sequence[int]) -> Tensor:
     """Add up the gradients of the copies."""
     shape = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
     if 0 in repeats or not repeats:
@@ -55,7 +55,7 @@ d.of("repeat", self=repeat_self)
 # --- parts -----------------------------------------------------------------------------------------------------
 
 
-def placed(g: Any, shape: Sequence[int], view: Any, scatter: Any, *where: Any) -> Any:
+def placed(g: Tensor, shape: Sequence[int], view: Any, scatter: Any, *where: Any) -> Any:
     """Return zeros of a shape with g in the place where a view looks."""
     if g._keys & TRANSFORM:  # zeros that are the same for all examples are not changed by what differs
         return scatter(ops.zeros(tuple(shape), dtype=g.dtype, device=g.device), g, *where)
@@ -64,17 +64,17 @@ def placed(g: Any, shape: Sequence[int], view: Any, scatter: Any, *where: Any) -
     return whole
 
 
-def select_self(g: Any, self_shape: Sequence[int], dim: int, index: int) -> Any:
+def select_self(g: Tensor, self_shape: Sequence[int], dim: int, index: int) -> Any:
     """Put g back into zeros."""
     return placed(g, self_shape, ops.select, ops.select_scatter, dim, index)
 
 
-def slice_self(g: Any, self_shape: Sequence[int], dim: int, start: Any, end: Any, step: int) -> Any:
+def slice_self(g: Tensor, self_shape: Sequence[int], dim: int, start: Any, end: Any, step: int) -> Any:
     """Put g back into zeros."""
     return placed(g, self_shape, ops.slice, ops.slice_scatter, dim, start, end, step)
 
 
-def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: int) -> Any:
+def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: int) -> Tensor:
     """Join the gradients of parts along a dim, with zeros where a part was not used."""
     known = next(g for g in gs if g is not None)
 
@@ -89,7 +89,7 @@ def split_sizes(length: int, size: int) -> list[int]:
     return [min(size, length - start) for start in range(0, length, max(size, 1))] or [0]
 
 
-def unbind_self(gs: Sequence[Any], dim: int) -> Any:
+def unbind_self(gs: Sequence[Any], dim: int) -> Tensor:
     """Stack the gradients, with zeros where a part was not used."""
     known = next(g for g in gs if g is not None)
     return ops.stack([ops.zeros_like(known) if g is None else g for g in gs], dim)
@@ -105,12 +105,12 @@ d.of("unbind", self=unbind_self)
 # --- diagonals and windows -------------------------------------------------------------------------------------
 
 
-def diagonal_self(g: Any, self_shape: Sequence[int], offset: int, dim1: int, dim2: int) -> Any:
+def diagonal_self(g: Tensor, self_shape: Sequence[int], offset: int, dim1: int, dim2: int) -> Any:
     """Put g back into zeros."""
     return placed(g, self_shape, ops.diagonal, ops.diagonal_scatter, offset, dim1, dim2)
 
 
-def unfold_self(g: Any, self_shape: Sequence[int], dimension: int, size: int, step: int) -> Any:
+def unfold_self(g: Tensor, self_shape: Sequence[int], dimension: int, size: int, step: int) -> Tensor:
     """Add the windows up where they lie."""
     if not self_shape:
         return ops.sum(g)
@@ -134,7 +134,7 @@ PADDED_PLACES: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def pad_places_self(g: Any, self_shape: Sequence[int], pad: Sequence[int], mode: str) -> Any:
+def pad_places_self(g: Tensor, self_shape: Sequence[int], pad: Sequence[int], mode: str) -> Tensor:
     """Add the elements up where they came from, dimension by dimension."""
     for i in range(len(pad) // 2):
         before, after, dim = pad[2 * i], pad[2 * i + 1], len(self_shape) - 1 - i
@@ -170,9 +170,9 @@ d.of("slice_scatter",
 
 
 def as_strided_scatter_self(
-    g: Any, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int, src_shape: Sequence[int],
+    g: Tensor, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int, src_shape: Sequence[int],
     size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Keep g where src was not written."""
     start = self_offset if storage_offset is None else storage_offset
     reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset))
@@ -182,9 +182,9 @@ def as_strided_scatter_self(
 
 
 def as_strided_scatter_src(
-    g: Any, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int,
+    g: Tensor, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int,
     size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Read g with the geometry of src, in memory laid out as that of self."""
     start = self_offset if storage_offset is None else storage_offset
     reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset))
@@ -200,9 +200,9 @@ d.of("as_strided_scatter", self=as_strided_scatter_self, src=as_strided_scatter_
 
 
 def as_strided_self(
-    g: Any, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int,
+    g: Tensor, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int,
     size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Add g up in a copy of the storage, then read it with the geometry of self.
 
     Elements of self that are at the same place share the gradient evenly, as each of them is one of several names of
@@ -240,7 +240,7 @@ def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
     return False
 
 
-def _places(like: Any, size: Sequence[int], stride: Sequence[int], offset: int) -> Any:
+def _places(like: Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> Tensor:
     """Return the position in memory of each element of a geometry."""
     positions = ops.full((), offset, dtype=to_dtype("int64"), device=like.device)
     for n, s in zip(size, stride, strict=True):
@@ -256,7 +256,7 @@ d.of("tril", self=lambda g, diagonal: ops.tril(g, diagonal))
 d.of("triu", self=lambda g, diagonal: ops.triu(g, diagonal))
 
 
-def cat_tensors(g: Any, tensors_shape: Sequence[Sequence[int]], dim: int) -> list[Any]:
+def cat_tensors(g: Tensor, tensors_shape: Sequence[Sequence[int]], dim: int) -> list[Any]:
     """Cut g into the parts that were joined; one-dimensional empty tensors fit anywhere and get nothing."""
     parts: list[Any] = []
     start = 0

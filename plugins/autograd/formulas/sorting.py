@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
 
 
-def to_places(g: Any, indices: Any, self_shape: Sequence[int], dim: int) -> Any:
+def to_places(g: Tensor, indices: Tensor, self_shape: Sequence[int], dim: int) -> Tensor:
     """Put g where the elements came from."""
     if not self_shape:
         return g

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt.core.library import Tensor
+
 __all__ = ["Formula", "Formulas", "Unwritten", "zero"]
 
 Gradient = Callable[..., Any]
 
 
-def zero(g: Any) -> Any:
+def zero(g: Tensor) -> Tensor:
     """Return zeros: the formula of an argument whose small changes do not change the result."""
     from tt.core.library import ops
 

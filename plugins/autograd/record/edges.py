@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tt.core.library import TensorBase, errors
+from tt.core.library import Tensor, TensorBase, errors
 from tt.plugins.autograd.record.graph import STATE, Node
 from tt.plugins.autograd.record.views import edge
 
@@ -30,7 +30,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Node | None = None
 
 
-def get_gradient_edge(tensor: Any) -> GradientEdge:
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """Return the place of a tensor in the graph, which outlives the tensor.
 
     Raises

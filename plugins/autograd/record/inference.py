@@ -123,7 +123,7 @@ class InferenceLayer(Layer):
             return _change_arguments
         return _view if operator.definition.kind == "view" else _pass
 
-    def refuse_change(self, target: Any, root: Any) -> None:
+    def refuse_change(self, target: Tensor, root: Tensor) -> None:
         """Refuse to change memory of inference mode outside of it through a tensor without the mark."""
         if not STATE.inferring():
             raise _refusal("a view")

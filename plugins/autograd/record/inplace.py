@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import CachedCall, errors, ops
+from tt.core.library import CachedCall, Tensor, errors, ops
 from tt.plugins.autograd.record import codes
 from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.rules import GradientRule, OpNode, SavePlan, save
@@ -71,7 +71,7 @@ class InplaceRule(GradientRule):
         return target
 
 
-def check_inplace(target: Any, root: Any) -> None:
+def check_inplace(target: Any, root: Tensor) -> None:
     """Refuse in-place changes that would lose a history."""
     record = target._record
     if root is not target and is_unknown_view(target, root):
@@ -122,7 +122,7 @@ def keep_versions(node: OpNode, before: dict[int, int]) -> None:
     node.versions = tuple(current[slot] for slot in range(len(current))) if any(current.values()) else None
 
 
-def rebase(target: Any, node: Node, known: int = 0) -> None:
+def rebase(target: Tensor, node: Node, known: int = 0) -> None:
     """Make a node the history of a tensor that was changed in place; `known` others share its memory."""
     old = target._record
     first = not target._keys & STATE.bit
@@ -136,7 +136,7 @@ def rebase(target: Any, node: Node, known: int = 0) -> None:
         share_history(target, known)
 
 
-def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
+def rebase_view(target: Tensor, root: Tensor, node: Any, self_edge: int) -> None:
     """Make a node that changed a view in place part of the history of the memory's root."""
     ensure_view(target, root)
     view = target._record.view
@@ -208,7 +208,7 @@ class CopySlices(Node):
         self.inner = None
 
 
-def copy_with_strides(tensor: Any, strides: tuple[int, ...] | None) -> Any:
+def copy_with_strides(tensor: Tensor, strides: tuple[int, ...] | None) -> Any:
     """Return a copy whose dims are in memory in the order of the given strides."""
     if strides is None:
         return ops.clone(tensor)

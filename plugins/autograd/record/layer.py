@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tt.core.library import CachedCall, Layer, OpDefinition, Operator, Provider, TensorBase, errors, ops
+from tt.core.library import (
+    CachedCall,
+    Layer,
+    OpDefinition,
+    Operator,
+    Provider,
+    Tensor,
+    TensorBase,
+    errors,
+    ops,
+)
 from tt.core.library import LayerFunction as RuleType
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
@@ -46,7 +56,7 @@ class AutogradLayer(Layer):
 
         return is_differentiating()
 
-    def forget_view(self, tensor: Any) -> None:
+    def forget_view(self, tensor: Tensor) -> None:
         """Let changes of a tensor be its own: what it is a view of cannot be reached."""
         if tensor._record is not None:
             tensor._record.view = None
@@ -203,7 +213,7 @@ class AutogradLayer(Layer):
         """Return whether the operator is declared without gradient."""
         return not operator.definition.grad and "no_derivative" not in operator.definition.tags
 
-    def refuse_change(self, target: Any, root: Any) -> None:
+    def refuse_change(self, target: Tensor, root: Tensor) -> None:
         """Refuse to change a recorded tensor through a view that autograd does not know, unless recording is off."""
         if not STATE.enabled() or root._record is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import CachedCall, TensorBase, targets_of, with_targets_of
+from tt.core.library import CachedCall, Tensor, TensorBase, targets_of, with_targets_of
 from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase
 from tt.plugins.autograd.record.views import edge, ensure_view, root_of
@@ -50,7 +50,7 @@ def change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return result
 
 
-def _node(tensor: Any, needy: list[Any], reason: str) -> Graphless:
+def _node(tensor: Tensor, needy: list[Any], reason: str) -> Graphless:
     node: Graphless = start(
         Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(number for _, number in needy)
     )

@@ -76,7 +76,7 @@ def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
     return result
 
 
-def hold_unrecorded(view: Any, root: Any, operator: Unrecorded, args: tuple[Any, ...] = ()) -> None:
+def hold_unrecorded(view: Any, root: Tensor, operator: Unrecorded, args: tuple[Any, ...] = ()) -> None:
     """Note that a tensor views one with a history, and that this was not recorded."""
     view._root = root
     view._record = AutogradMeta(None, 0, False)
@@ -194,7 +194,7 @@ def steps_to(view: ViewMeta) -> list[ViewMeta]:
     return steps[::-1]
 
 
-def replay(root: Any, steps: Sequence[ViewMeta]) -> Any:
+def replay(root: Tensor, steps: Sequence[ViewMeta]) -> Any:
     for step in steps:
         if step.operator is None:
             root = look(root, *step.args)
@@ -204,7 +204,9 @@ def replay(root: Any, steps: Sequence[ViewMeta]) -> Any:
     return root
 
 
-def look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, form: str = "same") -> Any:
+def look(
+    root: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int, form: str = "same"
+) -> Any:
     """View a tensor with a geometry of `geometry()`, whose offset counts from the tensor's own."""
     if form == "real":
         root = ops.view_as_real(root)
@@ -216,13 +218,13 @@ def look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int,
     return ops.view_as_complex(pairs)
 
 
-def root_of(target: Any) -> Any:
+def root_of(target: Tensor) -> Tensor:
     """Return the tensor whose history a change of a tensor belongs to; the tensor itself if it views only bits."""
     root = target._root
     return target if root is None or (root._spec is not target._spec and not _form(target, root)) else root
 
 
-def _form(target: Any, root: Any) -> str:
+def _form(target: Tensor, root: Tensor) -> str:
     """Return how numbers of a tensor are those of its root: as its real parts, as pairs, or "" if only bits are."""
     mine, its = target._spec.dtype, root._spec.dtype
     if mine is its:
@@ -232,7 +234,7 @@ def _form(target: Any, root: Any) -> str:
     return "complex" if mine.is_complex and its is mine.to_real() else ""
 
 
-def ensure_view(target: Any, root: Any) -> None:
+def ensure_view(target: Tensor, root: Tensor) -> None:
     """Note how a tensor views its root, if it was made before the root had a history."""
     if is_unknown_view(target, root):
         hold_unrecorded(target, root, OTHER_LAYOUT)
@@ -256,14 +258,14 @@ def ensure_view(target: Any, root: Any) -> None:
         target._keys |= STATE.bit
 
 
-def is_unknown_view(target: Any, root: Any) -> bool:
+def is_unknown_view(target: Tensor, root: Tensor) -> bool:
     """Return whether it is unknown how a tensor views its root, as that has another layout."""
     if target._spec.layout is root._spec.layout:
         return False
     return (target._record is None or target._record.view is None) and _step_between(target, root) is None
 
 
-def _step_between(target: Any, root: Any) -> tuple[Any, ...] | None:
+def _step_between(target: Tensor, root: Tensor) -> tuple[Any, ...] | None:
     """Return how a tensor views a root of another layout: an operator's name, and its arguments after the root."""
     if target._spec.layout is root._spec.layout:
         return None
@@ -272,7 +274,7 @@ def _step_between(target: Any, root: Any) -> tuple[Any, ...] | None:
     return step
 
 
-def hold_geometry(target: Any) -> None:
+def hold_geometry(target: Tensor) -> None:
     """Let the other views of a memory hold their geometry, before a tensor looks at it in another way.
 
     The calls that made them would mean other places of a tensor that is transposed in place.
@@ -292,14 +294,14 @@ def hold_geometry(target: Any) -> None:
             record.view = ViewMeta(root, None, geometry(other, root), index, view.version)
 
 
-def hold_own_geometry(target: Any) -> None:
+def hold_own_geometry(target: Tensor) -> None:
     """Note how a view looks at its memory now that it was itself turned in place."""
     root = root_of(target)
     if root is not target and root._keys & STATE.bit:
         target._record.view = ViewMeta(root, None, geometry(target, root), -1, version_of(target))
 
 
-def geometry(target: Any, root: Any) -> tuple[Any, ...]:
+def geometry(target: Tensor, root: Tensor) -> tuple[Any, ...]:
     """Return sizes, strides, how far behind the start of the root a tensor starts, and its form.
 
     If only one of the two is complex, the distance is in real numbers.
@@ -313,7 +315,7 @@ def geometry(target: Any, root: Any) -> tuple[Any, ...]:
     return tuple(target.shape), tuple(target.stride()), start - first, form
 
 
-def share_history(root: Any, known: int) -> None:
+def share_history(root: Tensor, known: int) -> None:
     """Let the views of a tensor that just got its first history take part in it, except those that view only bits.
 
     Views of a tensor without a gradient are unknown to autograd, so it searches for the live ones.  This

@@ -38,13 +38,13 @@ from tt.plugins.autograd.transforms.trees import flatten, unflatten
 __all__ = ["Arguments", "refuse_captured", "refuse_captured_at"]
 
 
-def refuse_captured(root: Any) -> None:
+def refuse_captured(root: Tensor) -> None:
     """Refuse a recorded write into memory whose root a differentiated function has not made."""
     if is_captured(root):
         _refuse()
 
 
-def refuse_captured_at(level: Level, root: Any) -> None:
+def refuse_captured_at(level: Level, root: Tensor) -> None:
     """Refuse to give memory a tangent, or other values for each example, that is older than the level."""
     if root._epoch < level.began and (level.implicit or (isinstance(level, DualLevel) and level.transform)):
         _refuse()
@@ -109,7 +109,7 @@ class Arguments:
                 tensor._keys |= STATE.bit
 
 
-def _adopt(tensor: Any) -> None:
+def _adopt(tensor: Tensor) -> None:
     """Let a tensor count as made by the function that runs."""
     root = tensor if tensor._root is None else tensor._root
     tensor._epoch = root._epoch = begin_epoch()
@@ -120,7 +120,7 @@ def _adopt(tensor: Any) -> None:
             _adopt(handle.tangent)
 
 
-def _bare(tensor: Any) -> Iterator[Any]:
+def _bare(tensor: Tensor) -> Iterator[Any]:
     """Yield the tensors with a history that a variable consists of."""
     if tensor._keys & BIT and isinstance(tensor._handle, Batched):
         yield from _bare(tensor._handle.value)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.library import Operator, TensorBase, errors, ops
+from tt.core.library import Operator, Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.formulas.table import Formula, Unwritten
 from tt.plugins.autograd.record.codes import FACT, RESULT
 from tt.plugins.autograd.record.graph import STATE
@@ -204,7 +204,7 @@ def _split(args: Sequence[Any], level: DualLevel) -> tuple[tuple[Any, ...], tupl
     return tuple(primals), tuple(tangents)
 
 
-def _fitted(tangent: Any, value: Any) -> Any:
+def _fitted(tangent: Tensor, value: Any) -> Any:
     """Return a tangent in the shape and dtype of its value."""
     if tangent.dtype is not value.dtype:
         real = tangent.dtype.is_complex and not value.dtype.is_complex
@@ -298,7 +298,7 @@ def _pointwise(
     moving: Sequence[int],
     primals: tuple[Any, ...],
     tangents: tuple[Any, ...],
-    result: Any,
+    result: Tensor,
 ) -> Any:
     """Apply the reverse formula, whose Jacobian is diagonal, to the tangents."""
     definition = operator.definition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tt.core.library import Block, Carried, TensorBase, errors
+from tt.core.library import Block, Carried, Tensor, TensorBase, errors
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, enter_dual, leave_dual, primal_and_tangent
 
@@ -115,7 +115,7 @@ def _level(level: int | None, function: str) -> DualLevel:
     return _OPEN.levels[level]
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Any:
     """Return a tensor with a tangent.
 
     Parameters
@@ -161,7 +161,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return dual(tensor, tangent, dual_level)
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """Return the value and the tangent of a tensor.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
+from tt.core.library import Tensor, TensorBase, default_states, errors, ops, set_default_states
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import mark, outside_inference
 from tt.plugins.autograd.record.modes import recording
@@ -313,7 +313,7 @@ def _variable(value: Any) -> Variable:
     return variable(value, levels())
 
 
-def _check_scalar(output: Any) -> None:
+def _check_scalar(output: Tensor) -> None:
     if not isinstance(output, TensorBase):
         raise errors.GradientError(f"grad: the function must return a Tensor, got {errors.describe(output)}")
     if output.ndim:

@@ -137,7 +137,7 @@ def levels_of(value: Any) -> set[Level]:
     return levels
 
 
-def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operator) -> None:
+def write_tangent(level: DualLevel, target: Tensor, tangent: Tensor, operator: Operator) -> None:
     """Write the tangent of new values into that of a tensor, which gets one if it has none.
 
     Raises
@@ -162,12 +162,12 @@ def write_tangent(level: DualLevel, target: Any, tangent: Any, operator: Operato
     current.copy_(tangent)
 
 
-def _is_given(level: DualLevel, tangent: Any) -> bool:
+def _is_given(level: DualLevel, tangent: Tensor) -> bool:
     """Return whether a tangent is in memory of the caller's, which may be that of several arguments."""
     return bool(level.given) and not memories(tangent).isdisjoint(memories(level.given))
 
 
-def _coincides(tangent: Any) -> bool:
+def _coincides(tangent: Tensor) -> bool:
     """Return whether elements of a tangent, or examples of it, are one in memory."""
     while tangent._keys & BIT:
         tangent = tangent._handle.value
@@ -231,7 +231,11 @@ def interleaved(value: Any) -> bool:
 
 
 def _widen(
-    level: DualLevel, target: Any, wrappers: set[Level], operator: Operator, around: tuple[int, int] = (0, 0)
+    level: DualLevel,
+    target: Tensor,
+    wrappers: set[Level],
+    operator: Operator,
+    around: tuple[int, int] = (0, 0),
 ) -> None:
     """Give all tensors that look at the memory of a tensor a new tangent, wrapped at the given levels.
 
@@ -250,7 +254,7 @@ def _widen(
         _with_tangent(view, part, level, bare, shape)
 
 
-def spread(level: Level, target: Any, operator: Operator) -> None:
+def spread(level: Level, target: Tensor, operator: Operator) -> None:
     """Give a tensor that is the same for all examples of a level, and all its views, memory for each example.
 
     Raises
@@ -270,7 +274,7 @@ def spread(level: Level, target: Any, operator: Operator) -> None:
         _become(tensor, part, level, _as_it_is(tensor))
 
 
-def _memory(root: Any, wrappers: set[Level], around: tuple[int, int] = (0, 0)) -> Any:
+def _memory(root: Tensor, wrappers: set[Level], around: tuple[int, int] = (0, 0)) -> Any:
     """Return zeros in the geometry of a tensor, with memory of their own, wrapped at levels."""
     before, after = around
     extent = 1 + reach(root.shape, root.stride())
@@ -279,7 +283,7 @@ def _memory(root: Any, wrappers: set[Level], around: tuple[int, int] = (0, 0)) -
     return ops.as_strided(memory, tuple(root.shape), tuple(root.stride()), before)
 
 
-def _zeros(size: tuple[int, ...], wrappers: Sequence[Level], like: Any) -> Any:
+def _zeros(size: tuple[int, ...], wrappers: Sequence[Level], like: Tensor) -> Any:
     """Return zeros that are wrapped at levels, of which the last one is the innermost."""
     if not wrappers:
         return ops.zeros(size, dtype=like.dtype, device=like.device)
@@ -289,7 +293,7 @@ def _zeros(size: tuple[int, ...], wrappers: Sequence[Level], like: Any) -> Any:
     return batched(_zeros((inner.size, *size), outer, like), 0, inner)
 
 
-def _views(root: Any, operator: Operator) -> tuple[list[Any], list[tuple[Any, ...]]]:
+def _views(root: Tensor, operator: Operator) -> tuple[list[Any], list[tuple[Any, ...]]]:
     """Return the live views of a tensor, whose numbers are also its own, and how they look at its memory."""
     views: list[Any] = []
     if root._storage is not None:  # otherwise it was never viewed
@@ -308,7 +312,7 @@ def _views(root: Any, operator: Operator) -> tuple[list[Any], list[tuple[Any, ..
 
 
 def _with_tangent(
-    tensor: Any, tangent: Any, level: DualLevel, root: Any = None, shape: tuple[Any, ...] | None = None
+    tensor: Tensor, tangent: Tensor, level: DualLevel, root: Any = None, shape: tuple[Any, ...] | None = None
 ) -> Any:
     """Let a tensor have a tangent, and return its value."""
     if tensor._keys & BIT and tensor._handle.level is level:
@@ -322,7 +326,7 @@ def _with_tangent(
     return value
 
 
-def _view(tensor: Any) -> ViewMeta | None:
+def _view(tensor: Tensor) -> ViewMeta | None:
     """Return how autograd knows a tensor as a view, if it does."""
     return None if tensor._keys & BIT or tensor._record is None else tensor._record.view
 
@@ -337,7 +341,7 @@ def _as_it_is(tensor: Any, root: Any = None) -> Any:
     return now
 
 
-def _become(tensor: Any, wrapped: Any, level: Level, before: Any) -> None:
+def _become(tensor: Tensor, wrapped: Any, level: Level, before: Any) -> None:
     """Let a tensor be wrapped at a level until that ends."""
     level.written.append((weakref.ref(tensor), before, tensor._keys))
     tensor._keys, tensor._spec, tensor._handle = wrapped._keys, wrapped._spec, wrapped._handle

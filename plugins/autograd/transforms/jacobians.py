@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tt.core.library import TensorBase, errors, ops
+from tt.core.library import Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.inference import outside_inference
 from tt.plugins.autograd.record.modes import recording
@@ -285,7 +285,7 @@ def _is_strided(value: Any) -> bool:
     return bool(value.layout.name == "strided")
 
 
-def _block(rows: Any, result: Any, value: Any) -> Any:
+def _block(rows: Any, result: Tensor, value: Any) -> Any:
     """Return the Jacobian of a result by an argument from the gradients of its elements."""
     if isinstance(rows, tuple):
         if not result.ndim:

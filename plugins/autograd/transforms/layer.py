@@ -15,6 +15,7 @@ from tt.core.library import (
     Layer,
     LayerFunction,
     Operator,
+    Tensor,
     TensorBase,
     errors,
     ops,
@@ -160,7 +161,7 @@ class TransformLayer(Layer):
         """Return whether this thread records, and tensors below the wrappers require gradients."""
         return STATE.enabled() and is_recorded_below(args)
 
-    def format_tensor(self, tensor: Any) -> str:
+    def format_tensor(self, tensor: Tensor) -> str:
         """Return the tensor inside, with its hidden dim and its level, as PyTorch prints it."""
         handle = tensor._handle
         if isinstance(handle, Dual):

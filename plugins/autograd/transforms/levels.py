@@ -141,7 +141,7 @@ def is_differentiating() -> bool:
     return bool(_STACK.grads)
 
 
-def is_captured(tensor: Any, further_out: bool = False) -> bool:
+def is_captured(tensor: Tensor, further_out: bool = False) -> bool:
     """Return whether a tensor was there before this thread began to run a function whose gradient is computed.
 
     Parameters
@@ -155,7 +155,7 @@ def is_captured(tensor: Any, further_out: bool = False) -> bool:
     return bool(begun) and bool(tensor._epoch < begun[-1])
 
 
-def shown(tensor: Any) -> Any:
+def shown(tensor: Tensor) -> Tensor:
     """Return the tensor whose history one shows: that below its wrappers.
 
     A tensor that a transform wraps shows what the functions record that run inside of it, and nothing of a history
@@ -311,7 +311,7 @@ class BatchedBackend(Backend):
         """Return the size of the memory of all examples."""
         return self.inside.storage_nbytes(owner)
 
-    def values(self, tensor: Any) -> Any:
+    def values(self, tensor: Tensor) -> Any:
         """Return the stored values, as the inner backend does."""
         return self.inside.values(tensor)
 
@@ -427,7 +427,7 @@ class DualBackend(Backend):
         value = handle.value
         return "the gradient" if value.requires_grad else value._spec.backend.lost_by_export(value._handle)
 
-    def values(self, tensor: Any) -> Any:
+    def values(self, tensor: Tensor) -> Any:
         """Return the stored values, as the inner backend does."""
         return self.inside.values(tensor)
 
@@ -443,7 +443,7 @@ class DualBackend(Backend):
 _DUAL_SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
 
 
-def dual(value: Any, tangent: Any, level: DualLevel) -> Tensor:
+def dual(value: Any, tangent: Tensor, level: DualLevel) -> Tensor:
     """Return a tensor with a tangent at a level."""
     spec = value._spec
     if not isinstance(spec.backend, DualBackend):
@@ -473,7 +473,7 @@ def unwrap(value: Any, level: Level) -> tuple[Any, int | None]:
     return value, None
 
 
-def move_dim(tensor: Any, source: int, destination: int) -> Any:
+def move_dim(tensor: Tensor, source: int, destination: int) -> Any:
     """Return a tensor with one dim in another place."""
     order = [dim for dim in range(tensor.ndim) if dim != source % tensor.ndim]
     order.insert(destination % tensor.ndim, source % tensor.ndim)

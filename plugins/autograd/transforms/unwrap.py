@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tt.core.library import TensorBase, ops
+from tt.core.library import Tensor, TensorBase, ops
 from tt.plugins.autograd.backward.functional import grad as autograd_grad
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.record.modes import recording
@@ -68,7 +68,7 @@ def _leaves(tree: Any) -> list[Any]:
     return [] if tree is None else [tree]
 
 
-def _with_tangent(level: DualLevel, value: Any, tangent: Any) -> Any:
+def _with_tangent(level: DualLevel, value: Any, tangent: Tensor | None) -> Any:
     return dual(value, ops.zeros_like(value) if tangent is None else tangent, level)
 
 
@@ -170,7 +170,7 @@ class Variable:
     outer: tuple[Level, ...]
 
 
-def has_history(tensor: Any) -> bool:
+def has_history(tensor: Tensor) -> bool:
     """Return whether a bare tensor itself requires a gradient."""
     return bool(tensor._keys & STATE.bit)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final
 
-from tt.core.library import Operator, TensorBase, errors, ops
+from tt.core.library import Operator, Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.backward.validate_grads import fit
 from tt.plugins.autograd.custom.function import Function, run
 from tt.plugins.autograd.record.codes import FACT, RESULT
@@ -404,7 +404,7 @@ def _split(value: Any, level: DualLevel) -> tuple[Any, Any]:
     return wrap(primal), None if tangent is None else wrap(tangent)
 
 
-def _joined(value: Any, tangent: Any, level: DualLevel, deeper: Sequence[Level]) -> Any:
+def _joined(value: Any, tangent: Tensor | None, level: DualLevel, deeper: Sequence[Level]) -> Any:
     """Put a tangent back below the wrappers of the levels that are further in."""
     if tangent is None:
         return value

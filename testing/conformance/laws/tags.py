@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tt
 from tt.core.dispatch.mutate.overlap import shares_memory
@@ -19,6 +19,9 @@ from tt.testing.checks.case import SKIPPED, Case, copy_of
 from tt.testing.checks.values import differences
 from tt.testing.conformance.laws.base import Law, refused
 from tt.testing.references import as_array
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["TAG_LAWS"]
 
@@ -78,7 +81,7 @@ def _results_of_recorded_arguments(case: Case) -> list[Any] | None:
     if not floats or changes or not host.declares("member", "requires_grad_"):
         return None
 
-    def recorded(tensor: Any) -> Any:
+    def recorded(tensor: Tensor) -> Any:
         return copy_of(tensor.detach()).requires_grad_() if any(tensor is t for t in floats) else tensor
 
     result = case.run_bound({name: map_tensors(value, recorded) for name, value in case.bound.items()})

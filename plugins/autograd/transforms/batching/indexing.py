@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Operator, TensorBase, ops
+from tt.core.library import Operator, Tensor, TensorBase, ops
 from tt.plugins.autograd.transforms.batching.base import BatchingTable, NoRuleError, align, all_first, behind
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first, unwrap
 
@@ -130,7 +130,7 @@ def index_put(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     return batched(ops.index_put(whole, indexed.inside(level), raw, accumulate), 0, level)
 
 
-def _masked(level: Level, mask: Any, values: Any, x: Any) -> tuple[Any, Any, Any]:
+def _masked(level: Level, mask: Any, values: Any, x: Tensor) -> tuple[Any, Any, Any]:
     first, second, third = align(level, (mask, values, x))
     if not hidden_dim_first(x, level)[1]:
         third = ops.expand(third, (level.size, *third.shape))

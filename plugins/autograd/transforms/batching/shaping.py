@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import Operator, TensorBase, errors, ops
+from tt.core.library import Operator, Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.transforms.batching.base import (
     BatchingRule,
@@ -38,7 +38,7 @@ def view(arguments: Callable[..., tuple[Any, ...]]) -> BatchingRule:
     return run
 
 
-def _behind(x: Any, dim: int, extra: int = 0) -> int:
+def _behind(x: Tensor, dim: int, extra: int = 0) -> int:
     return behind(dim, x.ndim + extra)
 
 
@@ -144,7 +144,7 @@ def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) 
     return batched(ops.reshape(result, (level.size, *x.shape)), 0, level)
 
 
-def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
+def _known(x: Tensor, size: Sequence[int]) -> tuple[int, ...]:
     """Return a size without -1, which could not be found where no example has elements."""
     if -1 not in size:
         return tuple(size)
