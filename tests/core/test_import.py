@@ -68,9 +68,9 @@ optimizer.step()
 """
 
 OPERATORS = {
-    "activation.composites", "creation.composites", "helpers", "linalg._contraction", "linalg.composites",
-    "linalg.shapes", "loss.composites", "loss.shapes", "optimizer.composites", "optimizer.shapes",
-    "pointwise.composites", "pointwise.shapes", "random.composites", "reduction.composites",
+    "activation._constants", "activation.composites", "creation.composites", "helpers", "linalg._contraction",
+    "linalg.composites", "linalg.shapes", "loss.composites", "loss.shapes", "optimizer.composites",
+    "optimizer.shapes", "pointwise.composites", "pointwise.shapes", "random.composites", "reduction.composites",
 }  # fmt: skip
 FORMULAS = {
     "activation", "families", "helpers", "linalg", "loss", "pointwise", "random", "reduction", "shaping", "table",
