@@ -74,7 +74,7 @@ TESTED_ELSEWHERE: Final = {
         "backends of layouts: tests/plugins; that cannot change: tests/core/methods/test_attributes.py"
     ),
     "core/methods/{nested,memory/pinning}.py": "tests/core/methods/test_creation.py",
-    "core/methods/{copying,memory/host_storage}.py": "tests/core/methods/memory/test_pickling.py",
+    "core/methods/memory/host_storage.py": "tests/core/methods/memory/test_pickling.py",
     "core/methods/lazy_member.py": "tests/core/host/test_lazy_member.py, with plugins that are installed",
     "cli/pages/{operator_page,pages}.py": "tests/docs/test_operator_pages.py",
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",

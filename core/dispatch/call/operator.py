@@ -28,7 +28,6 @@ from tt.core.types.promotion import (
     ZERO_DIM_BITS,
     position_at,
 )
-from tt.core.types.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
@@ -187,11 +186,6 @@ class Operator:
         if found is None:
             found = self._overloads.setdefault(form, self._make_overload(form))
         return found
-
-    def caller(self, form: str = "functional") -> OpOverload:
-        """Deprecated name of `overload`."""
-        warn_user("Operator.caller is deprecated; use Operator.overload", DeprecationWarning)
-        return self.overload(form)
 
     def _make_overload(self, form: str) -> OpOverload:
         definition = self.definition

@@ -148,11 +148,6 @@ class Registry:
         """Return the overload of one form of an operator."""
         return self.operator(name).overload(form)
 
-    def caller(self, name: str, form: str = "functional") -> OpOverload:
-        """Deprecated name of `overload`."""
-        warn_user("Registry.caller is deprecated; use Registry.overload", DeprecationWarning)
-        return self.overload(name, form)
-
     def invalidate(self, name: str) -> None:
         """Make an operator forget its cached calls."""
         operator = self.operators.get(name)

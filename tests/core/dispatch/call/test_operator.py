@@ -1,5 +1,3 @@
-import pytest
-
 import tt
 from tt.core.dispatch.registry.registry import REGISTRY
 
@@ -13,11 +11,3 @@ def test_an_operator_has_an_overload_for_each_form():
         "inplace",
         "out",
     ]
-
-
-def test_the_old_name_of_overload_warns_where_it_is_used():
-    with pytest.warns(DeprecationWarning, match=r"use Operator\.overload") as caught:
-        assert REGISTRY.operator("add").caller("inplace") is tt.Tensor.add_
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match=r"use Registry\.overload"):
-        assert REGISTRY.caller("add") is tt.add

@@ -1,4 +1,4 @@
-"""Pickles: of earlier versions, and pickles that claim more than they hold."""
+"""Pickles: what they keep, and pickles that claim more than they hold."""
 
 from __future__ import annotations
 
@@ -18,27 +18,6 @@ def round_trip(value):
 
 class Image(tt.Tensor):
     """A subclass; on module level, so that pickle finds it."""
-
-
-EARLIER = (
-    b"\x80\x04\x95\x03\x01\x00\x00\x00\x00\x00\x00\x8c\x17tt.core.methods.copying\x94\x8c\x0erebuild_tensor\x94\x93\x94"
-    b"\x8c\x15tt.core.tensor.tensor\x94\x8c\x06Tensor\x94\x93\x94(\x8c\x05array\x94\x8c\x16numpy._core.multiarray\x94"
-    b"\x8c\x0c_reconstruct\x94\x93\x94\x8c\x05numpy\x94\x8c\x07ndarray\x94\x93\x94K\x00\x85\x94C\x01b\x94\x87\x94R\x94("
-    b"K\x01K\x02\x85\x94h\n\x8c\x05dtype\x94\x93\x94\x8c\x02i8\x94\x89\x88\x87\x94R\x94(K\x03\x8c\x01<\x94NNNJ"
-    b"\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t\x94b\x89C\x10\x05\x00\x00\x00\x00\x00\x00\x00\x06\x00\x00\x00\x00\x00\x00\x00"
-    b"\x94t\x94b\x8c\x03cpu\x94K\x01\x85\x94t\x94\x89\x87\x94R\x94."
-)
-"""`tt.tensor([5, 6])`, when the functions that rebuild it were in `tt.core.methods.copying`."""
-
-
-def test_a_pickle_that_names_modules_of_an_earlier_version_is_read():
-    assert pickle.loads(EARLIER).tolist() == [5, 6]
-    storage = pickle.loads(
-        b"ctt.core.methods.copying\nrebuild_storage\n("
-        + pickle.dumps(np.arange(3, dtype=np.uint8), 0)[:-1]
-        + b"tR."
-    )
-    assert storage.nbytes() == 3
 
 
 @pytest.mark.parametrize(
