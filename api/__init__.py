@@ -60,7 +60,7 @@ _MEMBERS = {
     "tt.core.devices.device_module": "get_device_module",
     "tt.backends.cpu.threads": "get_num_interop_threads get_num_threads set_num_interop_threads set_num_threads",
     "tt.core.layers.fake": "FakeMode fake_mode",
-    "tt.core.dispatch.intercept.trace": "count trace_calls",
+    "tt.core.dispatch.resolve.trace": "count trace_calls",
     "tt.core.dispatch.resolve.explain": "explain",
     "tt.core.dispatch.registry.masking": "mask_kernels",
     "tt.core.host.preferences": "prefer set_preference",

@@ -49,8 +49,8 @@ def demo(
     The 1,797 images are from the UCI Machine Learning Repository. A fifth of them is held out; the accuracy is
     the share of these that the network classifies correctly.
     """
-    from tt.core.dispatch.intercept import trace
     from tt.core.dispatch.registry.masking import mask_kernels
+    from tt.core.dispatch.resolve import trace
 
     masked = mask or []
     expect_operators(masked)

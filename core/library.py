@@ -28,7 +28,7 @@ __all__ = attach(
         "tt.core.dispatch.intercept.tt_function": (
             "NOT_HANDLED call_overrides flat intercept listening seen unseen"
         ),
-        "tt.core.dispatch.mutate.mutation": "targets_of with_targets_of",
+        "tt.core.dispatch.call.mutation": "targets_of with_targets_of",
         "tt.core.dispatch.mutate.overlap": "shares_memory",
         "tt.core.dispatch.registry.masking": "mask_kernels",
         "tt.core.dispatch.registry.registry": (

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.call.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, cached_call_with_modes
-from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.dispatch.resolve.no_kernel_errors import lacks_fake, missing_fake

@@ -20,8 +20,8 @@ import numpy as np
 
 from tt.core.dispatch.call.codes import COMPOSITE
 from tt.core.dispatch.call.kernel_errors import names_methods
+from tt.core.dispatch.call.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
-from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.errors import CastError, InplaceError, ShapeError, TargetDtypeError
 from tt.core.meta import MetaHandle, run_rule

@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.call.mutation import targets_of, with_targets_of
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import flat
-from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.composite import composite_call
 from tt.core.dispatch.resolve.resolution import CallKey, ResolveContext

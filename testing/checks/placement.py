@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from tt.core.dispatch.intercept.trace import trace_calls
 from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.dispatch.resolve.trace import trace_calls
 from tt.core.errors import TTError
 from tt.core.host import host
 from tt.core.meta import depends_on_data

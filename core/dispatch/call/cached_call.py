@@ -22,10 +22,10 @@ from tt.core.dispatch.call.kernel_errors import (
     name_caller,
 )
 from tt.core.dispatch.call.memory_formats import in_format_of
+from tt.core.dispatch.call.mutation import give_own, hand_back, refuse_written, with_targets, write_new
 from tt.core.dispatch.call.results import verify, wrap_mixed
 from tt.core.dispatch.intercept.drawing import call_drawing
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED
-from tt.core.dispatch.mutate.mutation import give_own, hand_back, refuse_written, with_targets, write_new
 from tt.core.dispatch.mutate.overlap import note_overlap, refuse_shared
 from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.core.tensor.storage import Storage, memory_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.call.cached_call import CachedCall
 from tt.core.dispatch.call.codes import COMPOSITE, REROUTE
 from tt.core.dispatch.call.memory_formats import in_format_of
-from tt.core.dispatch.mutate.mutation import with_targets_of
+from tt.core.dispatch.call.mutation import with_targets_of
 from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.resolve.resolution import ResolveContext

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from tt.core.dispatch.call.kernel_errors import method_failed
-from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
+from tt.core.dispatch.call.mutation import targets_of, with_targets_of
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.mixed_devices import transfer
 from tt.core.errors import UnknownNameError
