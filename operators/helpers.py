@@ -7,12 +7,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
-from tt.core.dispatch.resolve.dtypes import common_dtype, upcast_of
+from tt.core.dispatch.resolve.dtypes import upcast_of
 from tt.core.errors import DataDependentError, LayoutError
 from tt.core.meta import run_rule
 from tt.core.schema.number_ranges import refuse_wide
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import iinfo, int64
 from tt.core.types.keys import KEYS

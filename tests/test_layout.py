@@ -67,7 +67,7 @@ TESTED_ELSEWHERE: Final = {
     "core/dispatch/call/*": "the path of every call: tests/core/dispatch/call by the parts of a call",
     "core/dispatch/intercept/tt_function.py": "tests/core/methods/test_tt_function_api.py",
     "core/dispatch/registry/tables.py": "what plugins fill: tests/core/dispatch/resolve/test_kernels.py",
-    "core/dispatch/resolve/{composite,dtypes,resolution,shape_rules}.py": "tests/core/dispatch/resolve/test_kernels.py",
+    "core/dispatch/resolve/{composite,dtypes,operators,resolution,shape_rules}.py": "tests/core/dispatch/resolve/test_kernels.py",
     "core/extension/*": "extensions that are built and called: tests/core/extension",
     "core/startup.py": "the first call of a process: tests/core/test_import.py",
     "core/layers/{composed_backend,derived_kernels}.py": (
@@ -79,7 +79,7 @@ TESTED_ELSEWHERE: Final = {
     "cli/pages/{operator_page,pages}.py": "tests/docs/test_operator_pages.py",
     "core/schema/*": "the whole of ops.yaml: tests/core/schema",
     "core/shapes/*": "tests/operators, tests/opinfo and the samples of every operator without data",
-    "core/tensor/{backend,base,blank,tensor}.py": "the tensors of every test; tests/core/methods",
+    "core/tensor/{backend,base,blank,common_dtype,tensor}.py": "the tensors of every test; tests/core/methods",
     "core/{tensor/shared_memory,methods/memory/sharing,methods/memory/storages}.py": (
         "tensors that travel: tests/api/multiprocessing/test_reductions.py"
     ),

@@ -17,6 +17,7 @@ from tt.core.dispatch.call.op_overload import DescribedOverload
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import Form
+from tt.core.dispatch.resolve.operators import make_operator
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.schema.model import OpDefinition
 
@@ -469,7 +470,7 @@ def make_op(definition: OpDefinition) -> CustomOp:
     handle.what = f"operator {definition.name}"
     known = REGISTRY.definition(definition.name) is definition
     # In a plugin whose namespace another one holds, the definition waits until the namespace is its own.
-    operator = REGISTRY.operator(definition.name) if known else Operator(definition, REGISTRY)
+    operator = REGISTRY.operator(definition.name) if known else make_operator(definition, REGISTRY)
     made: Any = operator.adopt(_DescribedCustomOp)
     made._begin(handle)
     op: CustomOp = made

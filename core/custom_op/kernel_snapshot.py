@@ -8,6 +8,7 @@ from tt.core.custom_op.registrations import operator_of
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.registry.registry import REGISTRY, Registry
 from tt.core.dispatch.registry.sources import Registration
+from tt.core.dispatch.resolve.operators import make_operator
 from tt.core.methods.memory.host_access import handle_of
 from tt.core.tensor.backend import dtype_of
 from tt.core.tensor.base import TensorBase
@@ -49,7 +50,7 @@ class KernelFunction:
     def __init__(self, operator: Operator, device: str) -> None:
         self.name, self.device = operator.name, device
         self._backend = operator.registry.backend(device)
-        made = Operator(operator.definition, cast(Registry, RegistryAtOneMoment(operator)))
+        made = make_operator(operator.definition, cast(Registry, RegistryAtOneMoment(operator)))
         self._overload = made.overload()
 
     def __repr__(self) -> str:

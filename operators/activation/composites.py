@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
     DataTypeError,
     ValueRangeError,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DispatchError, DtypeError, ShapeError
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import bool_, float64, int32, int64
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.memory_format import ORDERS, is_preserve

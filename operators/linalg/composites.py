@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
+from tt.core.tensor.common_dtype import common_dtype
 from tt.operators.helpers import as_type, check_shapes, widened
 
 if TYPE_CHECKING:

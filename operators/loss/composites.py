@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import int64

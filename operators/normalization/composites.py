@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import dtype as Dtype

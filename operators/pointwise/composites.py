@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
     ArgumentError,
     DtypeError,
     ValueRangeError,
 )
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import bool_, complex128, finfo, float64, int32, int64
 from tt.core.types.promotion import get_default_dtype
 from tt.operators.helpers import (

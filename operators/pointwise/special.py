@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import finfo, float32
 from tt.operators.helpers import as_type, computed, floating, number, operand, python_value, widened
 from tt.operators.pointwise.composites import odd

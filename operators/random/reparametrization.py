@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import finfo, float64
 from tt.operators.helpers import as_type, number, python_value

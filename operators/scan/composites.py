@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dims
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import bool_, float64, int64, uint8
 from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import (

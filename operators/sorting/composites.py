@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
     DimensionCountError,
     DtypeError,
@@ -19,6 +18,7 @@ from tt.core.errors import (
     ValueRangeError,
 )
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import bool_, finfo, iinfo, int32, int64
 from tt.core.types.user_warnings import warn_user
 from tt.operators.helpers import as_type, check_shapes, number, wrap

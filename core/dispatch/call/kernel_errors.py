@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tt.core.dispatch.call.quiet import is_conflict, run_in_copy
-from tt.core.dispatch.resolve.shape_rules import run_rule
 from tt.core.errors import (
     ArgumentError,
     DataDependentError,
@@ -282,7 +281,7 @@ def _in_own_words(name: str, error: Exception) -> TTError | None:
 def check_shapes(cached: CachedCall, args: tuple[Any, ...], cause: Exception | None = None) -> None:
     """Run the shape rule of the operator, which raises if the call is wrong."""
     try:
-        result = run_rule(cached.operator.definition, args)
+        result = cached.operator.run_rule(args)
     except DataDependentError:
         return  # the rule needs values to find the mistake
     except TTError as explained:
@@ -311,7 +310,7 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], error: MemoryError) -> tup
 def _results(cached: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of the first result and the bytes of all; as far as the shape rule gives them."""
     try:
-        found = run_rule(cached.operator.definition, args)
+        found = cached.operator.run_rule(args)
     except (DataDependentError, NotImplementedError):
         return (), None
     results = [*found] if isinstance(found, tuple | list) else [found]

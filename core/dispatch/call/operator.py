@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.binding import Binder, make_binder, make_plan
@@ -13,7 +13,6 @@ from tt.core.dispatch.call.op_overload import DescribedOverload
 from tt.core.dispatch.call.results import FACTORY_OPTIONS, return_type, with_options
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.mutate.out import FILL_LISTS, call_with_out
-from tt.core.dispatch.resolve.resolve import resolve
 from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
 from tt.core.tensor.base import TensorBase, TensorSpec
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Operator"]
+
+Resolve: TypeAlias = "Callable[..., CachedCall]"
+RunRule: TypeAlias = Callable[[OpDefinition, Sequence[Any]], Any]
 
 
 def _default(argument: Argument) -> Any:
@@ -73,9 +75,20 @@ class Operator:
         Classes with `__tt_dispatch__`, and modes -> what answers this operator instead; see `register_tt_dispatch`.
     removed : bool
         Whether the definition was unregistered: every call then raises.
+
+    Parameters
+    ----------
+    definition, registry : OpDefinition, Registry
+        What the operator is, and who serves it.
+    resolve, run_rule : callable
+        What finds the kernel of a new combination, and the shape rule that explains an error.  Both are written above
+        the calls; `make_operator` passes them.
     """
 
-    def __init__(self, definition: OpDefinition, registry: Registry) -> None:
+    def __init__(
+        self, definition: OpDefinition, registry: Registry, resolve: Resolve, run_rule: RunRule
+    ) -> None:
+        self._resolve, self._run_rule = resolve, run_rule
         self.definition, self.registry, self.name = definition, registry, definition.name
         self.module = f"tt.{definition.module}" if definition.module else "tt"
         self.arguments = definition.signature.arguments
@@ -336,10 +349,14 @@ class Operator:
     # --- resolving ---------------------------------------------------------------------------------------------
 
     def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
-        """Return a new cached call for a combination; see `resolve`."""
+        """Return a new cached call for a combination; see `tt.core.dispatch.resolve.resolve`."""
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
-        return resolve(self, form, keys, bits, args)
+        return self._resolve(self, form, keys, bits, args)
+
+    def run_rule(self, args: Sequence[Any]) -> Any:
+        """Return the metadata of a call's results, or raise PyTorch's error; see `tt.core.meta.run_rule`."""
+        return self._run_rule(self.definition, args)
 
     def short_bits(self, cached: CachedCall) -> tuple[int, ...]:
         """Return the level-2 bits that calls of one or two tensors look up first.
@@ -362,7 +379,7 @@ class Operator:
     def resolve_rest(self, cached: CachedCall) -> CachedCall:
         """Return the cached call for calls that no kernel of `cached` accepts."""
         if cached.rest is None:
-            cached.rest = resolve(self, cached.form, cached.keys, cached.bits, (), without_kernels=True)
+            cached.rest = self._resolve(self, cached.form, cached.keys, cached.bits, (), without_kernels=True)
         return cached.rest
 
     def invalidate(self) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.dispatch.registry.registry import ops
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import finfo, int64
 from tt.core.types.user_warnings import warn_user
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tt.core.errors import NoKernelError
 from tt.core.types.keys import KEYS
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.cached_call import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.registry.sources import Provider
+    from tt.core.dispatch.registry.tables import LayerTable
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Layer", "LayerFunction", "LayerTable", "is_layer_table"]
+__all__ = ["Layer", "LayerFunction"]
 
 
 class LayerFunction(Protocol):
@@ -23,22 +24,6 @@ class LayerFunction(Protocol):
 
     def __call__(self, cached: CachedCall, args: tuple[Any, ...], /) -> Any:
         """Handle a call; `cached.call_below(args)` runs what lies below."""
-
-
-class LayerTable(Protocol):
-    """A plugin's registrations for a layer: formulas, batching rules.
-
-    What else it holds is between whoever makes it and the layer that accepts it.
-    """
-
-    @property
-    def layer(self) -> str:
-        """The name of the layer that it is for."""
-
-
-def is_layer_table(table: object) -> TypeGuard[LayerTable]:
-    """Return whether an object names the layer that it is for."""
-    return isinstance(getattr(table, "layer", None), str)
 
 
 class Layer:

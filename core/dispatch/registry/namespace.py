@@ -32,7 +32,7 @@ class Operators:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        from tt.core.dispatch.call.packet import lookup  # the dispatcher, which `import tt` does without
+        from tt.core.dispatch.call.packet import lookup  # see Note [Operators are made late]
 
         start()
         found = lookup(self._registry, self._namespace, name)

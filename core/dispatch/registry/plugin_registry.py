@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tt.core.dispatch.intercept.layers import LayerTable, is_layer_table
 from tt.core.dispatch.registry.definitions import read_definitions
 from tt.core.dispatch.registry.sources import RegistrationHandle
-from tt.core.dispatch.registry.tables import CompositeTable, KernelTable, LazyKernelTable
+from tt.core.dispatch.registry.tables import (
+    CompositeTable,
+    KernelTable,
+    LayerTable,
+    LazyKernelTable,
+    is_layer_table,
+)
 from tt.core.errors import PluginError
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from tt.core.dispatch.registry.tables import (
     CompositeTable,
     Kernel,
     KernelTable,
+    LayerTable,
     LazyKernelTable,
     taken_names,
 )
@@ -25,7 +26,6 @@ from tt.core.startup import plugins
 from tt.core.types.layout import register_layout
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.intercept.layers import LayerTable
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["add_composites", "add_kernels", "add_lazy_kernels", "add_to_layer", "refuse_duplicate"]

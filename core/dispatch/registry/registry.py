@@ -1,6 +1,12 @@
 """The registry: which operators exist, and who brought which kernel, composite, layer and backend.
 
 Registering and unregistering go through here, so that exactly the affected operators forget their cached calls.
+
+Note [Operators are made late]
+------------------------------
+The registry is below all that calls and resolves, which asks it for kernels.  It makes an operator when one is first
+looked up, and only then imports what the operator consists of, here and in `namespace`: tables are filled, and
+`tt --help` is printed, without the dispatcher.
 """
 
 from __future__ import annotations
@@ -11,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tt.core.by_name import object_named
-from tt.core.dispatch.intercept.layers import is_layer_table
 from tt.core.dispatch.registry.composites import CompositeRegistrations
 from tt.core.dispatch.registry.definitions import DefinitionTable, activate_namespace, read_definitions
 from tt.core.dispatch.registry.namespace import Operators
@@ -34,7 +39,7 @@ from tt.core.dispatch.registry.sources import (
     RegistrationHandle,
     code_location,
 )
-from tt.core.dispatch.registry.tables import CompositeTable, KernelTable, LazyKernelTable
+from tt.core.dispatch.registry.tables import CompositeTable, KernelTable, LazyKernelTable, is_layer_table
 from tt.core.errors import (
     DeviceError,
     DuplicateRegistrationError,
@@ -132,7 +137,7 @@ class Registry:
         found = self.operators.get(name)
         if found is not None:
             return found
-        from tt.core.dispatch.call.operator import Operator  # the dispatcher, which `import tt` does without
+        from tt.core.dispatch.resolve.operators import make_operator  # see Note [Operators are made late]
 
         definition = self.definition(name)
         # A plugin may have defined the operator without registering, see `tt_define` in `tt.core.hooks`.
@@ -142,7 +147,7 @@ class Registry:
         if definition is None:
             raise UnknownOpError(name, self.names())
         with self.lock:
-            return self.operators.setdefault(definition.name, Operator(definition, self))
+            return self.operators.setdefault(definition.name, make_operator(definition, self))
 
     def overload(self, name: str, form: str = "functional") -> OpOverload:
         """Return the overload of one form of an operator."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeGuard, TypeVar
 
 from tt.core.errors import ArgumentError, ValueRangeError
 
@@ -25,7 +25,9 @@ __all__ = [
     "HalfPolicy",
     "Kernel",
     "KernelTable",
+    "LayerTable",
     "LazyKernelTable",
+    "is_layer_table",
     "taken_names",
 ]
 
@@ -314,3 +316,19 @@ class CompositeTable:
             return function
 
         return add if function is None else add(function)
+
+
+class LayerTable(Protocol):
+    """A plugin's registrations for a layer: formulas, batching rules.
+
+    What else it holds is between whoever makes it and the layer that accepts it.
+    """
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer that it is for."""
+
+
+def is_layer_table(table: object) -> TypeGuard[LayerTable]:
+    """Return whether an object names the layer that it is for."""
+    return isinstance(getattr(table, "layer", None), str)

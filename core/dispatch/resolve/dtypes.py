@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tt.core.errors import DtypeError
 from tt.core.schema.classes import dtype_names
-from tt.core.tensor.base import TensorBase
+from tt.core.tensor.common_dtype import has_complex32
 from tt.core.types.dtype import (
     CODED,
     STORED,
@@ -30,7 +30,6 @@ from tt.core.types.promotion import (
     describe_bits,
     position_at,
     promote_bits,
-    result_type,
 )
 from tt.core.types.state import STATE
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallDtypes",
-    "common_dtype",
     "describe_level_2",
     "dtypes_on",
     "refuses_stored",
@@ -131,29 +129,11 @@ def dtypes_on(backend: Backend, operator: Operator, form: str, bits: int) -> Cal
     """Return the dtypes of a call on a device: complex64 where one that lacks complex32 promotes float16 to it."""
     found = resolve_dtypes(operator, form, bits)
     asked = operator.dtype_at >= 0 and decode(bits, operator.dtype_shift) is complex32
-    if complex32 not in (found.compute, *found.results) or asked or _has_complex32(backend):
+    if complex32 not in (found.compute, *found.results) or asked or has_complex32(backend):
         return found
     results = tuple(complex64 if d is complex32 else d for d in found.results)
     compute = complex64 if found.compute is complex32 else found.compute
     return found._replace(compute=compute, results=results)
-
-
-def common_dtype(*values: Any) -> Dtype:
-    """Return the dtype to which tensors and numbers promote, as `result_type`, on the device of the tensors."""
-    found = result_type(*values)
-    if found is complex32:
-        tensor = next((value for value in values if isinstance(value, TensorBase)), None)
-        if tensor is not None and not _has_complex32(tensor._spec.backend):
-            return complex64
-    return found
-
-
-def _has_complex32(backend: Backend) -> bool:
-    try:
-        backend.native_dtype(complex32)
-    except (DtypeError, AttributeError, KeyError, TypeError, ValueError, NotImplementedError):
-        return False
-    return True
 
 
 def _require_one_dtype(operator: Operator, group: int) -> None:

@@ -171,10 +171,10 @@ def case_of(op, *args, **kwargs):
 
 def tagged(op, tag, *args):
     """Return a call of an operator as if its entry had a tag that it does not keep."""
-    from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.resolve.operators import make_operator
 
     operator = REGISTRY.operator(op)
-    other = Operator(operator.definition._replace(tags=(tag,), variants=("function", "out")), REGISTRY)
+    other = make_operator(operator.definition._replace(tags=(tag,), variants=("function", "out")), REGISTRY)
     other.overload = operator.overload
     case = Case(other, "cpu", tt.float32, Sample(args), None)
     case.result = operator.overload()(*args)

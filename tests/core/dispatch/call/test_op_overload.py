@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.resolve.operators import make_operator
 from tt.core.errors import ArgumentError
 from tt.core.library import REGISTRY, Mode
 
@@ -187,7 +187,7 @@ def test_a_bool_is_a_number_where_a_float_is_asked_for_and_none_where_an_int_is(
 
 def test_calls_with_the_leading_tensors_alone_need_no_binder() -> None:
     unary, binary = (
-        Operator(REGISTRY.operator(name).definition, REGISTRY).overload() for name in ("exp", "add")
+        make_operator(REGISTRY.operator(name).definition, REGISTRY).overload() for name in ("exp", "add")
     )
     x, y = tt.zeros(2), tt.ones(2)
     for _ in range(2):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.resolve.dtypes import common_dtype
 from tt.core.errors import (
     DtypeError,
     DuplicateRegistrationError,
     KernelContractError,
     NoKernelError,
 )
+from tt.core.tensor.common_dtype import common_dtype
 
 
 def test_a_kernel_is_called_with_native_handles_and_its_result_is_wrapped(probe: Any) -> None:
