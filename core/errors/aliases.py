@@ -8,12 +8,23 @@ the operator, the program called the alias.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["as_called"]
+__all__ = ["as_called", "declare_aliases"]
 
 INNER: Final = ("tt.core.", "tt.operators.", "tt.plugins.", "tt.backends.")
 """Modules whose calls of operators are not calls of the program."""
+
+_ALIASES: Final[dict[str, set[str]]] = {}
+"""Operator -> its other names, of the operators that the process has called."""
+
+
+def declare_aliases(name: str, aliases: Iterable[str]) -> None:
+    """Note the other names of an operator: ("transpose", ["swapaxes", "swapdims"])."""
+    short = {alias.rpartition(".")[2] for alias in aliases} - {name}
+    if short:
+        _ALIASES.setdefault(name, set()).update(short)
 
 
 def as_called(message: str) -> str:
@@ -21,13 +32,7 @@ def as_called(message: str) -> str:
     name, parentheses, problem = message.partition("(): ")
     if not parentheses or not name.replace(".", "").isidentifier():
         return message
-    from tt.core.dispatch.registry.registry import REGISTRY  # far above: only where something is wrong
-
-    aliases = [
-        short
-        for alias in REGISTRY.definition_table.aliases(name)
-        if (short := alias.rpartition(".")[2]) != name
-    ]
+    aliases = _ALIASES.get(name)
     if not aliases:
         return message
     frame = sys._getframe(1)

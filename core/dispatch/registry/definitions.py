@@ -28,7 +28,6 @@ class DefinitionTable:
     def __init__(self) -> None:
         self.added: dict[str, tuple[OpDefinition, Provider]] = {}
         self._aliases: dict[str, str] | None = None
-        self._others: dict[str, list[str]] | None = None
 
     def add(self, definitions: Iterable[OpDefinition], source: Provider) -> None:
         """Add operators.
@@ -97,21 +96,11 @@ class DefinitionTable:
             found = found if found is None or name.endswith("__") else f"{found}_"
         return name if found is None else found
 
-    def aliases(self, name: str) -> list[str]:
-        """Return the other names of an operator: ["swapaxes", "swapdims"] for "transpose"."""
-        originals = self._originals()
-        if self._others is None:
-            others: dict[str, list[str]] = {}
-            for alias, original in originals.items():
-                others.setdefault(original, []).append(alias)
-            self._others = others
-        return self._others.get(name, [])
-
     def _originals(self) -> dict[str, str]:
         # Made of no definition of tt's: that takes longer than all else that a first in-place call does.
         if self._aliases is None:
             added = {a: d.signature.name for d, _ in list(self.added.values()) for a in d.aliases}
-            self._aliases, self._others = {**snapshot.originals(), **added}, None
+            self._aliases = {**snapshot.originals(), **added}
         return self._aliases
 
 

@@ -51,6 +51,7 @@ from tt.core.errors import (
     ValueRangeError,
     did_you_mean,
 )
+from tt.core.errors.aliases import declare_aliases
 from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
 from tt.core.startup import plugins
@@ -146,6 +147,7 @@ class Registry:
             definition = self.definition(name)
         if definition is None:
             raise UnknownOpError(name, self.names())
+        declare_aliases(definition.signature.name, definition.aliases)
         with self.lock:
             return self.operators.setdefault(definition.name, make_operator(definition, self))
 
