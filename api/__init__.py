@@ -8,11 +8,30 @@ from __future__ import annotations
 
 import importlib
 from math import e, inf, nan, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tt import core as _core
 from tt.core import compiled as _compiled
 
+if TYPE_CHECKING:
+    from tt.core.host.host import Host as _Host
+
 _compiled.install()
+
+
+def _install_methods() -> None:
+    from tt.core.methods.methods import install
+
+    install()
+
+
+def _host() -> _Host:
+    from tt.core.host.host import HOST
+
+    return HOST
+
+
+_core.provide(_install_methods, _host)
 
 __version__ = "0.1.0"
 
@@ -185,9 +204,7 @@ def __getattr__(name: str) -> Any:
     elif name in _SYNONYMS:
         member = __getattr__(_SYNONYMS[name])
     elif name in _HOMES:
-        from tt.core.startup import start
-
-        start()
+        _core.start()
         member = getattr(importlib.import_module(_HOMES[name]), name)
     elif name in _MODULES:
         return importlib.import_module(f"tt.{name}")

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from tt.core.startup import plugins
+from tt.core import plugins
 
 __all__ = ["LazyNames", "attach"]
 

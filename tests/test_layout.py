@@ -67,9 +67,10 @@ TESTED_ELSEWHERE: Final = {
     "core/dispatch/call/*": "the path of every call: tests/core/dispatch/call by the parts of a call",
     "core/dispatch/intercept/tt_function.py": "tests/core/methods/test_tt_function_api.py",
     "core/dispatch/registry/tables.py": "what plugins fill: tests/core/dispatch/resolve/test_kernels.py",
-    "core/dispatch/resolve/{composite,dtypes,operators,resolution,shape_rules}.py": "tests/core/dispatch/resolve/test_kernels.py",
+    "core/dispatch/resolve/{composite,dtypes,operators,resolution,shape_rules}.py": (
+        "tests/core/dispatch/resolve/test_kernels.py"
+    ),
     "core/extension/*": "extensions that are built and called: tests/core/extension",
-    "core/startup.py": "the first call of a process: tests/core/test_import.py",
     "core/layers/{composed_backend,derived_kernels}.py": (
         "backends of layouts: tests/plugins; that cannot change: tests/core/methods/test_attributes.py"
     ),

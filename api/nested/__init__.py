@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tt.core import start as _start
 from tt.core.lazy import attach
-from tt.core.startup import start as _start
 from tt.core.types.layout import to_layout as _to_layout
 from tt.plugins.nested.construct import (
     as_nested_tensor,

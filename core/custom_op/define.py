@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, overload
 from weakref import WeakValueDictionary
 
+from tt.core import plugins
 from tt.core.custom_op.custom_op import CustomOp, make_op, replace_op
 from tt.core.custom_op.infer_schema import infer_signature
 from tt.core.custom_op.registrations import WITHOUT_GRADIENT, check_parameters
@@ -26,7 +27,6 @@ from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
 from tt.core.layers.fake import is_fake
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import TAGS, OpDefinition, Signature
-from tt.core.startup import plugins
 
 __all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
 

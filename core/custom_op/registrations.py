@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from typing import Any, Final
 
+from tt.core import plugins
 from tt.core.custom_op.results import checked_composite, checked_kernel
 from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.operator import Operator
@@ -27,7 +28,6 @@ from tt.core.errors import (
 )
 from tt.core.schema.model import Signature
 from tt.core.shapes import ShapeRule, find_rule
-from tt.core.startup import plugins
 from tt.core.tensor.tensor import Tensor, answers_operators, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import DTYPES

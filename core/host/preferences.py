@@ -10,13 +10,13 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from tt.core import plugins as current_host
 from tt.core.blocks import Block
 from tt.core.dispatch.registry.preference import OTHERS, SETTING, PreferenceRule
 from tt.core.errors import ArgumentError, PluginError, UnknownNameError
 from tt.core.host.discovery import known_names, named_plugins
 from tt.core.host.plugin import Plugin
 from tt.core.host.plugin_errors import cannot_prefer
-from tt.core.startup import plugins as current_host
 from tt.core.types.state import DispatchState
 
 if TYPE_CHECKING:

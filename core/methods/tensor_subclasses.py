@@ -8,6 +8,7 @@ from functools import wraps
 from types import MethodType
 from typing import Any
 
+from tt.core import start
 from tt.core.dispatch.intercept.tt_function import (
     NOT_HANDLED,
     SUBCLASSES,
@@ -20,7 +21,6 @@ from tt.core.methods.lazy_member import LazyMember
 from tt.core.methods.left_out_members import LeftOutMember
 from tt.core.methods.methods import DUNDERS
 from tt.core.schema.snapshot import methods, properties
-from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, answers_operators
 from tt.core.types.keys import FUNCTION, PYTHON

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from tt.core import plugins
 from tt.core.errors import DeviceError
-from tt.core.startup import plugins
 from tt.core.types.carried import Carried
 
 __all__ = ["CORE_DEVICES", "Device", "device", "get_default_device", "set_default_device", "to_device"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tt.core.startup import plugins
+from tt.core import plugins
 from tt.core.types.keys import KEYS
 
 __all__ = ["LAYOUTS", "layout", "register_layout", "strided", "to_layout"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from tt.core import start
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
 from tt.core.schema.classes import dtype_names
-from tt.core.startup import start
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import to_dtype
 from tt.operators._samples.base import has_dtype

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tt.core import start
 from tt.core.custom_op.custom_op import CustomOp
 from tt.core.dispatch.call.op_overload import OpOverload
 from tt.core.dispatch.call.packet import PacketOp
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import ArgumentError
-from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
 from tt.testing.checks.call import CheckedCall
 

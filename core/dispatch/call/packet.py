@@ -10,13 +10,13 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
+from tt.core import plugins
 from tt.core.dispatch.call.codes import FALL_THROUGH
 from tt.core.dispatch.call.results import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.mutate.out import call_with_out
 from tt.core.dispatch.registry.registry import Operators, ops
 from tt.core.errors import ArgumentError, UnknownOpError
-from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tt.core import plugins
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import PluginError, PluginFailedError, PluginMissingError
-from tt.core.startup import plugins
 from tt.core.types.device import Device, get_default_device
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tt.core import plugins
 from tt.core.dispatch.registry.sources import TT_SOURCE, Provider
 from tt.core.errors import DuplicateRegistrationError
 from tt.core.schema import snapshot
 from tt.core.schema.model import OpDefinition
-from tt.core.startup import plugins
 
 __all__ = ["DefinitionTable", "activate_namespace", "read_definitions"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt.core.startup import start
+from tt.core import start
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry

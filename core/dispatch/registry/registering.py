@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tt.core import plugins
 from tt.core.dispatch.registry.preference import PluginNames
 from tt.core.dispatch.registry.sources import (
     CompositeRegistration,
@@ -22,7 +23,6 @@ from tt.core.dispatch.registry.tables import (
 )
 from tt.core.errors import DuplicateRegistrationError, PluginFailedError, TTError
 from tt.core.schema.classes import dtype_set
-from tt.core.startup import plugins
 from tt.core.types.layout import register_layout
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tt.core import plugins
 from tt.core.by_name import object_named
 from tt.core.dispatch.registry.composites import CompositeRegistrations
 from tt.core.dispatch.registry.definitions import DefinitionTable, activate_namespace, read_definitions
@@ -54,7 +55,6 @@ from tt.core.errors import (
 from tt.core.errors.aliases import declare_aliases
 from tt.core.forks import fork_safe_lock
 from tt.core.schema.model import OpDefinition
-from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from tt.core import plugins
 from tt.core.dispatch.call import codes as c
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.registry.registry import REGISTRY, ops
@@ -17,7 +18,6 @@ from tt.core.errors import ArgumentError, DataDependentError, DispatchError, TTE
 from tt.core.schema.model import MISSING
 from tt.core.schema.operator_texts import result_dtype
 from tt.core.schema.snapshot import public_names
-from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import to_dtype

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from tt.core import plugins
 from tt.core.errors import DtypeNotServedError, MissingFakeError, NoKernelError, TTError
 from tt.core.schema.classes import dtype_names
-from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
