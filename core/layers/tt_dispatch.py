@@ -28,7 +28,7 @@ from tt.core.dispatch.intercept.tt_function import flat
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.composite import composite_call
 from tt.core.dispatch.resolve.resolution import CallKey, ResolveContext
-from tt.core.errors import HiddenValuesError, NoOverrideError, describe
+from tt.core.errors import NoOverrideError, describe
 from tt.core.meta import MetaHandle, fresh, run_rule
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase, TensorSpec
@@ -236,27 +236,6 @@ def _transparent() -> int:
         if layer.transparent and layer.order > PythonLayer.order:
             bits |= layer.bit
     return bits
-
-
-def call_kernel(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call an operator with this layer switched off; see `disabled_tt_dispatch_impl`."""
-    for value in flat((*args, *kwargs.values())):
-        # A spec with the bit is a wrapper's; other instances have it from their class.
-        if isinstance(value, TensorBase) and value._spec.keys & PYTHON:
-            name = type(value).__name__
-            raise HiddenValuesError(
-                f"Tensor.__tt_dispatch__(): a {name} has no data, so no kernel can work on it\n"
-                f"  try: pass the tensors that the {name} holds: func(*args) with these"
-            )
-    masked, modes = THREAD.masked, THREAD.modes
-    THREAD.masked = masked | PYTHON
-    THREAD.modes = [mode for mode in modes if mode.sees != "dispatch"]
-    STATE.mode_entered()
-    try:
-        return function(*args, **kwargs)
-    finally:
-        THREAD.masked, THREAD.modes = masked, modes
-        STATE.mode_left()
 
 
 def _finished(cached: CachedCall, args: tuple[Any, ...], result: Any) -> Any:

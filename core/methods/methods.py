@@ -15,13 +15,17 @@ from tt.core.dispatch.call.packet import lookup
 from tt.core.dispatch.intercept.further_forms import number_as_tensor
 from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.methods import creation
 from tt.core.methods.array_operands import ARRAYS, from_array, of_one_dtype
 from tt.core.methods.attributes import LATE_MEMBERS, MEMBERS
 from tt.core.methods.lazy_member import LazyMember
 from tt.core.methods.left_out_members import NAMES, LeftOutMember, without_left_out
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
-from tt.core.tensor.tensor import Tensor
+from tt.core.tensor.generator import Generator
+from tt.core.tensor.storage import provide_members
+from tt.core.tensor.tensor import Tensor, answers_operators
+from tt.core.types.device import Device
 
 __all__ = ["LazyMethod", "install"]
 
@@ -195,6 +199,90 @@ def _rename(member: Any, name: str) -> None:
         member.__name__, member.__qualname__ = name, f"Tensor.{name}"
 
 
+# --- constructor and subclasses: see Note [Members above the dispatcher] ---------------------------------------------
+
+
+def _new(cls: type[Tensor], *args: Any, device: Any = None, **data: Any) -> Tensor:
+    """Make a tensor of sizes or data; see `legacy_constructor`."""
+    from tt.core.methods.legacy_constructor import construct  # which most programs do without
+
+    return construct(cls, *args, device=device, **data)
+
+
+def _init_subclass(cls: type[Tensor], /, **options: Any) -> None:
+    super(Tensor, cls).__init_subclass__(**options)
+    from tt.core.methods.tensor_subclasses import prepare_subclass  # which looks at what is installed here
+
+    prepare_subclass(cls)
+
+
+def _tt_function(
+    cls: type[Tensor],
+    func: Any,
+    types: tuple[type, ...],
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Call a function with instances of a subclass; its results are of the subclass, too.
+
+    A subclass that overrides this sees each call of an operator, a method or a property with its instances, and
+    carries it out with `super().__tt_function__(func, types, args, kwargs)`.
+
+    Parameters
+    ----------
+    func : callable
+        The called function.
+    types : tuple of type
+        The classes of the arguments that have `__tt_function__`.
+    args, kwargs
+        The arguments as they were written.
+
+    Returns
+    -------
+    object
+        The result, or NotImplemented to leave the call to the class of another argument.
+    """
+    from tt.core.methods.tensor_subclasses import call_preserving  # which looks at what is installed here
+
+    return call_preserving(cls, func, types, args, kwargs)
+
+
+CONSTRUCTING: dict[str, Any] = {
+    "__new__": staticmethod(_new),
+    "__init_subclass__": classmethod(_init_subclass),
+    "__tt_function__": classmethod(_tt_function),
+}
+
+
+def _prepare_subclasses(kind: type[Tensor]) -> None:
+    """Prepare the subclasses that were defined before `__init_subclass__` was there."""
+    for subclass in kind.__subclasses__():
+        if overrides(subclass) or answers_operators(subclass):
+            from tt.core.methods.tensor_subclasses import (
+                prepare_subclass,  # which looks at what is installed here
+            )
+
+            prepare_subclass(subclass)
+        _prepare_subclasses(subclass)
+
+
+def _get_state(self: Generator) -> Tensor:
+    """Return seed and offset as a tensor of 16 bytes."""
+    return creation.from_array(self.state_bytes(), Device("cpu"))
+
+
+def _storage_bytes() -> Any:
+    from tt.core.methods.memory import storage_bytes  # which few programs use
+
+    return storage_bytes
+
+
+def _storage_sharing() -> Any:
+    from tt.core.methods.memory import storages  # which few programs use
+
+    return storages
+
+
 def install() -> None:
     """Put operators, Python's operators and the core's members on `Tensor`; doing it twice does nothing."""
     if "__add__" in vars(Tensor):
@@ -216,5 +304,12 @@ def install() -> None:
     for name in NAMES:
         if name not in vars(Tensor):
             setattr(Tensor, name, LeftOutMember(name))
+    for name, bound in CONSTRUCTING.items():
+        bound.__func__.__name__, bound.__func__.__qualname__ = name, f"Tensor.{name}"
+        setattr(Tensor, name, bound)
+    _get_state.__name__, _get_state.__qualname__ = "get_state", "Generator.get_state"
+    Generator.get_state = _get_state  # type: ignore[method-assign]  # as those of tensors
+    provide_members(_storage_bytes, _storage_sharing)
     # Equality is elementwise, but tensors are hashed by identity, as PyTorch's are.
     Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]  # made here, as all methods are
+    _prepare_subclasses(Tensor)

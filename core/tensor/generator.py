@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core import start
 from tt.core.errors import DeviceError, ShapeError, ValueRangeError
 from tt.core.forks import fork_safe_lock
 from tt.core.types.device import Device, to_device
@@ -135,11 +136,15 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Return seed and offset as a tensor of 16 bytes."""
-        from tt.core.methods.creation import from_array  # tensors are made above the dispatcher
+        # Tensors are made above the dispatcher: `tt.core.methods.methods.install` puts a function that makes one here.
+        start()
+        return Generator.get_state(self)
 
+    def state_bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return seed and offset as 16 bytes."""
         with _LOCK:
             state = np.array([self._seed, self._offset], dtype="<u8")
-        return from_array(state.view(np.uint8), Device("cpu"))
+        return state.view(np.uint8)
 
     def set_state(self, new_state: Tensor) -> None:
         """Continue from a state that `get_state` returned.

@@ -2,11 +2,20 @@
 
 A tensor gets a storage when it is first viewed, changed in place, or on request; most results of arithmetic never
 have one.  This module is compiled where a C compiler is at hand (see docs/design/compiled.md).
+
+Note [Members of storages]
+--------------------------
+Members that make tensors or call operators are written above the dispatcher, which makes storages, as those of tensors
+are.  A compiled class takes no members later, so `tt.core.methods.methods.install` provides the modules that have them,
+as functions that import a module when it is called for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from tt.core import start
 
 if TYPE_CHECKING:
     from tt.core.tensor.backend import Backend
@@ -138,14 +147,25 @@ def geometry_of(storage: Any) -> Any:
     return None if storage is None or type(storage) is Storage else getattr(storage, "geometry", None)
 
 
-def _bytes() -> Any:
-    from tt.core.methods.memory import storage_bytes
+# --- see Note [Members of storages] ---------------------------------------------------------------------------------
 
-    return storage_bytes
+_PROVIDED: dict[str, Callable[[], Any]] = {}
+
+
+def provide_members(of_bytes: Callable[[], Any], of_sharing: Callable[[], Any]) -> None:
+    """Take what returns the modules of the members: those of bytes, and those of pickles and shared memory."""
+    _PROVIDED.update(of_bytes=of_bytes, of_sharing=of_sharing)
+
+
+def _provided(name: str) -> Any:
+    if not _PROVIDED:  # a storage that another process sent may be the first object of this one
+        start()
+    return _PROVIDED[name]()
+
+
+def _bytes() -> Any:
+    return _provided("of_bytes")
 
 
 def _members() -> Any:
-    """Return the module of the members that are written above the dispatcher, which makes storages."""
-    from tt.core.methods.memory import storages
-
-    return storages
+    return _provided("of_sharing")

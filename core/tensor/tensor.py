@@ -6,16 +6,21 @@ their manifests.
 
 Note [Members above the dispatcher]
 -----------------------------------
-The constructor and what subclasses need call operators, and the dispatcher makes tensors.  So these members are written
-above it, in `tt.core.methods`, and imported when they are called.
+The constructor and what subclasses need (`__init_subclass__`, `__tt_function__`) call operators, and the dispatcher
+makes tensors.  So these members, too, are written above it, in `tt.core.methods`, and put on the class by
+`tt.core.methods.methods.install` before the first tensor is made.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from tt.core import start
+from tt.core.errors import HiddenValuesError
 from tt.core.tensor.base import TensorBase, TensorSpec, wrap_handle
 from tt.core.types.keys import FUNCTION, PYTHON
+from tt.core.types.state import STATE
+from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
     # A stub without a module: the methods that the schema, `tt.core.methods` and the manifests of plugins add, written
@@ -87,9 +92,25 @@ def disabled_tt_dispatch_impl(
     >>> Counted.calls
     1
     """
-    from tt.core.layers.tt_dispatch import call_kernel  # see Note [Members above the dispatcher]
-
-    return call_kernel(func, args, kwargs or {})
+    named = kwargs or {}
+    for value in (*args, *named.values()):
+        for item in value if isinstance(value, list | tuple) else (value,):
+            # A spec with the bit is a wrapper's; other instances have it from their class.
+            if isinstance(item, TensorBase) and item._spec.keys & PYTHON:
+                name = type(item).__name__
+                raise HiddenValuesError(
+                    f"Tensor.__tt_dispatch__(): a {name} has no data, so no kernel can work on it\n"
+                    f"  try: pass the tensors that the {name} holds: func(*args) with these"
+                )
+    masked, modes = THREAD.masked, THREAD.modes
+    THREAD.masked = masked | PYTHON
+    THREAD.modes = [mode for mode in modes if mode.sees != "dispatch"]
+    STATE.mode_entered()
+    try:
+        return func(*args, **named)
+    finally:
+        THREAD.masked, THREAD.modes = masked, modes
+        STATE.mode_left()
 
 
 class Tensor(TensorMethods):
@@ -119,47 +140,20 @@ class Tensor(TensorMethods):
     def __new__(cls, data: Any, *, device: Device | str | int | None = None) -> Self: ...
 
     def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Any:
-        """Make a tensor of sizes or data; see `legacy_constructor`."""
-        from tt.core.methods.legacy_constructor import construct  # see Note [Members above the dispatcher]
+        """Make a tensor of sizes or data; see `tt.core.methods.legacy_constructor`."""
+        start()  # which puts the constructor in the place of this function
+        return Tensor.__new__(cls, *args, device=device, **data)
 
-        return construct(cls, *args, device=device, **data)
+    if TYPE_CHECKING:
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        from tt.core.methods.tensor_subclasses import prepare_subclass  # see the same note
-
-        prepare_subclass(cls)
-
-    @classmethod
-    def __tt_function__(
-        cls,
-        func: Any,
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Call a function with instances of a subclass; its results are of the subclass, too.
-
-        A subclass that overrides this sees each call of an operator, a method or a property with its instances, and
-        carries it out with `super().__tt_function__(func, types, args, kwargs)`.
-
-        Parameters
-        ----------
-        func : callable
-            The called function.
-        types : tuple of type
-            The classes of the arguments that have `__tt_function__`.
-        args, kwargs
-            The arguments as they were written.
-
-        Returns
-        -------
-        object
-            The result, or NotImplemented to leave the call to the class of another argument.
-        """
-        from tt.core.methods.tensor_subclasses import call_preserving  # see the same note
-
-        return call_preserving(cls, func, types, args, kwargs)
+        @classmethod
+        def __tt_function__(
+            cls,
+            func: Any,
+            types: tuple[type, ...],
+            args: tuple[Any, ...] = (),
+            kwargs: dict[str, Any] | None = None,
+        ) -> Any: ...
 
     __tt_dispatch__ = staticmethod(disabled_tt_dispatch_impl)
 
