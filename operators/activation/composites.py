@@ -13,6 +13,7 @@ from tt.core.errors import (
     DataTypeError,
     ValueRangeError,
 )
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import float32
 from tt.core.types.user_warnings import warn_user

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import int64
 from tt.core.types.user_warnings import warn_user

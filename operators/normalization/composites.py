@@ -10,6 +10,7 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionCountError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
+from tt.core.tensor.common_dtype import common_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.operators.helpers import as_type, check_shapes, widened
 
