@@ -57,7 +57,11 @@ class LazyNames:
             plugins().activate("layer", layer)
         if callable(source):
             return source(name)
-        member = getattr(import_module(source, self.package), name)
+        module = import_module(source, self.package)
+        try:
+            member = getattr(module, name)
+        except AttributeError:  # a module that nothing has imported yet: found as `from ... import` finds it
+            member = import_module(f"{module.__name__}.{name}")
         setattr(sys.modules[self.package], name, member)
         return member
 

@@ -5,6 +5,8 @@ from functools import partial
 from tt.core.devices.device_module import FUNCTIONS, DeviceModule
 from tt.core.lazy import attach
 
+device_type = "cpu"
+
 __all__ = attach(
     __name__,
     {partial(getattr, DeviceModule("cpu")): " ".join(FUNCTIONS), "tt.cpu._capabilities": "get_capabilities"},

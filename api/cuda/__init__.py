@@ -9,6 +9,8 @@ from tt.core.by_name import object_named
 from tt.core.devices.device_module import FUNCTIONS, DeviceModule
 from tt.core.lazy import attach
 
+device_type = "cuda"
+
 __all__ = attach(
     __name__,
     {

@@ -75,11 +75,13 @@ def layers() -> Picture:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    layered = [contract for contract in contracts if contract["type"] == "layers"]
-    whole, core = (
-        [re.split(r" [|:] ", layer) for layer in contract["layers"]]
-        for contract in sorted(layered, key=lambda c: len(c["layers"]))
-    )
+    rows = {
+        contract["name"]: [re.split(r" [|:] ", layer) for layer in contract["layers"]]
+        for contract in contracts
+        if contract["type"] == "layers"
+    }
+    whole = rows["Commands over plugins and backends over the core"]
+    core, dispatcher = rows["The layers of the core"], rows["The layers of the dispatcher"]
     picture = Picture("Layers: a module imports what lies below it")
     width, y = 560.0, 0.0
     picture.box(0, y, ["tt (api/): what users import; its libraries use public names only"], width)
@@ -89,8 +91,11 @@ def layers() -> Picture:
         x = 24.0 if inside else 0.0
         share = (width - x - 8 * (len(row) - 1)) / len(row)
         for number, name in enumerate(row):
-            picture.box(x + number * (share + 8), y, [name], share)
-        y += 40
+            lines = [name]
+            if name == "tt.core.dispatch":
+                lines.append(" > ".join(folder for folders in dispatcher for folder in folders))
+            picture.box(x + number * (share + 8), y, lines, share)
+        y += 56 if "tt.core.dispatch" in row else 40
     picture.text(0, y + 14, "A module imports what lies below it, and nothing above.", ' class="faint"')
     return picture
 

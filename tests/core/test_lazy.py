@@ -80,6 +80,16 @@ def test_all_has_the_names_and_the_modules_that_are_named(example):
     assert "Size" not in vars(example) and example.Size is Size and vars(example)["Size"] is Size
 
 
+def test_a_name_can_be_a_module_that_nothing_has_imported():
+    program = (
+        "import sys\nfrom tt.core.lazy import attach\n"
+        "attach(__name__, {'xml': 'dom'})\n"
+        "assert 'xml.dom' not in sys.modules\n"
+        "print(__getattr__('dom').__name__)\n"
+    )
+    assert printed_by(program) == "xml.dom\n"
+
+
 def test_a_function_is_called_each_time(example):
     calls: list[str] = []
     attach("tt.example", {calls.append: "first second"})

@@ -38,6 +38,7 @@ WITHOUT = {
     "__future__": "settings of PyTorch that change nothing here",
     "__main__": "the command",
     "accelerator.memory": "its names are those of accelerator",
+    "autograd.gradcheck": "its names are exported by autograd and errors",
     "cuda.comm": "its names are those of nn.parallel.comm",
     "cuda.graphs": "its names are those of cuda",
     "cuda.random": "its names are those of cuda",
