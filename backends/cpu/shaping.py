@@ -41,7 +41,10 @@ def _view_of_nothing(self: Array, shape: Sequence[int], strides: Sequence[int], 
 
 def _with_strides(self: Array, strides: Sequence[int]) -> Array:
     """Return a view of the same elements, whose dimensions of one element have other strides, in elements."""
-    return np.lib.stride_tricks.as_strided(self, self.shape, [step * self.itemsize for step in strides])
+    # As bytes, because stride_tricks does not take all of ml_dtypes' dtypes.
+    flat = self.view(f"V{self.itemsize}")
+    steps = [step * self.itemsize for step in strides]
+    return np.lib.stride_tricks.as_strided(flat, self.shape, steps).view(self.dtype)
 
 
 # --- the same elements in another shape ------------------------------------------------------------------------

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tt
+from tt.backends.cpu.shaping import _with_strides
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.types.dtype import DTYPES
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -284,3 +288,12 @@ def test_repeated_elements_are_filled():
     for library in (tt, torch):
         assert library.ones(2).expand(3, 2).zero_().tolist() == [[0, 0]] * 3
         assert library.ones(2).expand(3, 2).fill_(2).tolist() == [[2, 2]] * 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numpy_views_of_every_dtype_have_the_strides_of_the_rule(dtype):
+    array = np.zeros((2, 3), REGISTRY.backend("cpu").native_dtype(dtype)).T[None]
+    result = _with_strides(array, (6, 1, 3))
+    assert result.shape == (1, 3, 2) and result.dtype == array.dtype
+    assert [step // array.itemsize for step in result.strides] == [6, 1, 3]
+    assert np.shares_memory(result, array)
