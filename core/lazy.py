@@ -60,7 +60,10 @@ class LazyNames:
         module = import_module(source, self.package)
         try:
             member = getattr(module, name)
-        except AttributeError:  # a module that nothing has imported yet: found as `from ... import` finds it
+        except AttributeError:
+            if not hasattr(module, "__path__"):
+                raise
+            # A module that nothing has imported yet: found as `from ... import` finds it.
             member = import_module(f"{module.__name__}.{name}")
         setattr(sys.modules[self.package], name, member)
         return member

@@ -90,6 +90,12 @@ def test_a_name_can_be_a_module_that_nothing_has_imported():
     assert printed_by(program) == "xml.dom\n"
 
 
+def test_a_name_that_its_module_lacks_is_an_attribute_error(example):
+    attach("tt.example", {"math": "no_such_function"})
+    with pytest.raises(AttributeError, match="module 'math' has no attribute 'no_such_function'"):
+        _ = example.no_such_function
+
+
 def test_a_function_is_called_each_time(example):
     calls: list[str] = []
     attach("tt.example", {calls.append: "first second"})
