@@ -56,8 +56,10 @@ def refresh(digest: str, *, missing: bool) -> State:
                 else "snapshot and type stubs made"
             )
             say(f"{what}: {made} in {time.perf_counter() - began:.1f} s")
+    # As later processes read them: the snapshot names the file without its folder.
+    here = {name: d._replace(location=("ops.yaml", d.location[1])) for name, d in found.items()}
     return (
-        found, _overloads(found), _methods(found), _public_names(found), _properties(found), _originals(found)
+        here, _overloads(found), _methods(found), _public_names(found), _properties(found), _originals(found)
     )  # fmt: skip
 
 

@@ -59,6 +59,8 @@ def test_a_changed_yaml_takes_effect_and_a_line_says_so(edited, tmp_path, capsys
     values = {}
     exec((tmp_path / "_snapshot.py").read_text(), values)
     assert values["DIGEST"] == snapshot.digest() and list(values["OPS"]) == ["f", "f.two"]
+    later = snapshot.Definitions(values["OPS"], values["TYPES"], values["ALIASES"])
+    assert dict(definitions()) == dict(later)  # also where in the file they are
     said = capsys.readouterr().err
     assert said.startswith("tt: ops.yaml or its loader has changed: snapshot and type stubs made in ")
     assert said.count("\n") == 1
