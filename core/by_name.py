@@ -39,7 +39,7 @@ def object_named(reference: str) -> Any:
     'numel'
     """
     module, _, path = reference.partition(":")
-    found: Any = import_module(module)
+    value: Any = import_module(module)
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value

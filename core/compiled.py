@@ -127,9 +127,9 @@ def install() -> Status:
     global _installed
     if _installed is not None:
         return _installed
-    found = examine()
-    if not found.active and found.modules:
-        for module in found.modules:
+    status = examine()
+    if not status.active and status.modules:
+        for module in status.modules:
             loaded = sys.modules.get(module)
             if loaded is not None and isinstance(
                 getattr(loaded.__spec__, "loader", None), ExtensionFileLoader
@@ -138,10 +138,10 @@ def install() -> Status:
                     f"{module} was imported before tt.core.compiled.install() was called", name=module
                 )
         sys.meta_path.insert(
-            0, SourceFinder({module: source_of(module, PACKAGE_ROOT) for module in found.modules})
+            0, SourceFinder({module: source_of(module, PACKAGE_ROOT) for module in status.modules})
         )
-    _installed = found
-    return found
+    _installed = status
+    return status
 
 
 def status() -> Status:

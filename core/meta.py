@@ -285,18 +285,18 @@ def expect_possible(op: str, shape: Sequence[int], itemsize: int = 1, d: dtype |
 
 
 def _handle(result: Result, d: dtype | None, args: Sequence[Any], op: str) -> MetaHandle:
-    found = result.dtype if d is None else d
+    result_dtype = result.dtype if d is None else d
     if result.offset is None:
-        expect_possible(op, result.shape, found.itemsize, found)
-        return fresh(result.shape, found, result.strides)
+        expect_possible(op, result.shape, result_dtype.itemsize, result_dtype)
+        return fresh(result.shape, result_dtype, result.strides)
     expect_possible(op, result.shape)  # elements that are one in memory have to be counted, too
     extent = None
     base = args[0] if args and isinstance(args[0], MetaHandle) else None
     if base is not None and base.extent is not None:
-        extent = base.extent * base.dtype.itemsize // found.itemsize
+        extent = base.extent * base.dtype.itemsize // result_dtype.itemsize
         if op == "resize":  # the memory grows
             extent = max(extent, result.offset + prod(result.shape))
-    return MetaHandle(result.shape, found, result.full_strides, result.offset, extent)
+    return MetaHandle(result.shape, result_dtype, result.full_strides, result.offset, extent)
 
 
 def depends_on_data(definition: OpDefinition) -> bool:
@@ -333,9 +333,9 @@ class MetaBackend(Backend):
 
         def meta_kernel(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
             refuse_wide(definition, args)
-            found = to_handles(rule(args), result_dtypes, args, definition.signature.name)
+            handles = to_handles(rule(args), result_dtypes, args, definition.signature.name)
             return (
-                found if result_dtypes else None
+                handles if result_dtypes else None
             )  # an operator without results still has its arguments checked
 
         return meta_kernel

@@ -97,11 +97,11 @@ class CustomOp(DescribedOverload):
         tensor([3.])
         >>> thrice.remove()
         """
-        found = [handle for added, handle in self._added if added is function and handle.active]
-        if not found:
+        active = [handle for added, handle in self._added if added is function and handle.active]
+        if not active:
             name = getattr(function, "__name__", repr(function))
             raise ArgumentError(self.name, f"{name} is not registered with this operator")
-        return found[0] if len(found) == 1 else parts.together(found)
+        return active[0] if len(active) == 1 else parts.together(active)
 
     def remove(self) -> None:
         """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
@@ -179,12 +179,12 @@ class CustomOp(DescribedOverload):
             raise ArgumentError(
                 self.name, "kernel: the first argument is a device type", hint="@op.kernel('cpu')"
             )
-        wanted = [device_types] if isinstance(device_types, str) else list(device_types)
-        if not wanted:
+        devices = [device_types] if isinstance(device_types, str) else list(device_types)
+        if not devices:
             raise ArgumentError(self.name, "kernel: no device type is given")
 
         def add(function: Callable[..., Any]) -> RegistrationHandle:
-            made = [
+            handles = [
                 parts.add_kernel(
                     self.operator,
                     device,
@@ -194,9 +194,9 @@ class CustomOp(DescribedOverload):
                     form=form,
                     override=override,
                 )
-                for device in wanted
+                for device in devices
             ]
-            return made[0] if len(made) == 1 else parts.together(made)
+            return handles[0] if len(handles) == 1 else parts.together(handles)
 
         return self._adder(add, function)
 
@@ -471,7 +471,7 @@ def make_op(definition: OpDefinition) -> CustomOp:
     known = REGISTRY.definition(definition.name) is definition
     # In a plugin whose namespace another one holds, the definition waits until the namespace is its own.
     operator = REGISTRY.operator(definition.name) if known else make_operator(definition, REGISTRY)
-    made: Any = operator.adopt(_DescribedCustomOp)
-    made._begin(handle)
-    op: CustomOp = made
+    adopted: Any = operator.adopt(_DescribedCustomOp)
+    adopted._begin(handle)
+    op: CustomOp = adopted
     return op

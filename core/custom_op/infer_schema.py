@@ -107,10 +107,10 @@ def _literal(values: Sequence[Any]) -> Type:
     if kinds:
         if len(kinds) > 1 or not all(isinstance(value, Enum) for value in chosen):
             raise _Unfit("which mixes members of an enumeration with other values")
-        found = _enumeration(kinds.pop(), chosen)
+        inferred = _enumeration(kinds.pop(), chosen)
     else:
-        found = _chosen(chosen, None)
-    return _with(found, optional=optional)
+        inferred = _chosen(chosen, None)
+    return _with(inferred, optional=optional)
 
 
 def _chosen(values: Sequence[Any], enum: type[Enum] | None) -> Type:
@@ -119,8 +119,8 @@ def _chosen(values: Sequence[Any], enum: type[Enum] | None) -> Type:
         if values and all(isinstance(value, kind) for value in values):
             plain = tuple(kind(value) for value in values)
             return Type(_PLAIN[kind], choices=plain, enum=enum)
-    found = ", ".join(sorted({type(value).__name__ for value in values})) or "none"
-    raise _Unfit(f"whose values must be all str, all int, all float or all bool, and are: {found}")
+    kinds = ", ".join(sorted({type(value).__name__ for value in values})) or "none"
+    raise _Unfit(f"whose values must be all str, all int, all float or all bool, and are: {kinds}")
 
 
 def _union(arguments: Sequence[Any]) -> Type:
@@ -166,8 +166,8 @@ def _dict(key: Type, value: Type) -> Type:
 
 
 def _with(type_: Type, **fields: Any) -> Type:
-    found = {name: getattr(type_, name) for name in Type.__slots__}
-    return Type(**{**found, **fields})
+    attributes = {name: getattr(type_, name) for name in Type.__slots__}
+    return Type(**{**attributes, **fields})
 
 
 # --- defaults --------------------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ class RegistryAtOneMoment:
         """Return the kernels of a device, the highest priority first."""
         if op != self._name:
             return REGISTRY.all_kernels_of(op, device, layouts)
-        found = [r for r in self._kernels if r.device == device and r.layouts == layouts]
-        return sorted(found, key=lambda registration: -registration.kernel.priority)
+        kernels = [r for r in self._kernels if r.device == device and r.layouts == layouts]
+        return sorted(kernels, key=lambda registration: -registration.kernel.priority)
 
 
 class KernelFunction:
@@ -50,8 +50,8 @@ class KernelFunction:
     def __init__(self, operator: Operator, device: str) -> None:
         self.name, self.device = operator.name, device
         self._backend = operator.registry.backend(device)
-        made = make_operator(operator.definition, cast(Registry, RegistryAtOneMoment(operator)))
-        self._overload = made.overload()
+        snapshot = make_operator(operator.definition, cast(Registry, RegistryAtOneMoment(operator)))
+        self._overload = snapshot.overload()
 
     def __repr__(self) -> str:
         return f"<kernels of {self.name} for {self.device}>"
@@ -68,10 +68,10 @@ class KernelFunction:
             arrays, too.
         """
         native = [isinstance(value, self._backend.handle_type) for value in (*args, *kwargs.values())]
-        found = self._overload(
+        result = self._overload(
             *map(self._tensor, args), **{name: self._tensor(value) for name, value in kwargs.items()}
         )
-        return self._arrays(found) if any(native) else found
+        return self._arrays(result) if any(native) else result
 
     def _tensor(self, value: Any) -> Any:
         if isinstance(value, list):

@@ -208,16 +208,16 @@ class Library:
             When an operator of the file is in another namespace.
         """
         self._may_define()
-        found = read_definitions(path)
-        for name in [definition.name for definition in found]:
+        loaded = read_definitions(path)
+        for name in [definition.name for definition in loaded]:
             if name.partition("::")[0] != self.ns or "::" not in name:
                 raise ArgumentError(
                     "Library.load",
                     f"{name!r} in {os.fspath(path)} is not in the namespace {self.ns!r} of the library",
                     hint=f"write namespace: {self.ns} at the top of the file",
                 )
-        self._keep(REGISTRY.add_definitions(found))
-        return [definition.name.partition("::")[2] for definition in found]
+        self._keep(REGISTRY.add_definitions(loaded))
+        return [definition.name.partition("::")[2] for definition in loaded]
 
     def add(self, table: Any) -> RegistrationHandle:
         """Register a table of kernels, composites or formulas."""
@@ -257,11 +257,11 @@ class Library:
 
     def kernel(self, op_name: Any, device_types: str | Sequence[str], fn: Any = None, **options: Any) -> Any:
         """Add a kernel for one or several device types, as `CustomOp.kernel`; without a function, a decorator."""
-        wanted = [device_types] if isinstance(device_types, str) else list(device_types)
+        devices = [device_types] if isinstance(device_types, str) else list(device_types)
         operator = parts.operator_of(self._full(op_name) if isinstance(op_name, str) else op_name)
 
         def add(function: Function) -> Function:
-            for device in wanted:
+            for device in devices:
                 self._keep(parts.add_kernel(operator, device, function, **options))
             return function
 
@@ -426,10 +426,10 @@ def register_kernel(
     """
     if device_types is None:
         return _registration(op, lambda operator, f: [parts.add_composite(operator, f)], func, lib)
-    wanted = (device_types,) if isinstance(device_types, str) else tuple(device_types)
+    devices = (device_types,) if isinstance(device_types, str) else tuple(device_types)
     return _registration(
         op,
-        lambda operator, f: [parts.add_kernel(operator, device, f, **options) for device in wanted],
+        lambda operator, f: [parts.add_kernel(operator, device, f, **options) for device in devices],
         func,
         lib,
     )

@@ -113,10 +113,10 @@ def positional(function: Function, names: Sequence[str] | None = None) -> Functi
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # a builtin without a signature
         return function
-    wanted = list(parameters) if names is None else list(names)
+    ordered = list(parameters) if names is None else list(names)
     keywords = {
         i: n
-        for i, n in enumerate(wanted)
+        for i, n in enumerate(ordered)
         if n in parameters and parameters[n].kind is inspect.Parameter.KEYWORD_ONLY
     }
     if not keywords:
@@ -164,10 +164,10 @@ def check_parameters(
     kinds = inspect.Parameter
     keyword_only = {p.name for p in parameters if p.kind is kinds.KEYWORD_ONLY}
     by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
-    given = [argument for argument in names if argument not in keyword_only]
-    unreached = [*by_place[len(given) :], *(p for p in parameters if p.name in keyword_only - {*names})]
+    passed = [argument for argument in names if argument not in keyword_only]
+    unreached = [*by_place[len(passed) :], *(p for p in parameters if p.name in keyword_only - {*names})]
     lacking = [p.name for p in unreached if all_of_them or p.default is p.empty]
-    refused = given[len(by_place) :] if not any(p.kind is kinds.VAR_POSITIONAL for p in parameters) else []
+    refused = passed[len(by_place) :] if not any(p.kind is kinds.VAR_POSITIONAL for p in parameters) else []
     if lacking or refused:
         problems = [f"has parameters that the schema lacks: {', '.join(lacking)}"] if lacking else []
         problems += [f"does not take {', '.join(refused)}"] if refused else []
@@ -286,16 +286,18 @@ def _on_tensors(name: str, function: Function) -> Function:
 def add_shape(operator: Operator, rule: str | Function) -> RegistrationHandle:
     """Give an operator a shape rule: the name of one, or a function that is one."""
     name = operator.name
-    found = find_rule(rule) if isinstance(rule, str) else ShapeRule(getattr(rule, "__name__", name), rule)
-    absent = found.missing(_names(operator))
+    shape_rule = (
+        find_rule(rule) if isinstance(rule, str) else ShapeRule(getattr(rule, "__name__", name), rule)
+    )
+    absent = shape_rule.missing(_names(operator))
     if absent:
         raise ArgumentError(
             name,
-            f"the shape rule {found.name!r} needs {', '.join(absent)}, which the operator does not have",
+            f"the shape rule {shape_rule.name!r} needs {', '.join(absent)}, which the operator does not have",
             signatures=[str(operator.definition.signature)],
         )
     return named(
-        REGISTRY.add_shape_rule(name, rule if isinstance(rule, str) else found), f"shape rule of {name}"
+        REGISTRY.add_shape_rule(name, rule if isinstance(rule, str) else shape_rule), f"shape rule of {name}"
     )
 
 

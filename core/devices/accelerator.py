@@ -55,15 +55,15 @@ def _accelerator(device: Device | str | int | None = None) -> tuple[DeviceInterf
     if accelerator is None:
         raise DeviceError("no accelerator is installed: no plugin provides one\n  see: tt plugins list")
     if isinstance(device, int) and not isinstance(device, bool):
-        wanted = Device(accelerator.type, device)
+        requested = Device(accelerator.type, device)
     else:
-        wanted = accelerator if device is None else Device(device)
-    if wanted.type != accelerator.type:
+        requested = accelerator if device is None else Device(device)
+    if requested.type != accelerator.type:
         raise DeviceError(
-            f"{wanted} is not a device of the current accelerator, {accelerator}\n"
-            f"  try: tt.get_device_module({wanted.type!r}), or `with tt.device({wanted.type!r})`"
+            f"{requested} is not a device of the current accelerator, {accelerator}\n"
+            f"  try: tt.get_device_module({requested.type!r}), or `with tt.device({requested.type!r})`"
         )
-    return resolve_device(wanted)
+    return resolve_device(requested)
 
 
 def is_available() -> bool:
@@ -80,8 +80,8 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """Return the number of devices of the accelerator; 0 without one."""
-    found = current_accelerator(check_available=True)
-    backend = None if found is None else usable_backend(found.type)
+    accelerator = current_accelerator(check_available=True)
+    backend = None if accelerator is None else usable_backend(accelerator.type)
     return 0 if backend is None else backend.device_count()
 
 
@@ -118,8 +118,8 @@ def current_device_idx() -> int:
 
 def set_device_index(device: Device | str | int) -> None:
     """Make a device of the accelerator the current one of this thread."""
-    backend, place = _accelerator(device)
-    backend.set_device(place.index or 0)
+    backend, resolved = _accelerator(device)
+    backend.set_device(resolved.index or 0)
 
 
 def set_device_idx(device: Device | str | int) -> None:
@@ -157,21 +157,21 @@ class device_index(Block):  # noqa: N801 - PyTorch's name
 
 def synchronize(device: Device | str | int | None = None, /) -> None:
     """Wait until a device of the accelerator, by default the current one, has done all that it was given."""
-    backend, place = _accelerator(device)
-    backend.synchronize(place)
+    backend, resolved = _accelerator(device)
+    backend.synchronize(resolved)
 
 
 def current_stream(device: Device | str | int | None = None, /) -> Stream:
     """Return this thread's current stream on a device of the accelerator."""
-    backend, place = _accelerator(device)
-    return Stream(place, native=backend.current_stream(place))
+    backend, resolved = _accelerator(device)
+    return Stream(resolved, native=backend.current_stream(resolved))
 
 
 def set_stream(stream: Stream) -> None:
     """Make a stream the current one of this thread on its device, and that device the current one."""
-    backend, place = _accelerator(stream.device)
-    backend.set_device(place.index or 0)
-    backend.set_stream(stream.native, place)
+    backend, resolved = _accelerator(stream.device)
+    backend.set_device(resolved.index or 0)
+    backend.set_stream(stream.native, resolved)
 
 
 # --- memory ----------------------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ def set_stream(stream: Stream) -> None:
 
 def memory_stats(device: Device | str | int | None = None, /) -> dict[str, int]:
     """Return statistics of memory under PyTorch's names; empty where the device keeps none."""
-    backend, place = _accelerator(device)
-    return dict(sorted(backend.memory_stats(place).items()))
+    backend, resolved = _accelerator(device)
+    return dict(sorted(backend.memory_stats(resolved).items()))
 
 
 def memory_allocated(device: Device | str | int | None = None, /) -> int:
@@ -205,14 +205,14 @@ def max_memory_reserved(device: Device | str | int | None = None, /) -> int:
 
 def reset_peak_memory_stats(device: Device | str | int | None = None, /) -> None:
     """Reset the peak values."""
-    backend, place = _accelerator(device)
-    backend.reset_peak_memory_stats(place)
+    backend, resolved = _accelerator(device)
+    backend.reset_peak_memory_stats(resolved)
 
 
 def reset_accumulated_memory_stats(device: Device | str | int | None = None, /) -> None:
     """Reset the sums of the statistics."""
-    backend, place = _accelerator(device)
-    backend.reset_accumulated_memory_stats(place)
+    backend, resolved = _accelerator(device)
+    backend.reset_accumulated_memory_stats(resolved)
 
 
 def empty_cache() -> None:
@@ -228,13 +228,13 @@ def get_memory_info(device: Device | str | int | None = None, /) -> tuple[int, i
     DeviceError
         If its backend does not report it.
     """
-    backend, place = _accelerator(device)
-    return memory_info(backend, place)
+    backend, resolved = _accelerator(device)
+    return memory_info(backend, resolved)
 
 
 def memory_info(backend: DeviceInterface, place: Device) -> tuple[int, int]:
     """Return the free and the total memory of a device, or raise if its backend does not report it."""
-    found = backend.memory_info(place)
-    if found is None:
+    info = backend.memory_info(place)
+    if info is None:
         raise DeviceError(f"the backend of device {place.type!r} does not report its memory")
-    return found
+    return info

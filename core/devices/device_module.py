@@ -70,12 +70,12 @@ class DeviceModule(ModuleType):
         if device is None:
             return backend.default_device()
         if isinstance(device, int) and not isinstance(device, bool):
-            wanted = Device(self.device_type, device)
+            requested = Device(self.device_type, device)
         else:
-            wanted = Device(device)
-        if wanted.type != self.device_type:
-            raise DeviceError(f"Expected a {self.device_type} device, but got: {wanted}")
-        return backend.place(wanted)
+            requested = Device(device)
+        if requested.type != self.device_type:
+            raise DeviceError(f"Expected a {self.device_type} device, but got: {requested}")
+        return backend.place(requested)
 
     # --- which devices there are -------------------------------------------------------------------------------
 
@@ -96,20 +96,20 @@ class DeviceModule(ModuleType):
 
     def set_device(self, device: Place) -> None:
         """Make a device the current one of this thread."""
-        place = self._place(device)
-        self._usable().set_device(place.index or 0)
+        resolved = self._place(device)
+        self._usable().set_device(resolved.index or 0)
 
     def device(self, device: Place) -> contextlib.AbstractContextManager[None]:
         """Make a device the current one inside a `with` block; None or a negative index changes nothing."""
         if device is None or (isinstance(device, int) and device < 0):
             return contextlib.nullcontext()
-        place = self._place(device)
-        return self._usable().guard(place)
+        resolved = self._place(device)
+        return self._usable().guard(resolved)
 
     def device_of(self, obj: Any) -> contextlib.AbstractContextManager[None]:
         """Make the device of a tensor the current one inside a `with` block; tensors elsewhere change nothing."""
-        place = getattr(obj, "device", None)
-        return self.device(place if getattr(place, "type", None) == self.device_type else None)
+        device = getattr(obj, "device", None)
+        return self.device(device if getattr(device, "type", None) == self.device_type else None)
 
     def init(self) -> None:
         """Get the device type ready; the first use does it too."""
@@ -144,18 +144,18 @@ class DeviceModule(ModuleType):
 
     def current_stream(self, device: Place = None) -> Stream:
         """Return this thread's current stream on a device."""
-        place = self._place(device)
-        return self.Stream(place, native=self._usable().current_stream(place))
+        resolved = self._place(device)
+        return self.Stream(resolved, native=self._usable().current_stream(resolved))
 
     def default_stream(self, device: Place = None) -> Stream:
         """Return the stream that is the current one of a device where none was chosen."""
-        place = self._place(device)
-        return self.Stream(place, native=self._usable().default_stream(place))
+        resolved = self._place(device)
+        return self.Stream(resolved, native=self._usable().default_stream(resolved))
 
     def ExternalStream(self, stream_ptr: int, device: Place = None) -> Stream:  # noqa: N802 - PyTorch's name
         """Return a stream that another library made, given its address; the library has to keep it."""
-        place = self._place(device)
-        return self.Stream(place, native=self._usable().external_stream(stream_ptr, place))
+        resolved = self._place(device)
+        return self.Stream(resolved, native=self._usable().external_stream(stream_ptr, resolved))
 
     def set_stream(self, stream: Stream | None) -> None:
         """Make a stream the current one of this thread on its device; None changes nothing."""
@@ -179,14 +179,14 @@ class DeviceModule(ModuleType):
 
     def memory_stats_as_nested_dict(self, device: Place = None) -> dict[str, Any]:
         """Return what `memory_stats` does, as dictionaries in dictionaries."""
-        found: dict[str, Any] = {}
+        nested: dict[str, Any] = {}
         for name, value in self.memory_stats(device).items():
             *path, last = name.split(".")
-            inner = found
+            inner = nested
             for word in path:
                 inner = inner.setdefault(word, {})
             inner[last] = value
-        return found
+        return nested
 
     def memory_summary(self, device: Place = None, abbreviated: bool = False) -> str:
         """Return the statistics of a device's memory as a table; `abbreviated`: without the counts."""
@@ -197,8 +197,8 @@ class DeviceModule(ModuleType):
         if not self.is_initialized():
             return []
         backend = self._usable()
-        places = range(backend.device_count()) if device is None else [self._place(device).index or 0]
-        return [segment for i in places for segment in backend.memory_snapshot(Device(self.device_type, i))]
+        indices = range(backend.device_count()) if device is None else [self._place(device).index or 0]
+        return [segment for i in indices for segment in backend.memory_snapshot(Device(self.device_type, i))]
 
     def memory_allocated(self, device: Place = None) -> int:
         """Return how many bytes tensors use; 0 where the device keeps no statistics."""
@@ -352,8 +352,10 @@ def get_device_module(device: Device | str | None = None) -> Any:
     >>> tt.get_device_module("cpu").device_count()
     1
     """
-    found = (current_accelerator(check_available=True) or Device("cpu")) if device is None else Device(device)
-    module = REGISTRY.backend(found.type).module
+    resolved = (
+        (current_accelerator(check_available=True) or Device("cpu")) if device is None else Device(device)
+    )
+    module = REGISTRY.backend(resolved.type).module
     if module is not None:
         return module_named(module)
-    return _MADE.setdefault(found.type, DeviceModule(found.type))
+    return _MADE.setdefault(resolved.type, DeviceModule(resolved.type))

@@ -34,12 +34,12 @@ def resolve_device(device: Device | str | int | None) -> tuple[DeviceInterface, 
         When the device cannot be used or does not exist.
     """
     if device is None or (isinstance(device, int) and not isinstance(device, bool)):
-        found = current_accelerator(check_available=True) or Device("cpu")
-        device = found if device is None else Device(found.type, device)
-    wanted = Device(device)
-    backend = REGISTRY.backend(wanted.type)
+        accelerator = current_accelerator(check_available=True) or Device("cpu")
+        device = accelerator if device is None else Device(accelerator.type, device)
+    requested = Device(device)
+    backend = REGISTRY.backend(requested.type)
     backend.require_available()
-    return backend, backend.place(wanted)
+    return backend, backend.place(requested)
 
 
 def _of_type(device_type: str | None, device: Device | str | int | None) -> Device | str | int | None:
@@ -50,10 +50,10 @@ def _of_type(device_type: str | None, device: Device | str | int | None) -> Devi
         return Device(device_type)
     if isinstance(device, int) and not isinstance(device, bool):
         return Device(device_type, device)
-    found = Device(device)
-    if found.type != device_type:
-        raise DeviceError(f"Expected a {device_type} device, but got: {found}")
-    return found
+    requested = Device(device)
+    if requested.type != device_type:
+        raise DeviceError(f"Expected a {device_type} device, but got: {requested}")
+    return requested
 
 
 class Stream(Block):
@@ -121,9 +121,9 @@ class Stream(Block):
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event, a new one if none is given, behind the work of the stream; return it."""
-        found = Event(self.device) if event is None else event
-        found.record(self)
-        return found
+        recorded = Event(self.device) if event is None else event
+        recorded.record(self)
+        return recorded
 
     def wait_event(self, event: Event) -> None:
         """Let further work of the stream begin when an event is reached."""
@@ -268,12 +268,12 @@ class Event:
         """
         if not isinstance(handle, bytes):
             raise ArgumentError("from_ipc_handle", f"argument 'handle' must be bytes, not {describe(handle)}")
-        found = cls.__new__(cls)
-        found._backend, found.device = resolve_device(_of_type(cls.device_type, device))
-        found.enable_timing, found.blocking, found._interprocess = False, False, False
-        found._settled = found._recorded = True  # the other process tracks this
-        found.native = found._backend.shared_event(found.device, handle=handle)
-        return found
+        event = cls.__new__(cls)
+        event._backend, event.device = resolve_device(_of_type(cls.device_type, device))
+        event.enable_timing, event.blocking, event._interprocess = False, False, False
+        event._settled = event._recorded = True  # the other process tracks this
+        event.native = event._backend.shared_event(event.device, handle=handle)
+        return event
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let further work of a stream, by default the device's current one, begin when the event is reached."""

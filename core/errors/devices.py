@@ -74,8 +74,8 @@ class HostMemoryError(TTError, RuntimeError, MemoryError):
 
     def __init__(self, op: str, asked: int | None, reason: str) -> None:
         self.op, self.asked, self.reason = op, asked, reason
-        wanted = f"a result of {format_bytes(asked)}" if asked else "its result and intermediates"
-        super().__init__(f"{op}(): not enough memory for {wanted}" + (f": {reason}" if reason else ""))
+        amount = f"a result of {format_bytes(asked)}" if asked else "its result and intermediates"
+        super().__init__(f"{op}(): not enough memory for {amount}" + (f": {reason}" if reason else ""))
 
 
 def format_bytes(count: int) -> str:

@@ -137,8 +137,8 @@ class KernelFailedError(Exception):
         """Return the error that takes the place of a library's; of classes that allow none, their own with a note."""
         kind: Any = type(error)
         try:
-            made = _also(kind)
-            new: KernelFailedError = made.__new__(made)
+            combined = _also(kind)
+            new: KernelFailedError = combined.__new__(combined)
             _set(new, {**_members(error), **vars(error)})
             KernelFailedError.__init__(new, error, op, device, kernel, call, method)
         except Exception:  # a class that cannot be inherited from, or takes no object without arguments

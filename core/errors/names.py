@@ -33,9 +33,9 @@ def nearest(word: str, candidates: Iterable[str], *, count: int = 3) -> list[str
     meant = OTHER_WORDS.get(word.lower())
     if meant in known:
         return [meant]
-    found = difflib.get_close_matches(word, known, n=count, cutoff=0.7)
+    matches = difflib.get_close_matches(word, known, n=count, cutoff=0.7)
     # A short word with one wrong letter is less alike than that.
-    return found or [other for other in known if _one_letter_apart(word, other)][:count]
+    return matches or [other for other in known if _one_letter_apart(word, other)][:count]
 
 
 def _one_letter_apart(word: str, other: str) -> bool:
@@ -44,8 +44,8 @@ def _one_letter_apart(word: str, other: str) -> bool:
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """Return "; did you mean 'x' or 'y'?" or an empty string."""
-    found = nearest(word, candidates)
-    return "; did you mean " + " or ".join(repr(name) for name in found) + "?" if found else ""
+    matches = nearest(word, candidates)
+    return "; did you mean " + " or ".join(repr(name) for name in matches) + "?" if matches else ""
 
 
 class UnknownNameError(TTError, RuntimeError, ValueError):

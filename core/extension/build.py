@@ -141,14 +141,14 @@ def build(plan: BuildPlan, folder: Path, *, verbose: bool = False) -> Path:
     """
     compilers = {language: find_compiler(language) for language in {unit.language for unit in plan.units}}
     key, store = plan.key(compilers), Store(folder, plan.name)
-    found = store.find(key)
-    if found is not None:
-        _say(verbose, f"{plan.name}: {found} is current")
-        return found
+    cached = store.find(key)
+    if cached is not None:
+        _say(verbose, f"{plan.name}: {cached} is current")
+        return cached
     with store.building():
-        found = store.find(key)  # another process may have built it while this one waited
-        if found is not None:
-            return found
+        cached = store.find(key)  # another process may have built it while this one waited
+        if cached is not None:
+            return cached
         try:
             with tempfile.TemporaryDirectory(prefix="tt-extension-") as scratch:
                 library, dependencies, command = _compile(plan, compilers, Path(scratch), verbose)
@@ -166,18 +166,18 @@ def _compile(
     for number, unit in enumerate(plan.units):
         source = scratch / f"unit{number}{'.c' if unit.language == 'c' else '.cpp'}"
         source.write_text(unit.text, encoding="utf-8")
-        made, listed = source.with_suffix(".o"), source.with_suffix(".d")
+        compiled, listed = source.with_suffix(".o"), source.with_suffix(".d")
         command = [
             *compilers[unit.language].command, *_COMMON, *_FLAGS[unit.language], f"-I{INCLUDE}",
             *(["-iquote", unit.folder] if unit.folder else []), *(f"-I{path}" for path in plan.include_paths),
-            *plan.cflags, "-MMD", "-MF", str(listed), "-c", str(source), "-o", str(made),
+            *plan.cflags, "-MMD", "-MF", str(listed), "-c", str(source), "-o", str(compiled),
         ]  # fmt: skip
         done = _run(command, plan.name, verbose)
         if done.returncode:
             _check_disk(plan.name, done)
             problems = read_output(done.stderr, plan.sources, plan.names)
             raise compile_error(plan.name, done.stderr, problems, command)
-        objects.append(str(made))
+        objects.append(str(compiled))
         dependencies.update(_dependencies(listed, scratch))
     library = scratch / "library.so"
     linker = compilers.get("c++") or compilers["c"]
@@ -235,12 +235,12 @@ def _dependencies(listed: Path, scratch: Path) -> dict[str, str]:
     except OSError:
         return {}
     words = re.findall(r"(?:\\.|[^\s\\])+", text.replace("\\\n", " ").partition(":")[2])
-    found = {}
+    digests = {}
     for word in words:
         path = Path(os.path.abspath(re.sub(r"\\(.)", r"\1", word).replace("$$", "$")))
         if not path.is_relative_to(scratch) and not path.is_relative_to(INCLUDE):
-            found[str(path)] = digest(path.read_bytes())
-    return found
+            digests[str(path)] = digest(path.read_bytes())
+    return digests
 
 
 def _say(verbose: bool, text: str) -> None:

@@ -82,8 +82,8 @@ class Store:
             library = self.folder / str(manifest["library"])
             if digest(library.read_bytes()) != manifest["digest"]:
                 return None
-            for path, wanted in manifest["dependencies"].items():
-                if digest(Path(path).read_bytes()) != wanted:
+            for path, expected in manifest["dependencies"].items():
+                if digest(Path(path).read_bytes()) != expected:
                     return None
         except (OSError, KeyError, TypeError, AttributeError):
             return None
@@ -91,10 +91,10 @@ class Store:
 
     def _manifest(self, key: str) -> dict[str, Any] | None:
         try:
-            found = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+            content = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return content if isinstance(content, dict) else None
 
     @contextlib.contextmanager
     def building(self) -> Iterator[None]:
@@ -132,11 +132,11 @@ class Store:
     def publish(self, key: str, library: Path, dependencies: Mapping[str, str], command: list[str]) -> Path:
         """Put a library into the store; to be called while `building`."""
         content = library.read_bytes()
-        found = digest(content)
+        checksum = digest(content)
         before = self._manifest(key)
-        target = self.folder / f"{self.name}-{found[:16]}.so"
+        target = self.folder / f"{self.name}-{checksum[:16]}.so"
         manifest = {
-            "library": target.name, "digest": found, "dependencies": dict(dependencies), "command": command
+            "library": target.name, "digest": checksum, "dependencies": dict(dependencies), "command": command
         }  # fmt: skip
         with self._writing():
             self._write(target, content)

@@ -201,22 +201,24 @@ class CtypesCaller:
         return result
 
     def _over_tensors(self, args: tuple[Any, ...]) -> Any:
-        specification, made, errors = self._specification, list[_Described](), list[BaseException]()
+        specification, allocated, errors = self._specification, list[_Described](), list[BaseException]()
 
         def empty(_: Any, dtype: int, ndim: int, shape: Any) -> int | None:
             try:
-                made.append(_Described(np.empty([shape[dim] for dim in range(ndim)], NUMPY_DTYPES[dtype])))
+                allocated.append(
+                    _Described(np.empty([shape[dim] for dim in range(ndim)], NUMPY_DTYPES[dtype]))
+                )
             except BaseException as error:  # must not cross C; raised when the function has returned
                 errors.append(error)
                 return None
-            return made[-1].address
+            return allocated[-1].address
 
         kept: list[Any] = []
         values = (_Value * max(1, len(specification.parameters)))()
-        given = iter(args)
+        arguments = iter(args)
         for slot, parameter in zip(values, specification.parameters, strict=False):
             if parameter.kind != "result":
-                self._put(slot, parameter, next(given), kept)
+                self._put(slot, parameter, next(arguments), kept)
         call = _Call(empty=_Empty(empty), values=values)
         bad = self._entry(ctypes.byref(call))
         if errors:
@@ -228,8 +230,8 @@ class CtypesCaller:
         slots = [call.result] if specification.result == "tensor" else [
             slot for slot, p in zip(values, specification.parameters, strict=False) if p.kind == "result"
         ]  # fmt: skip
-        found = [self._taken(slot, made) for slot in slots]
-        return None if not found else found[0] if len(found) == 1 else tuple(found)
+        results = [self._taken(slot, allocated) for slot in slots]
+        return None if not results else results[0] if len(results) == 1 else tuple(results)
 
     def _put(self, slot: Any, parameter: Passed, value: Any, kept: list[Any]) -> None:
         if value is None:

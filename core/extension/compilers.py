@@ -109,8 +109,8 @@ def _candidates(language: Language, named: str) -> list[tuple[str, str]]:
     if named:
         return [(f"${VARIABLES[language]}", named)]
     own = sysconfig.get_config_var(VARIABLES[language])
-    found = [("Python's own", str(own))] if own else []
-    return found + [("search path", name) for name in COMMANDS[language]]
+    candidates = [("Python's own", str(own))] if own else []
+    return candidates + [("search path", name) for name in COMMANDS[language]]
 
 
 @lru_cache(maxsize=16)

@@ -54,12 +54,12 @@ def find_functions(source: str, file: str = "") -> list[Function]:
     >>> [str(f) for f in find_functions("float twice(float x) { return 2 * x; }")]
     ['float twice(float x)']
     """
-    found = []
+    functions = []
     for statement, defined in _statements(_tokens(source)):
         function = _function(statement, defined, source, file)
         if function is not None:
-            found.append(function)
-    return found
+            functions.append(function)
+    return functions
 
 
 # --- statements ----------------------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def _parameters(words: list[str], template: str) -> tuple[Parameter, ...] | None
             groups.append([])
         else:
             groups[-1].append(word)
-    found = [_parameter(group, template, number) for number, group in enumerate(groups)]
-    return None if None in found else tuple(p for p in found if p is not None)
+    parameters = [_parameter(group, template, number) for number, group in enumerate(groups)]
+    return None if None in parameters else tuple(p for p in parameters if p is not None)
 
 
 def _parameter(words: list[str], template: str, number: int) -> Parameter | None:

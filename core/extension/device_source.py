@@ -109,13 +109,13 @@ def _compiler_of(source: DeviceSource, what: str) -> Callable[..., Any]:
     """
     backend = REGISTRY.backend(source.device)
     backend.require_available()
-    found: Callable[..., Any] | None = getattr(backend, what, None)
-    if found is None:
+    compiler: Callable[..., Any] | None = getattr(backend, what, None)
+    if compiler is None:
         raise UnsupportedError(
             f"{source.extension}: the backend of the device {source.device!r} compiles no source: "
             f"it has no method {what}"
         )
-    return found
+    return compiler
 
 
 def device_kernels(

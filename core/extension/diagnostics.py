@@ -55,8 +55,8 @@ class Diagnostic:
     source: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:" + (f"{self.column}:" if self.column else "")
-        lines = [f"{place} {self.kind}: {self.message}"]
+        location = f"{self.file}:{self.line}:" + (f"{self.column}:" if self.column else "")
+        lines = [f"{location} {self.kind}: {self.message}"]
         if self.source.strip():
             text = self.source.rstrip()
             lines.append(f"    {text}")
@@ -81,7 +81,7 @@ def read_output(
     names : mapping, optional
         File name for the compiler -> file name for the user.
     """
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     pending: list[Diagnostic] = []
     for line in output.splitlines():
         required = _REQUIRED.match(line)
@@ -93,12 +93,12 @@ def read_output(
             continue
         kind = {"fatal error": "error", "remark": "note"}.get(match["kind"], match["kind"])
         problem = _diagnostic(match, kind, match["message"], sources, names or {})
-        if problem in found:  # a template for another dtype, or another call in generated code
+        if problem in diagnostics:  # a template for another dtype, or another call in generated code
             continue
-        found.append(problem)
-        found += [d for d in pending if d.file in sources or (names and d.file in names.values())]
+        diagnostics.append(problem)
+        diagnostics += [d for d in pending if d.file in sources or (names and d.file in names.values())]
         pending.clear()
-    return found
+    return diagnostics
 
 
 def _diagnostic(

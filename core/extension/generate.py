@@ -68,10 +68,10 @@ def wrappers(instances: Sequence[Instance], language: Language) -> str:
     for instance in instances:
         function = instance.function
         called = function.name + (f" for {instance.dtype}" if instance.dtype else "")
-        place = line_directive(function.line, f"{function.file}{WRAPPER}{called}")
+        directive = line_directive(function.line, f"{function.file}{WRAPPER}{called}")
         body = _elementwise(instance, language) if function.elementwise else _over_tensors(instance, language)
         for line in _entry(instance.symbol, body, language):
-            lines += [place, line]
+            lines += [directive, line]
     if language == "c++":
         lines = ['extern "C" {', *lines, "}"]
     return "\n".join(lines) + "\n"

@@ -132,11 +132,13 @@ def load_inline(
     sources = [ExtensionSource(file, language, text) for file, (language, text) in texts.items()]
     device = None
     if cuda_sources is not None and with_cuda is not False:
-        found = {
+        contents = {
             f"{name}:cuda_sources[{i}]": text for i, text in enumerate(_listed("cuda_sources", cuda_sources))
         }
         # PyTorch's keyword names the device; nothing else here does.
-        device = DeviceSource("cuda", name, found, tuple(extra_cuda_cflags or ()), required=with_cuda is True)
+        device = DeviceSource(
+            "cuda", name, contents, tuple(extra_cuda_cflags or ()), required=with_cuda is True
+        )
     return Loading(
         name,
         sources,
@@ -207,7 +209,7 @@ def load(
     files: list[str | os.PathLike[str]] = (
         [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     )
-    found, cuda = [], {}
+    extension_sources, cuda = [], {}
     for file in files:
         shown, path = os.fspath(file), Path(file).absolute()
         try:
@@ -217,7 +219,7 @@ def load(
         if path.suffix == ".cu":
             cuda[shown] = text
         elif path.suffix in _SUFFIXES:
-            found.append(ExtensionSource(shown, _SUFFIXES[path.suffix], text, path))
+            extension_sources.append(ExtensionSource(shown, _SUFFIXES[path.suffix], text, path))
         else:
             known = ", ".join([*_SUFFIXES, ".cu"])
             raise ArgumentError("load", f"{shown} has none of the suffixes of sources: {known}")
@@ -226,7 +228,7 @@ def load(
         device = DeviceSource("cuda", name, cuda, tuple(extra_cuda_cflags or ()), required=with_cuda is True)
     return Loading(
         name,
-        found,
+        extension_sources,
         device,
         _options(extra_cflags, extra_ldflags, extra_include_paths, build_directory, verbose, False),
         functions,
@@ -238,10 +240,10 @@ def load(
 
 
 def _listed(option: str, sources: str | Sequence[str]) -> list[str]:
-    found = [sources] if isinstance(sources, str) else sources
-    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+    texts = [sources] if isinstance(sources, str) else sources
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ArgumentError("load_inline", f"{option} is source as a str or a list of them, not {sources!r}")
-    return list(found)
+    return list(texts)
 
 
 def _dtype_names(dtypes: Sequence[Any] | None) -> tuple[str, ...] | None:

@@ -78,8 +78,8 @@ class Loading:
             self.device.require()
         self.declared = by_name([f for s in self.sources for f in find_functions(s.text, s.file)])
         on_device = by_name(self.device.functions) if self.device is not None else {}
-        wanted = self._wanted(on_device)
-        operators = {one: self._operator(one, on_device, doc) for one, doc in wanted.items() if not _launched(
+        docs = self._wanted(on_device)
+        operators = {one: self._operator(one, on_device, doc) for one, doc in docs.items() if not _launched(
             on_device.get(one, ())) or one in self.declared}  # fmt: skip
         on_devices = {
             one: device_kernels(self.device, operator, on_device[one])
@@ -87,11 +87,11 @@ class Loading:
             if one in on_device and self.device is not None
         }
         library, kernels = self._compile({one: op for one, op in operators.items() if one in self.declared})
-        for one, found in on_devices.items():
-            kernels[one] += found
+        for one, compiled in on_devices.items():
+            kernels[one] += compiled
         extension = Extension(self.name, loaded_by, library)
         if self.device is not None:
-            for one in wanted:
+            for one in docs:
                 if one not in operators:
                     extension.launched[one] = DeviceFunction(self.device, on_device[one][0])
         self._replace_earlier(loaded_by)
@@ -117,20 +117,20 @@ class Loading:
         """Return the functions that become operators, with their documentation."""
         known = {**on_device, **self.declared}
         if self.functions is None:
-            found = {
+            declared = {
                 name: "" for name, all_of in known.items()
                 if any(f.defined and not f.static for f in all_of)
             }  # fmt: skip
-            if not found:
+            if not declared:
                 raise CompileError(
                     self.name,
                     "the sources define no function that could become an operator",
                     hint="a function over numbers or tt_tensor *, for instance: float twice(float x) { return 2 * x; }",
                 )
-            return found
+            return declared
         listed = [self.functions] if isinstance(self.functions, str) else self.functions
-        wanted = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed, "")
-        for name in wanted:
+        requested = dict(listed) if isinstance(listed, Mapping) else dict.fromkeys(listed, "")
+        for name in requested:
             if name not in known:
                 raise CompileError(
                     self.name,
@@ -139,7 +139,7 @@ class Loading:
                     f"  declared: {', '.join(known) or '(none)'}",
                     hint=self._how_to_declare(name),
                 )
-        return wanted
+        return requested
 
     def _how_to_declare(self, name: str) -> str:
         if any(word in source.text for source in self.sources for word in ("torch::Tensor", "at::Tensor")):

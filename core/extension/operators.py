@@ -88,11 +88,11 @@ class Operator:
                     hint="give them names of their own",
                 )
         signature = Signature.parse(name + schema) if schema else Signature.parse(_signature(name, first))
-        made = cls(name, tuple(overloads), tuple(dtypes), signature, result, doc)
+        operator = cls(name, tuple(overloads), tuple(dtypes), signature, result, doc)
         if schema:
-            made._check_schema()
-        _ = made.definition  # raises now, and not when everything is compiled
-        return made
+            operator._check_schema()
+        _ = operator.definition  # raises now, and not when everything is compiled
+        return operator
 
     # --- the signature -------------------------------------------------------------------------------------------
 
@@ -134,11 +134,11 @@ class Operator:
 
     def instances(self, start: int) -> list[Instance]:
         """Return the code to compile for this operator; entries are numbered from `start`."""
-        found: list[Instance] = []
+        instances: list[Instance] = []
         for function in self.overloads:
             for dtype in self.dtypes if function.template else ("",):
-                found.append(Instance(function, dtype, f"tt_entry_{start + len(found)}"))
-        return found
+                instances.append(Instance(function, dtype, f"tt_entry_{start + len(instances)}"))
+        return instances
 
     def served(self, instance: Instance) -> str | tuple[str, ...]:
         """Return the dtypes that an instance serves."""
@@ -254,16 +254,16 @@ def _number_word(function: Function, type_: CType) -> str:
 
 
 def _fits(argument: Argument, type_: CType, elementwise: bool) -> bool:
-    found = argument.type
-    if found.list:
+    kind = argument.type
+    if kind.list:
         return False
     if type_.kind in ("tensor", "pointer"):
-        return found.is_tensor and found.base == "Tensor"
+        return kind.is_tensor and kind.base == "Tensor"
     if type_.kind == "text":
-        return found.base == "str" and not found.optional
-    if elementwise and found.is_tensor and not found.optional:
+        return kind.base == "str" and not kind.optional
+    if elementwise and kind.is_tensor and not kind.optional:
         return True
-    return found.base in ("Scalar", "float", "int", "bool") and not found.optional and not found.is_tensor
+    return kind.base in ("Scalar", "float", "int", "bool") and not kind.optional and not kind.is_tensor
 
 
 # --- kernels -------------------------------------------------------------------------------------------------------
@@ -347,13 +347,13 @@ def add_kernel(operator: Operator, kernel: InlineKernel) -> RegistrationHandle:
 
 def by_name(functions: Sequence[Function]) -> Mapping[str, list[Function]]:
     """Return functions by name; a declaration and the definition of the same are one."""
-    found: dict[str, list[Function]] = {}
+    groups: dict[str, list[Function]] = {}
     for function in functions:
-        others = found.setdefault(function.name, [])
+        others = groups.setdefault(function.name, [])
         types = [p.type.dtype + p.type.kind for p in function.parameters]
         same = [f for f in others if [p.type.dtype + p.type.kind for p in f.parameters] == types]
         if not same:
             others.append(function)
         elif function.defined and not same[0].defined:
             others[others.index(same[0])] = function
-    return found
+    return groups

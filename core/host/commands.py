@@ -27,11 +27,11 @@ def commands_of(plugins: Iterable[Plugin], preferences: Preferences) -> dict[str
         else:
             for name, target in commands.items():
                 brought.setdefault(name, []).append((plugin, target))
-    found: dict[str, str | PluginConflictError] = {}
+    owners: dict[str, str | PluginConflictError] = {}
     claims = Claims(lambda: preferences.rules)
     for name, offers in brought.items():
         for plugin, _ in offers:
             claims.add(plugin, [("command", name)])
         owner = claims.owner(("command", name))
-        found[name] = claims.conflict(("command", name)) if owner is None else dict(offers)[owner]
-    return found
+        owners[name] = claims.conflict(("command", name)) if owner is None else dict(offers)[owner]
+    return owners

@@ -127,8 +127,8 @@ def _read(where: str) -> tuple[PreferenceRule, ...]:
             raise ConfigurationError(
                 where, f"unknown key {key!r}{did_you_mean(key, KEYS)}; known: {', '.join(KEYS)}"
             )
-    wanted = content.get("prefer", {})
-    by_selector = wanted if isinstance(wanted, dict) else {"*": wanted}
+    preferences = content.get("prefer", {})
+    by_selector = preferences if isinstance(preferences, dict) else {"*": preferences}
     rules = []
     for selector, plugins in by_selector.items():
         names = [plugins] if isinstance(plugins, str) else plugins

@@ -75,15 +75,15 @@ def _block(plugins: list[Plugin], environ: Mapping[str, str]) -> None:
         listed = [name.strip() for name in environ.get(variable, "").split(",") if name.strip()]
         chosen: set[Plugin] = set()
         for name in listed:
-            found = named_plugins(plugins, name)
-            if not found:
+            named = named_plugins(plugins, name)
+            if not named:
                 raise UnknownNameError(
                     "plugin",
                     name,
                     {plugin.name for plugin in plugins},
                     note=f"it is listed in the environment variable {variable}",
                 )
-            chosen.update(found)
+            chosen.update(named)
         for plugin in plugins:
             if variable == "TT_PLUGINS" and listed and plugin not in chosen:
                 plugin.state, plugin.reason = "blocked", f"not listed in {variable}"

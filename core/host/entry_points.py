@@ -41,7 +41,7 @@ def installed() -> Iterable[EntryPoint]:
     if entries is None:
         from importlib.metadata import distributions  # start-up: 10 ms that most processes do without
 
-        entries = [e for found in distributions() for e in found.entry_points if _of_tt(e.group)]
+        entries = [e for package in distributions() for e in package.entry_points if _of_tt(e.group)]
     # Of two installations of a distribution, the one that comes first on the path is imported.
     first: dict[str, Any] = {}
     for entry in entries:
@@ -111,7 +111,7 @@ def found_in_folders(
     """
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return None
-    found: list[FolderEntryPoint] = []
+    entries: list[FolderEntryPoint] = []
     for folder in dict.fromkeys(sys.path if path is None else path):
         try:
             names = os.listdir(folder or ".")
@@ -124,8 +124,8 @@ def found_in_folders(
         for name in names:
             metadata = _KINDS.get(os.path.splitext(name)[1].lower())
             if metadata is not None:
-                found += _entries(os.path.join(folder, name), metadata, wanted)
-    return found
+                entries += _entries(os.path.join(folder, name), metadata, wanted)
+    return entries
 
 
 def _entries(folder: str, metadata: str, wanted: Callable[[str], Any]) -> list[FolderEntryPoint]:

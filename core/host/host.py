@@ -167,10 +167,10 @@ class Host:
     def _has_member(self, name: str) -> bool:
         """Return whether tensors have a member; looks, and resolves nothing."""
         # `inspect.getattr_static` without metaclasses: it is asked for each of a hundred members in every process.
-        found = next(
+        member = next(
             (vars(base)[name] for base in self._class().__mro__ if name in vars(base)), MissingMember
         )
-        return found is not MissingMember and not isinstance(found, MissingMember)
+        return member is not MissingMember and not isinstance(member, MissingMember)
 
     def _claim(self, claims: Claims, plugin: Plugin) -> None:
         """Note the declarations of the plugin."""
@@ -267,11 +267,11 @@ class Host:
         """
         self.load()
         manifests = [plugin.manifest for plugin in self._plugins if plugin.manifest is not None]
-        found = next((m.parts[part] for m in manifests if part in m.parts), KNOWN_PARTS.get(part))
-        if found is None:
+        layer = next((m.parts[part] for m in manifests if part in m.parts), KNOWN_PARTS.get(part))
+        if layer is None:
             known = {*KNOWN_PARTS, *(part for m in manifests for part in m.parts)}
             raise UnknownNameError("part of operators", part, known)
-        return found
+        return layer
 
     def require(self, kind: Declares, name: str) -> None:
         """Raise unless a plugin declares a name; activates nothing.
@@ -292,7 +292,7 @@ class Host:
         refuse_known(kind, name, self._plugins)
         known: Iterable[str] = self.names(kind)
         if kind == "device":
-            known = {*known, *CORE_DEVICES, *(place[0] for place in list(self._registry.backends))}
+            known = {*known, *CORE_DEVICES, *(key[0] for key in list(self._registry.backends))}
         elif kind == "layout":
             known = {*known, *LAYOUTS}
         raise unknown_name(kind, name, known, self._plugins)
@@ -432,11 +432,11 @@ class Host:
     def _required(self, plugin: Plugin) -> Iterator[Plugin]:
         assert plugin.manifest is not None
         for name in plugin.manifest.requires:
-            found = [p for p in self._plugins if p.name == name]
-            if not found or found[0].state == "blocked":
-                why = f"is blocked: {found[0].reason}" if found else "is not installed"
+            matches = [p for p in self._plugins if p.name == name]
+            if not matches or matches[0].state == "blocked":
+                why = f"is blocked: {matches[0].reason}" if matches else "is not installed"
                 raise PluginError(f"it requires the plugin {name!r}, which {why}")
-            yield found[0]
+            yield matches[0]
 
     # --- commands -------------------------------------------------------------------------------------------
 

@@ -95,20 +95,20 @@ def _put_default_device(before: tuple[Any, Any]) -> None:
 
 
 def _generators() -> tuple[Any, dict[str, tuple[int, int]]]:
-    found = tt_random._DEFAULTS
-    return found.seed, {name: (g.initial_seed(), g.get_offset()) for name, g in found.by_device.items()}
+    defaults = tt_random._DEFAULTS
+    return defaults.seed, {name: (g.initial_seed(), g.get_offset()) for name, g in defaults.by_device.items()}
 
 
 def _put_generators(before: tuple[Any, dict[str, tuple[int, int]]]) -> None:
-    found = tt_random._DEFAULTS
-    found.seed = before[0]
-    for name in list(found.by_device):
+    defaults = tt_random._DEFAULTS
+    defaults.seed = before[0]
+    for name in list(defaults.by_device):
         if name in before[1]:
             seed, offset = before[1][name]
-            found.by_device[name].manual_seed(seed)
-            found.by_device[name].set_offset(offset)
+            defaults.by_device[name].manual_seed(seed)
+            defaults.by_device[name].set_offset(offset)
         else:
-            del found.by_device[name]
+            del defaults.by_device[name]
 
 
 def _put_print_options(before: Any) -> None:

@@ -54,7 +54,7 @@ class Claims:
 
     def names(self, kind: Declares) -> tuple[str, ...]:
         """Return the declared names of a kind, tt's own plugins first."""
-        return tuple(found for of, found in self._claimants if of == kind and (of, found) in self)
+        return tuple(name for of, name in self._claimants if of == kind and (of, name) in self)
 
     def claimants(self, name: Name) -> tuple[Plugin, ...]:
         """Return the plugins that declare a name."""
@@ -109,24 +109,24 @@ class Claims:
             When it would have two owners in one process.
         """
         for name, owner in self._settled.items():
-            wanted = self._owner_by_rules(name)
-            if wanted is not None and wanted is not owner:
+            preferred = self._owner_by_rules(name)
+            if preferred is not None and preferred is not owner:
                 raise PluginError(
-                    f"the {name[0]} {name[1]!r} is in use already, and brought by the {owner}: the {wanted} cannot "
-                    f"take its place in this process\n  try: prefer {wanted.name!r} before the first use, for instance "
-                    f"by TT_PREFER={wanted.name}"
+                    f"the {name[0]} {name[1]!r} is in use already, and brought by the {owner}: the {preferred} cannot "
+                    f"take its place in this process\n  try: prefer {preferred.name!r} before the first use, "
+                    f"for instance by TT_PREFER={preferred.name}"
                 )
 
     def contested(self, plugin: Plugin) -> list[str]:
         """Return in words which names of a plugin others declare, too, and who has them."""
-        found = []
+        conflicts = []
         for name, claimants in self._claimants.items():
             if plugin in claimants and (len(claimants) > 1 or name in self._taken):
                 others = sorted(str(p) for p in claimants if p is not plugin) or ["tt itself"]
-                found.append(
+                conflicts.append(
                     f"the {name[0]} {name[1]!r} is declared by {' and '.join(others)}, too; {self._who(name)}"
                 )
-        return found
+        return conflicts
 
     def _who(self, name: Name) -> str:
         owner = self.owner(name)

@@ -210,9 +210,9 @@ class Plugin:
 
         self.traceback = format_exc()
         if self.manifest is not None:
-            wanted, offered = major_and_minor(self.manifest.api_version), major_and_minor(API_VERSION)
+            required, offered = major_and_minor(self.manifest.api_version), major_and_minor(API_VERSION)
             if (
-                wanted[0] == offered[0] and wanted > offered
+                required[0] == offered[0] and required > offered
             ):  # a newer minor version may miss an older one's names
                 self.reason += (
                     f"\n  it was made for version {self.manifest.api_version} of the plugin interface and this tt "

@@ -43,8 +43,8 @@ class Preferences:
     @property
     def rules(self) -> tuple[PreferenceRule, ...]:
         """The rules, the strongest first."""
-        found: tuple[PreferenceRule, ...] = self._state.get(SETTING) or ()
-        return found
+        rules: tuple[PreferenceRule, ...] = self._state.get(SETTING) or ()
+        return rules
 
     def replace(self, rules: tuple[PreferenceRule, ...]) -> None:
         """Put other rules into force."""
@@ -154,8 +154,8 @@ class _Preferring(Block, contextlib.ContextDecorator):
 
     def _end(self, before: PreferenceRule) -> None:
         remaining = list(self._host.preferences.rules)
-        for number, found in enumerate(remaining):
-            if found is before:  # not by ==: an inner block may have an equal rule
+        for number, rule in enumerate(remaining):
+            if rule is before:  # not by ==: an inner block may have an equal rule
                 del remaining[number]
                 self._host.preferences.replace(tuple(remaining))
                 break

@@ -69,14 +69,14 @@ def _spread(backend: Backend, handle: Any, shape: Sequence[int]) -> Any:
     if tuple(handle.shape) == tuple(shape):
         return handle
     own = np.arange(int(np.prod(handle.shape, dtype=np.int64))).reshape(tuple(handle.shape))
-    places = np.broadcast_to(own, tuple(shape)).reshape(-1)
-    return backend.reshape(backend.take(backend.reshape(handle, (-1,)), places), tuple(shape))
+    positions = np.broadcast_to(own, tuple(shape)).reshape(-1)
+    return backend.reshape(backend.take(backend.reshape(handle, (-1,)), positions), tuple(shape))
 
 
 def _made_on_host(backend: Backend, operator: Operator, args: Sequence[Any], dtype: Dtype | None) -> Any:
-    given = list(args)
-    given[operator.device_at], given[operator.dtype_at] = Device("cpu"), dtype
-    return backend.from_numpy(operator.overload().execute(tuple(given))._handle)
+    arguments = list(args)
+    arguments[operator.device_at], arguments[operator.dtype_at] = Device("cpu"), dtype
+    return backend.from_numpy(operator.overload().execute(tuple(arguments))._handle)
 
 
 def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Sequence[Dtype | None]) -> Any:
@@ -85,11 +85,11 @@ def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Se
     assert dtype is not None  # a view has a result, which is a tensor
     flat = backend.reshape(args[0], (-1,))
     described = [fresh(tuple(args[0].shape), dtype), *args[1:]]
-    found = to_handles(
+    handles = to_handles(
         bound_rule(operator.definition)(described), results, described, operator.definition.name
     )
 
     def taken(geometry: MetaHandle) -> Any:
         return backend.reshape(backend.take(flat, positions(geometry)), geometry.shape)
 
-    return [taken(one) for one in found] if isinstance(found, list | tuple) else taken(found)
+    return [taken(one) for one in handles] if isinstance(handles, list | tuple) else taken(handles)

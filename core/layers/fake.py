@@ -100,8 +100,8 @@ def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
     >>> to_fake(tt.zeros(2, 3), "cuda").device
     device(type='cuda')
     """
-    place = tensor.device if device is None else to_device(device)
-    new = make_fake(_without_data(tensor), place, laid_out=tensor.layout)
+    resolved = tensor.device if device is None else to_device(device)
+    new = make_fake(_without_data(tensor), resolved, laid_out=tensor.layout)
     if getattr(tensor, "requires_grad", False):
         new.requires_grad = True
     return new
@@ -225,15 +225,15 @@ def _run_on_meta(cached: CachedCall, args: tuple[Any, ...]) -> Any:
     if at >= 0:
         moved[at] = Device("meta")
     if cached.form == "inplace":
-        found = cached.operator.overload("inplace").execute(tuple(moved))
-        args[0]._set_data(found._handle, fake_spec(found.dtype, args[0].device, found.layout))
+        result = cached.operator.overload("inplace").execute(tuple(moved))
+        args[0]._set_data(result._handle, fake_spec(result.dtype, args[0].device, result.layout))
         args[0]._bump_version()
         return args[0]
-    found = cached.operator.overload().execute(tuple(moved))
-    if isinstance(found, TensorBase) or not isinstance(found, tuple):
-        return fake(found)
+    result = cached.operator.overload().execute(tuple(moved))
+    if isinstance(result, TensorBase) or not isinstance(result, tuple):
+        return fake(result)
     make = cached.operator.return_type if len(cached.operator.definition.signature.returns) > 1 else tuple
-    return make(map(fake, found))
+    return make(map(fake, result))
 
 
 def _wrap(result: Any, handle: Any, device: Device, args: tuple[Any, ...]) -> Tensor:
@@ -369,10 +369,10 @@ class FakeMode(Mode):
         if at < 0:
             return overload.dispatch(args)
         device = get_default_device() if args[at] is None else to_device(args[at])
-        made = overload.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
-        if isinstance(made, TensorBase):
-            return make_fake(made._handle, device, laid_out=made.layout)
-        return type(made)(make_fake(t._handle, device, laid_out=t.layout) for t in made)
+        result = overload.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
+        if isinstance(result, TensorBase):
+            return make_fake(result._handle, device, laid_out=result.layout)
+        return type(result)(make_fake(t._handle, device, laid_out=t.layout) for t in result)
 
 
 def fake_mode() -> FakeMode:

@@ -125,15 +125,15 @@ def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
     base = FlatStorage(backend.reshape(tensor._handle, (-1,)), backend)
     base.version = version
     geometry = MetaHandle(shape, tensor.dtype, contiguous_strides(shape), 0)
-    found = ViewStorage(base, geometry, version)
-    tensor._storage = found
-    return found
+    view_storage = ViewStorage(base, geometry, version)
+    tensor._storage = view_storage
+    return view_storage
 
 
 def share(tensor: TensorBase) -> ViewStorage:
     """Return a place of its own in the content of a tensor, for an alias of it: what one writes the other sees."""
-    place = ensure_view_storage(tensor)
-    return ViewStorage(place.base, place.geometry, place.seen)
+    shared = ensure_view_storage(tensor)
+    return ViewStorage(shared.base, shared.geometry, shared.seen)
 
 
 def refresh(tensor: TensorBase) -> None:
@@ -270,12 +270,12 @@ class FunctionaliseLayer(Layer):
         storage = ensure_view_storage(target)
         geometry: Any = run_rule(cached.operator.definition, (storage.geometry, *args[1:]))
         storage.geometry = geometry
-        base, places = storage.base, positions(storage.geometry)
-        lacking = int(places.max(initial=-1)) + 1 - int(base.flat.shape[0])
+        base, indices = storage.base, positions(storage.geometry)
+        lacking = int(indices.max(initial=-1)) + 1 - int(base.flat.shape[0])
         if lacking > 0:
             more = backend.from_numpy(np.zeros(lacking, target.dtype.numpy), target.device)
             base.flat = backend.concat([base.flat, more])
-        handle = backend.reshape(backend.take(base.flat, places), storage.geometry.shape)
+        handle = backend.reshape(backend.take(base.flat, indices), storage.geometry.shape)
         target._set_data(handle, target._spec)
         base.version += 1
         storage.seen = base.version
@@ -291,8 +291,8 @@ class FunctionaliseLayer(Layer):
     @names_methods
     def _view(self, cached: CachedCall, args: tuple[Any, ...]) -> Any:
         refresh(args[0])
-        found = cached.resolution.results[0] if cached.resolution.results else None
-        if found is not None and found is not args[0].dtype:
+        dtype = cached.resolution.results[0] if cached.resolution.results else None
+        if dtype is not None and dtype is not args[0].dtype:
             # Gathering elements cannot reach the parts of complex numbers: the result is a copy.
             self._geometry(cached, args)  # the rule refuses calls that are not views
             return self._plain(cached, args)

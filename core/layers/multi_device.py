@@ -64,14 +64,14 @@ def _home(operator: Operator, args: Sequence[Any]) -> Device:
     DeviceMismatchError
         When they are on several devices.
     """
-    found = list(_named_tensors(operator, args))
+    tensors = list(_named_tensors(operator, args))
     asked = args[operator.device_at] if operator.device_at >= 0 else None
-    if asked is not None or not found:
+    if asked is not None or not tensors:
         return asked or get_default_device()
-    home = found[0][1].device
-    if any(tensor.device is not home for _, tensor in found):
+    home = tensors[0][1].device
+    if any(tensor.device is not home for _, tensor in tensors):
         raise DeviceMismatchError(
-            operator.definition.signature.name, [(name, str(tensor.device)) for name, tensor in found]
+            operator.definition.signature.name, [(name, str(tensor.device)) for name, tensor in tensors]
         )
     return home
 

@@ -113,13 +113,13 @@ class TreeSpec:
         """
         if self.type is None:
             return [tree]
-        kind, found = type(tree), children_of(tree)
+        kind, children = type(tree), children_of(tree)
         dicts = kind in _DICTS and self.type in _DICTS
-        if found is None or (kind is not self.type and not dicts):
+        if children is None or (kind is not self.type and not dicts):
             raise ValueRangeError(
                 f"flatten_up_to(): Node type mismatch; expected {self.type!r}, but got {kind!r}."
             )
-        context, items = found
+        context, items = children
         if len(items) != self.num_children:
             raise ValueRangeError(
                 f"flatten_up_to(): Node arity mismatch; expected {self.num_children}, but got {len(items)}."
@@ -254,10 +254,10 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     >>> leaves, tree_unflatten([x * 10 for x in leaves], spec)
     ([1, 2, 3], {'a': [10, 20], 'b': 30})
     """
-    found = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
-    if found is None:
+    node = None if is_leaf is not None and is_leaf(tree) else children_of(tree)
+    if node is None:
         return [tree], _LEAF
-    context, items = found
+    context, items = node
     leaves: list[Any] = []
     children = []
     for item in items:

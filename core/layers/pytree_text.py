@@ -133,8 +133,8 @@ def _read(written: dict[str, Any]) -> TreeSpec:
         return TreeSpec(None, None, ())
     for kind, saved in SAVED.items():
         if saved.name == name:
-            found = json.loads(context) if saved.load is None else saved.load(context)
-            return TreeSpec(kind, found, children)
+            restored = json.loads(context) if saved.load is None else saved.load(context)
+            return TreeSpec(kind, restored, children)
     if name not in _KINDS:
         raise ValueRangeError(f"no container {name!r} is registered for structures")
     kind = _KINDS[name]
@@ -151,10 +151,10 @@ def _factory(context: dict[str, str]) -> Callable[[], Any]:
         raise ValueRangeError(
             f"the factory {module}.{name} of a defaultdict is not one of Python's containers"
         )
-    found: Any = object_named(f"{module}:{name}")
-    if not isinstance(found, type):
+    factory: Any = object_named(f"{module}:{name}")
+    if not isinstance(factory, type):
         raise ValueRangeError(f"the factory {module}.{name} of a defaultdict is not a type")
-    return found
+    return factory
 
 
 class _Star:

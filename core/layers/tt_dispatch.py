@@ -176,16 +176,16 @@ def _ask(cached: CachedCall, args: tuple[Any, ...]) -> Any:
 
 def overloaded(args: Sequence[Any]) -> list[Any]:
     """Return the first argument of each class that has `__tt_dispatch__`, subclasses before their bases."""
-    found: list[Any] = []
+    ordered: list[Any] = []
     known: set[type] = set()
     for value in flat(args):
         kind = type(value)
         if kind in known or not isinstance(value, TensorBase) or not value._keys & PYTHON:
             continue
         known.add(kind)
-        place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
-        found.insert(place, value)
-    return found
+        position = next((i for i, other in enumerate(ordered) if issubclass(kind, type(other))), len(ordered))
+        ordered.insert(position, value)
+    return ordered
 
 
 def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> Any:
@@ -193,8 +193,8 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> An
     operator = cached.operator
     function = operator.overload(cached.form)
     rules = operator.dispatch_rules
-    found = overloaded(args)
-    types = tuple(map(type, found))
+    candidates = overloaded(args)
+    types = tuple(map(type, candidates))
     shown, kwargs = as_written(function, args)
     modes, masked = THREAD.modes, THREAD.masked
     THREAD.masked = masked | _transparent()
@@ -213,7 +213,7 @@ def _asked(cached: CachedCall, args: tuple[Any, ...], whole: bool = False) -> An
                 THREAD.modes = modes
             if result is not NotImplemented:
                 return result
-        for value in found:
+        for value in candidates:
             kind: Any = type(value)
             if not whole or _wants_whole(kind, operator):
                 rule = rules.get(kind)
@@ -381,7 +381,7 @@ def make_wrapper_subclass(
             "  try: x.as_subclass(cls), for a class that adds no more than attributes and methods"
         )
 
-    found = make_wrapper(
+    wrapper = make_wrapper(
         cls,
         Size(size),
         get_default_dtype() if dtype is None else to_dtype(dtype),
@@ -391,8 +391,8 @@ def make_wrapper_subclass(
         to_layout(layout),
     )
     if requires_grad:
-        found.requires_grad = True
-    return found
+        wrapper.requires_grad = True
+    return wrapper
 
 
 # --- what handlers use ---------------------------------------------------------------------------------------------

@@ -104,8 +104,8 @@ def values(self: Tensor) -> Tensor:
     >>> tt.tensor([[0, 7], [8, 0]]).to_sparse().values()
     tensor([7, 8])
     """
-    found: Tensor = self._spec.backend.values(self)
-    return found
+    result: Tensor = self._spec.backend.values(self)
+    return result
 
 
 def _has_strides(self: Tensor) -> bool:

@@ -35,10 +35,10 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     DeviceError
         If the device does not exist.
     """
-    place = Device("cuda") if device is None else to_device(device)
-    if place.type != "cuda":
-        raise DeviceError(f"cuda() takes a device of cuda, not {place}")
-    return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
+    target = Device("cuda") if device is None else to_device(device)
+    if target.type != "cuda":
+        raise DeviceError(f"cuda() takes a device of cuda, not {target}")
+    return _convert(self, target, memory_format=memory_format, non_blocking=non_blocking)
 
 
 def _to_type(kind: str) -> Any:
@@ -47,10 +47,10 @@ def _to_type(kind: str) -> Any:
     def move(
         self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None
     ) -> Tensor:
-        place = to_device(kind) if device is None else to_device(device)
-        if place.type != kind:
-            raise DeviceError(f"{kind}() takes a device of {kind}, not {place}")
-        return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
+        target = to_device(kind) if device is None else to_device(device)
+        if target.type != kind:
+            raise DeviceError(f"{kind}() takes a device of {kind}, not {target}")
+        return _convert(self, target, memory_format=memory_format, non_blocking=non_blocking)
 
     move.__name__ = move.__qualname__ = kind
     move.__doc__ = f"""Return the tensor on a device of the type {kind}; itself, if it is there already.
@@ -133,8 +133,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
     by_name = {type_name: to_dtype(name) for name, type_name in _TYPE_NAMES.items()}
     if name not in by_name:
         return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
-    place = to_device(words[0] if words else "cpu")
-    return _convert(self, place, by_name[name], non_blocking=non_blocking)
+    target = to_device(words[0] if words else "cpu")
+    return _convert(self, target, by_name[name], non_blocking=non_blocking)
 
 
 CONVERSION_MEMBERS: dict[str, Any] = {

@@ -47,9 +47,9 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     """
     modes = active_modes() if STATE.modes else ()
     for mode in reversed(modes):
-        place = getattr(mode, "from_array", None)
-        if place is not None:
-            return _with_gradient(place(array, device), requires_grad)
+        handler = getattr(mode, "from_array", None)
+        if handler is not None:
+            return _with_gradient(handler(array, device), requires_grad)
     backend = REGISTRY.backend(device.type)
     backend.require_available()
     device = backend.place(device)
@@ -149,28 +149,28 @@ def tensor(
             return seen
     if pin_memory:
         return _with_gradient(tensor(data, dtype=dtype, device=device).pin_memory(), requires_grad)
-    wanted = _dtype_argument("tensor", dtype)
+    requested = _dtype_argument("tensor", dtype)
     if isinstance(data, TensorBase):
         warn_user(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than tt.tensor(sourceTensor).",
         )
-        place = data.device if device is None else to_device(device)
-        copy: Tensor = detached(data).to(place, wanted or data.dtype, copy=True)
+        target = data.device if device is None else to_device(device)
+        copy: Tensor = detached(data).to(target, requested or data.dtype, copy=True)
         return _with_gradient(copy, requires_grad)
     if is_array_like(data):
         shared = share(data)
         if not isinstance(shared, np.ndarray):
-            place = shared.device if device is None else to_device(device)
-            return _with_gradient(shared.to(place, wanted or shared.dtype, copy=True), requires_grad)
-        found = check_array(shared)
-        array = cast_array(shared, wanted or found)
+            target = shared.device if device is None else to_device(device)
+            return _with_gradient(shared.to(target, requested or shared.dtype, copy=True), requires_grad)
+        inferred = check_array(shared)
+        array = cast_array(shared, requested or inferred)
         if array is shared:
             array = shared.copy()
     elif isinstance(data, STORAGES):
-        return _with_gradient(_placed(whole_tensor("tensor", data, wanted), device), requires_grad)
+        return _with_gradient(_placed(whole_tensor("tensor", data, requested), device), requires_grad)
     else:
-        array = array_from_nested(data, wanted)
+        array = array_from_nested(data, requested)
     return from_array(array, _device_or_default(device), requires_grad=requires_grad)
 
 
@@ -195,21 +195,21 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
         seen: Tensor = intercept(as_tensor, (data,), {k: v for k, v in options.items() if v is not None})
         if seen is not NOT_HANDLED:
             return seen
-    wanted = _dtype_argument("as_tensor", dtype)
+    requested = _dtype_argument("as_tensor", dtype)
     if isinstance(data, Tensor):
-        place = data.device if device is None else to_device(device)
-        return data.to(place, wanted or data.dtype)
+        target = data.device if device is None else to_device(device)
+        return data.to(target, requested or data.dtype)
     if is_array_like(data):
         shared = share(data)
         if not isinstance(shared, np.ndarray):
-            place = shared.device if device is None else to_device(device)
-            return shared.to(place, wanted or shared.dtype)
-        found = check_array(shared)
-        array = cast_array(shared, wanted or found)
+            target = shared.device if device is None else to_device(device)
+            return shared.to(target, requested or shared.dtype)
+        inferred = check_array(shared)
+        array = cast_array(shared, requested or inferred)
     elif isinstance(data, STORAGES):
-        return _placed(whole_tensor("as_tensor", data, wanted), device)
+        return _placed(whole_tensor("as_tensor", data, requested), device)
     else:
-        array, shared = array_from_nested(data, wanted), None
+        array, shared = array_from_nested(data, requested), None
     new = from_array(array, _device_or_default(device))
     if array is shared:
         keep_size(new)
@@ -275,8 +275,8 @@ def frombuffer(
     >>> tt.frombuffer(bytearray([1, 0, 2, 0]), dtype=tt.int16)
     tensor([1, 2], dtype=tt.int16)
     """
-    wanted = _dtype_argument("frombuffer", dtype)
-    if wanted is None:
+    element = _dtype_argument("frombuffer", dtype)
+    if element is None:
         raise TypeError("frombuffer(): argument 'dtype' must be a tt.dtype, not NoneType")
     try:
         view = memoryview(buffer)
@@ -293,7 +293,7 @@ def frombuffer(
             "frombuffer",
             f"arguments 'count' and 'offset' must be int, not {describe(count)} and {describe(offset)}",
         ) from None
-    length, size = view.nbytes, wanted.itemsize
+    length, size = view.nbytes, element.itemsize
     if length == 0 or count == 0:
         raise ValueRangeError(
             f"frombuffer(): nothing to read: the buffer has {length} bytes, and count={count}"
@@ -312,7 +312,7 @@ def frombuffer(
         raise ValueRangeError(
             f"frombuffer(): count={count} needs {count * size} bytes from offset {offset} in a buffer of {length}"
         )
-    array = np.frombuffer(view, dtype=wanted.numpy, count=count, offset=offset)
+    array = np.frombuffer(view, dtype=element.numpy, count=count, offset=offset)
     new = from_array(array, to_device("cpu"), requires_grad=requires_grad)
     keep_size(new)
     return new
@@ -397,13 +397,13 @@ def asarray(
     >>> tt.asarray(x) is x, tt.asarray(x, copy=True) is x
     (True, False)
     """
-    wanted = _dtype_argument("asarray", dtype)
+    requested = _dtype_argument("asarray", dtype)
     if isinstance(obj, Tensor):
-        found = obj
+        result = obj
     elif isinstance(obj, STORAGES):
-        found = whole_tensor("asarray", obj, wanted)
+        result = whole_tensor("asarray", obj, requested)
     elif is_capsule(obj):
-        found = import_array(CapsuleSource(obj))
+        result = import_array(CapsuleSource(obj))
     elif is_array_like(obj):
         if copy is False and isinstance(obj, np.generic):
             raise ValueRangeError(
@@ -412,26 +412,26 @@ def asarray(
         shared = share(obj)
         if isinstance(shared, np.ndarray):
             check_array(shared)
-            found = from_array(shared, to_device("cpu"))
-            keep_size(found)
+            result = from_array(shared, to_device("cpu"))
+            keep_size(result)
         else:
-            found = shared
+            result = shared
         if device is None and not is_elsewhere(obj):
             device = get_default_device()
     elif not isinstance(obj, str) and has_buffer(obj):
-        found = frombuffer(obj, dtype=wanted or get_default_dtype())
+        result = frombuffer(obj, dtype=requested or get_default_dtype())
         device = get_default_device() if device is None else device
     else:
         if copy is False:
             raise ValueRangeError(
                 "asarray(copy=False): a sequence of numbers has no memory to share; leave copy out"
             )
-        array = array_from_nested(obj, wanted)
+        array = array_from_nested(obj, requested)
         return from_array(array, _device_or_default(device), requires_grad=bool(requires_grad))
     return _adopt(
-        found,
-        wanted or found.dtype,
-        found.device if device is None else to_device(device),
+        result,
+        requested or result.dtype,
+        result.device if device is None else to_device(device),
         copy,
         requires_grad,
     )

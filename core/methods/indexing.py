@@ -191,32 +191,32 @@ def _apply(self: Tensor, index: Any, backward: list[int] | None = None) -> tuple
     Slices with a negative step give a copy in their order.  For writing there has to be a view: it has their elements
     in ascending order, and the dimensions are added to the list `backward`.
     """
-    # `given` counts the dimensions of `self` (for messages), `dim` the dimensions of the view so far.
-    view, dim, given = self, 0, 0
+    # `source_dim` counts the dimensions of `self` (for messages), `dim` the dimensions of the view so far.
+    view, dim, source_dim = self, 0, 0
     # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
     entries: list[Tensor | None] = []
-    found: list[Tensor | None]
+    items: list[Tensor | None]
     for item in _expand(self, index):
         if isinstance(item, slice):
             view = _slice(view, dim, item, backward)
-            found, width, given = [None], 1, given + 1
+            items, width, source_dim = [None], 1, source_dim + 1
         elif item is None:
             view = ops.unsqueeze(view, dim)
-            found, width = [None], 1
+            items, width = [None], 1
         elif isinstance(item, bool):
             view = ops.unsqueeze(view, dim)
-            found, width = [_place(np.zeros(int(item), np.int64), self)], 1
+            items, width = [_place(np.zeros(int(item), np.int64), self)], 1
         elif isinstance(item, np.ndarray):
-            found = [_place(array, self) for array in _integer_arrays(item, view, dim)]
-            width = len(found)
-            given += width
+            items = [_place(array, self) for array in _integer_arrays(item, view, dim)]
+            width = len(items)
+            source_dim += width
         elif isinstance(item, TensorBase):
-            view, found, width = _apply_tensor(view, dim, item, given)
-            given += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
+            view, items, width = _apply_tensor(view, dim, item, source_dim)
+            source_dim += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
         else:
-            view = _select(view, dim, int(item), given)
-            found, width, given = [], 0, given + 1
-        entries += found
+            view = _select(view, dim, int(item), source_dim)
+            items, width, source_dim = [], 0, source_dim + 1
+        entries += items
         dim += width
     while entries and entries[-1] is None:
         entries.pop()
@@ -278,16 +278,16 @@ def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
 def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
     """Return `self[index]` for any index; `function` is the called function, for modes that watch calls."""
     if STATE.modes or _overridden(self, index):
-        found: Tensor = intercept(function, (self, index), None)
-        if found is not NOT_HANDLED:
-            return found
+        result: Tensor = intercept(function, (self, index), None)
+        if result is not NOT_HANDLED:
+            return result
     try:
         view, advanced = _apply(self, index)
     except (IndexError, TypeError):
-        found = _asked(function, self, index)
-        if found is NOT_HANDLED:
+        result = _asked(function, self, index)
+        if result is NOT_HANDLED:
             raise
-        return found
+        return result
     if advanced:
         return ops.index(view, advanced)
     return ops.alias(self) if view is self else view
@@ -345,21 +345,21 @@ def _positions(self: Tensor, index: Any) -> list[Tensor | None]:
     """Return the places that an index means, as one integer tensor for each dimension."""
     shape = tuple(self.shape)
     device = to_device("cpu") if values_are_hidden(self) and self.device.type != "meta" else self.device
-    places = ops.reshape(ops.arange(math.prod(shape), device=device), shape)
-    flat, advanced = _apply(places, index)
+    numbers = ops.reshape(ops.arange(math.prod(shape), device=device), shape)
+    flat, advanced = _apply(numbers, index)
     flat = ops.index(flat, advanced)
-    found: list[Tensor | None] = []
+    positions: list[Tensor | None] = []
     for size in reversed(shape):
-        found.insert(0, ops.remainder(flat, max(size, 1)))
+        positions.insert(0, ops.remainder(flat, max(size, 1)))
         flat = ops.floor_divide(flat, max(size, 1))
-    return found
+    return positions
 
 
 def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
     """Return the number of dimensions of `index(view, advanced)`."""
-    given = [item for item in advanced if item is not None]
-    consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in given)
-    broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in given)
+    indices = [item for item in advanced if item is not None]
+    consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in indices)
+    broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in indices)
     return int(view.ndim) - consumed + broadcast
 
 
@@ -406,7 +406,7 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         )
     backward: list[int] = []
     try:
-        found = _value(self, value)
+        source = _value(self, value)
         view, advanced = _apply(self, index, backward)
     except (IndexError, TypeError):
         if _asked(setitem, self, index, value) is NOT_HANDLED:
@@ -414,33 +414,33 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         return
     if backward and advanced:
         view, advanced = self, _positions(self, index)
-    if not isinstance(found, TensorBase):
+    if not isinstance(source, TensorBase):
         if not advanced:
-            ops.fill_(view, found)
+            ops.fill_(view, source)
             return
         absent = values_are_hidden(self)
-        found = (
-            ops.new_full(self, (), found)
+        source = (
+            ops.new_full(self, (), source)
             if absent
-            else _place(number_array([found], self.dtype).reshape(()), self)
+            else _place(number_array([source], self.dtype).reshape(()), self)
         )
-    if not advanced or found.ndim:
-        found = _fit(found, _indexed_ndim(view, advanced) if advanced else view.ndim)
+    if not advanced or source.ndim:
+        source = _fit(source, _indexed_ndim(view, advanced) if advanced else view.ndim)
     # What is spread over the target is read before; a part of it in another place is refused, as PyTorch does.
-    spread = not found.ndim if advanced else found.shape != view.shape
-    if spread and is_overwritten(view, found):
-        found = ops.clone(found)
+    spread = not source.ndim if advanced else source.shape != view.shape
+    if spread and is_overwritten(view, source):
+        source = ops.clone(source)
     if not advanced:
         if backward:
-            found = ops.flip(ops.expand(found, tuple(view.shape)), backward)
-        ops.copy_(view, found)
+            source = ops.flip(ops.expand(source, tuple(view.shape)), backward)
+        ops.copy_(view, source)
         return
-    if found.ndim == 0 and found.device != self.device and not values_are_hidden(self):
-        found = found.to(self.device)
+    if source.ndim == 0 and source.device != self.device and not values_are_hidden(self):
+        source = source.to(self.device)
     if (
-        found.dtype is not self.dtype
-        and not found.ndim
+        source.dtype is not self.dtype
+        and not source.ndim
         and [m.dtype for m in advanced if m is not None] == [dt.bool_]
     ):
-        found = found.to(self.dtype)  # one value for the places of a mask
-    ops.index_put_(view, advanced, found)
+        source = source.to(self.dtype)  # one value for the places of a mask
+    ops.index_put_(view, advanced, source)

@@ -116,7 +116,7 @@ def _check_reach(source: Any, interface: dict[str, Any]) -> None:
     itemsize, shape = np.dtype(interface["typestr"]).itemsize, tuple(map(index, interface["shape"]))
     strides = interface.get("strides")
     if strides is None:
-        strides = [itemsize * prod(shape[place + 1 :]) for place in range(len(shape))]
+        strides = [itemsize * prod(shape[dim + 1 :]) for dim in range(len(shape))]
     first = last = index(interface.get("offset", 0))
     for size, stride in zip(shape, map(index, strides), strict=True):
         first += min(0, (size - 1) * stride)
@@ -176,10 +176,10 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     code = DEVICE_CODES.get(device.type)
     if code is not None:
         return code, device.index or 0
-    found = self._spec.backend.dlpack_device(self._handle)
-    if found is None:
+    code_and_index = self._spec.backend.dlpack_device(self._handle)
+    if code_and_index is None:
         raise ExportError(f"a tensor on device {str(device)!r} has no memory that DLPack could share")
-    return found
+    return code_and_index
 
 
 def import_array(source: Any) -> Tensor:
@@ -314,8 +314,8 @@ def export_array(
     if tensor.device.type != "cpu":
         refresh(tensor)
         options |= {"stream": stream, "dl_device": dl_device}
-        given = {name: value for name, value in options.items() if value is not None}
-        capsule = tensor._spec.backend.to_dlpack(tensor._handle, **given)
+        provided = {name: value for name, value in options.items() if value is not None}
+        capsule = tensor._spec.backend.to_dlpack(tensor._handle, **provided)
         if tensor.dtype is bfloat16:
             _exchange_type(
                 capsule, _UNSIGNED, _HIDDEN["bfloat16"], bfloat16.itemsize
@@ -326,11 +326,11 @@ def export_array(
     if dl_device is not None and tuple(dl_device) != own:
         raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
-    given = {name: value for name, value in options.items() if value is not None}
+    provided = {name: value for name, value in options.items() if value is not None}
     code = _HIDDEN.get(tensor.dtype.name)
     try:
         seen = array if code is None else array.view(f"u{array.itemsize}")
-        capsule = seen.__dlpack__(**given)
+        capsule = seen.__dlpack__(**provided)
     except (
         BufferError,
         ValueError,

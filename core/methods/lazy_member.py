@@ -44,13 +44,13 @@ class LazyMember:
         """Activate the plugin, replace this object by its target, and return the target."""
         target = self._find()
         try:
-            found = object_named(target)
+            member = object_named(target)
         except (ImportError, AttributeError) as error:
             raise PluginError(
                 f"the member {self.name!r} of {self.owner.__name__} cannot be found at {target}: {error}"
             ) from error
-        setattr(self.owner, self.name, found)
-        return found
+        setattr(self.owner, self.name, member)
+        return member
 
     def _find(self) -> str:
         try:
@@ -66,21 +66,21 @@ class LazyMember:
     # The target is bound here rather than looked up again: a subclass may override the name and call super().
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        found = self.resolve()
-        bind = getattr(type(found), "__get__", None)
-        return found if bind is None else bind(found, instance, owner)
+        member = self.resolve()
+        bind = getattr(type(member), "__get__", None)
+        return member if bind is None else bind(member, instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        found = self.resolve()
-        if hasattr(type(found), "__set__"):
-            found.__set__(instance, value)
+        member = self.resolve()
+        if hasattr(type(member), "__set__"):
+            member.__set__(instance, value)
         else:
             instance.__dict__[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
-        found = self.resolve()
-        if hasattr(type(found), "__delete__"):
-            found.__delete__(instance)
+        member = self.resolve()
+        if hasattr(type(member), "__delete__"):
+            member.__delete__(instance)
         else:
             object.__delattr__(instance, self.name)
 

@@ -52,8 +52,8 @@ class LeftOutMember:
 
     def __get__(self, instance: Any, owner: Any = None) -> Never:
         def reason() -> str:
-            found: str = object_named("tt._compat.reasons:reason")(f"Tensor.{self.name}")
-            return found
+            text: str = object_named("tt._compat.reasons:reason")(f"Tensor.{self.name}")
+            return text
 
         raise UnknownOpError(self.name, owner="tt.Tensor", reason=reason)
 

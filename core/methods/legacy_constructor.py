@@ -58,8 +58,8 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
                 f"{cls.__name__}() of a tensor takes no device: it shares the memory\n  try: x.to(device)"
             )
         return as_subclass(first, cls)
-    made = _made(cls.__name__, args, get_default_dtype(), device)
-    return made if cls is Tensor else as_kind(made, cls)
+    result = _made(cls.__name__, args, get_default_dtype(), device)
+    return result if cls is Tensor else as_kind(result, cls)
 
 
 def construct_as(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
@@ -92,8 +92,8 @@ def _made(name: str, args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor
     first = args[0] if len(args) == 1 else None
     if first is not None and not isinstance(first, Size) and _is_data(first):
         return tensor(first, dtype=dtype, device=device)
-    made: Tensor = ops.empty(_sizes(name, args), dtype=dtype, device=device)
-    return made
+    result: Tensor = ops.empty(_sizes(name, args), dtype=dtype, device=device)
+    return result
 
 
 def _is_data(value: Any) -> bool:

@@ -68,11 +68,11 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
     """Return a method that looks its operator up when it is first called, and then leaves its place to a faster one."""
 
     def first_call(self: Any, other: Any) -> Any:
-        found = getattr(ops, name)
-        found = getattr(
-            found, "default", found
+        operator = getattr(ops, name)
+        operator = getattr(
+            operator, "default", operator
         )  # of several overloads the one whose first operand is a tensor
-        method = (_multiplying if name == "matmul" else _calling)(getattr(found, "two", found))
+        method = (_multiplying if name == "matmul" else _calling)(getattr(operator, "two", operator))
         method.__name__ = method.__qualname__ = dunder
         setattr(Tensor, dunder, method)
         return method(self, other)

@@ -23,21 +23,21 @@ def names_of(module: str) -> dict[str, str]:
     >>> names_of("linalg")["svd"]
     'linalg_svd'
     """
-    found = _functions(module)
-    for name, operator in list(found.items()):
+    names = _functions(module)
+    for name, operator in list(names.items()):
         if _has_inplace(module, operator):
-            found.setdefault(f"{name}_", f"{operator}_")
-    return found
+            names.setdefault(f"{name}_", f"{operator}_")
+    return names
 
 
 def _functions(module: str) -> dict[str, str]:
     """Return the names without those of in-place forms, which only definitions tell."""
-    found: dict[str, str] = {}
+    functions: dict[str, str] = {}
     for public, operator in REGISTRY.definition_table.public_names():
         parent, _, name = public.rpartition(".")
         if parent == module:
-            found.setdefault(name, operator)
-    return found
+            functions.setdefault(name, operator)
+    return functions
 
 
 def _has_inplace(module: str, operator: str) -> bool:
@@ -81,10 +81,10 @@ def namespace(
         if name not in names or name.startswith("__"):
             names |= names_of(module)
             raise UnknownOpError(name, names, owner=f"tt.{module}", reason=lambda: reason(f"{module}.{name}"))
-        found = getattr(ops, names[name])
+        function = getattr(ops, names[name])
         # The next look-up finds it as an ordinary attribute of the module.
-        setattr(sys.modules[f"tt.{module}"], name, found)
-        return found
+        setattr(sys.modules[f"tt.{module}"], name, function)
+        return function
 
     def listing() -> list[str]:
         return sorted({*shared, *names_of(module)})

@@ -188,12 +188,12 @@ def _dtype_of(leaf: Any) -> Dtype:
 
 
 def _promote(leaves: list[Any]) -> Dtype:
-    found: Dtype | None = None
+    promoted: Dtype | None = None
     seen: set[Any] = set()
     for leaf in leaves:
         key = leaf.dtype if hasattr(leaf, "dtype") else type(leaf)
         if key not in seen:
             seen.add(key)
             dtype = _dtype_of(leaf)
-            found = dtype if found is None else promote_types(found, dtype)
-    return found if found is not None else numbers_dtype(())
+            promoted = dtype if promoted is None else promote_types(promoted, dtype)
+    return promoted if promoted is not None else numbers_dtype(())

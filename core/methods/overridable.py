@@ -52,13 +52,13 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
     >>> tt.Tensor.__getitem__ in found[tt.Tensor], tt.Tensor.shape.__get__ in found[tt.Tensor]
     (True, True)
     """
-    found: dict[Any, list[Callable[..., Any]]] = {}
+    overridable: dict[Any, list[Callable[..., Any]]] = {}
     for module in _NAMESPACES:
-        found[_module(module)] = list(dict.fromkeys(_operators(module).values()))
+        overridable[_module(module)] = list(dict.fromkeys(_operators(module).values()))
     for name, function in _functions():
-        found.setdefault(_module(name.rpartition(".")[0]), []).append(function)
-    found[Tensor] = list(dict.fromkeys(_members().values()))
-    return found
+        overridable.setdefault(_module(name.rpartition(".")[0]), []).append(function)
+    overridable[Tensor] = list(dict.fromkeys(_members().values()))
+    return overridable
 
 
 def _functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -77,13 +77,13 @@ def _module(name: str) -> ModuleType:
 
 def _members() -> dict[str, Callable[..., Any]]:
     """Return the overridable members of `Tensor`: methods, and the `__get__` of properties."""
-    found: dict[str, Callable[..., Any]] = {}
+    members: dict[str, Callable[..., Any]] = {}
     for name in member_names():
         member = SeenMember(name)._member()
-        found[name] = member.__get__ if hasattr(type(member), "__set__") else getattr(Tensor, name)
+        members[name] = member.__get__ if hasattr(type(member), "__set__") else getattr(Tensor, name)
     for name in methods():
-        found.setdefault(name, getattr(Tensor, name))
-    return found
+        members.setdefault(name, getattr(Tensor, name))
+    return members
 
 
 def get_ignored_functions() -> set[Callable[..., Any]]:
@@ -119,11 +119,11 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     >>> str(inspect.signature(found[tt.exp])), found[tt.exp](None)
     ('(self, *, out=None)', -1)
     """
-    found: dict[Callable[..., Any], Callable[..., Any]] = {}
+    overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
     for functions in get_overridable_functions().values():
         for function in functions:
-            found.setdefault(function, _dummy(function))
-    return found
+            overrides.setdefault(function, _dummy(function))
+    return overrides
 
 
 def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:

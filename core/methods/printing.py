@@ -136,8 +136,8 @@ def _changed(
         if profile not in _PROFILES:
             raise UnknownNameError("profile", str(profile), _PROFILES)
         changes.update(_PROFILES[profile])
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    changes.update({name: value for name, value in given.items() if value is not None})
+    limits = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    changes.update({name: value for name, value in limits.items() if value is not None})
     return replace(_Current.options, **changes, sci_mode=sci_mode)
 
 

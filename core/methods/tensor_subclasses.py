@@ -48,10 +48,10 @@ class SeenMember:
         self.name = name
 
     def _member(self) -> Any:
-        found = vars(Tensor).get(self.name)
-        if found is None:
-            found = vars(TensorBase)[self.name]
-        return found.resolve() if isinstance(found, LazyMember) else found
+        member = vars(Tensor).get(self.name)
+        if member is None:
+            member = vars(TensorBase)[self.name]
+        return member.resolve() if isinstance(member, LazyMember) else member
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         member = self._member()
@@ -86,8 +86,8 @@ class SeenMember:
 
 
 def _through(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    found = intercept(function, args, kwargs)
-    return function(*args, **kwargs) if found is NOT_HANDLED else found
+    result = intercept(function, args, kwargs)
+    return function(*args, **kwargs) if result is NOT_HANDLED else result
 
 
 # Of TensorBase.

@@ -188,10 +188,10 @@ def handle_tt_function(
     ('quack, half', tensor([0.5000, 0.5000]))
     """
     relevant = list(relevant_args)
-    found = call_overrides(public_api, relevant, args, kwargs)
-    if found is NOT_HANDLED:
+    result = call_overrides(public_api, relevant, args, kwargs)
+    if result is NOT_HANDLED:
         raise NoOverrideError(name_of(public_api), "__tt_function__", [], None)
-    return found
+    return result
 
 
 def wrap_tt_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:
@@ -251,9 +251,9 @@ def overridable(function: Function) -> Function:
     def asking(*args: Any, **kwargs: Any) -> Any:
         if kwargs or STATE.modes or not _PLAIN.issuperset(map(type, args)):
             relevant = flat((*args, *kwargs.values()))
-            found = call_overrides(asking, relevant, args, kwargs)
-            if found is not NOT_HANDLED:
-                return found
+            result = call_overrides(asking, relevant, args, kwargs)
+            if result is not NOT_HANDLED:
+                return result
         return function(*args, **kwargs)
 
     return mark_overridable(cast("Function", asking))

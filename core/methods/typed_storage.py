@@ -63,16 +63,16 @@ def _elements(args: tuple[Any, ...], dtype: Dtype, device: Any) -> Tensor:
             f"TypedStorage(): takes a size or numbers in a sequence, not {len(args)} arguments"
         )
     content: Any = args[0] if args else 0
-    place = to_device("cpu" if device is None else device)
+    target = to_device("cpu" if device is None else device)
     if isinstance(content, Sequence) and not isinstance(content, str | bytes):
-        return tensor(list(content), dtype=dtype, device=place)
+        return tensor(list(content), dtype=dtype, device=target)
     if isinstance(content, TensorBase) or not hasattr(content, "__index__"):
         raise ArgumentError("TypedStorage", f"takes a size or a sequence of numbers, not {describe(content)}")
     size = operator.index(content)
     if size < 0:
         raise ValueRangeError(f"TypedStorage(): takes a size that is not negative, not {size}")
-    found: Tensor = ops.empty((size,), dtype=dtype, device=place)
-    return found
+    uninitialized: Tensor = ops.empty((size,), dtype=dtype, device=target)
+    return uninitialized
 
 
 def _elements_in(storage: Any, dtype: Dtype) -> Tensor:
@@ -115,15 +115,15 @@ class TypedStorage:
             By default the CPU.
         """
         warn_user("TypedStorage is deprecated: use tt.UntypedStorage, which has no dtype, or a tensor")
-        wanted = get_default_dtype() if dtype is None else to_dtype(dtype)
+        element = get_default_dtype() if dtype is None else to_dtype(dtype)
         # Of quantized numbers, the integers lie in the memory.
-        stored = from_numpy_dtype(wanted.numpy) if wanted.kind == "quantized" else wanted
+        stored = from_numpy_dtype(element.numpy) if element.kind == "quantized" else element
         if wrap_storage is None:
-            self._hold(_elements(args, stored, device), wanted)
+            self._hold(_elements(args, stored, device), element)
         elif args or device is not None or dtype is None:
             raise ValueRangeError("TypedStorage(): takes dtype= and no other argument with wrap_storage=")
         else:
-            self._hold(_elements_in(wrap_storage, stored), wanted)
+            self._hold(_elements_in(wrap_storage, stored), element)
 
     @classmethod
     def _of(cls, tensor: Tensor, dtype: Dtype | None = None) -> TypedStorage:
@@ -184,8 +184,8 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """Return the elements as numbers."""
-        found: list[Any] = self._elements.tolist()
-        return found
+        values: list[Any] = self._elements.tolist()
+        return values
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Return the name of the class with this dtype, such as "tt.FloatStorage", or the elements as another one.
@@ -202,15 +202,15 @@ class TypedStorage:
             module = "tt" if self.device.type == "cpu" else f"tt.{self.device.type}"
             return f"{module}.{name}" if name else "tt.storage.TypedStorage"
         if isinstance(dtype, str):
-            found = NAMES.get(dtype.rpartition(".")[2])
-            if found is None:
+            dtype_name = NAMES.get(dtype.rpartition(".")[2])
+            if dtype_name is None:
                 raise ArgumentError(
                     "type", f"{dtype!r} is not the name of a storage such as 'tt.FloatStorage'"
                 )
-            wanted = to_dtype(found)
+            target = to_dtype(dtype_name)
         else:
-            wanted = to_dtype(getattr(dtype, "dtype", dtype))
-        return self if wanted is self._dtype else self._cast(wanted)
+            target = to_dtype(getattr(dtype, "dtype", dtype))
+        return self if target is self._dtype else self._cast(target)
 
     def _cast(self, dtype: Dtype) -> TypedStorage:
         """Return a copy of the elements as another dtype."""
@@ -248,8 +248,8 @@ class TypedStorage:
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
         """Return the storage itself, or a copy on a GPU."""
-        place = "cuda" if device is None else device
-        return self.to(f"cuda:{place}" if isinstance(place, int) else place, non_blocking)
+        target = "cuda" if device is None else device
+        return self.to(f"cuda:{target}" if isinstance(target, int) else target, non_blocking)
 
     def is_pinned(self, device: Any = None) -> bool:
         """Return whether the memory is pinned for transfers to a GPU."""
@@ -313,8 +313,8 @@ class TypedStorage:
     def __getitem__(self, index: int | slice) -> Any:
         if self.device.type == "meta":
             raise DataDependentError("storage[index]", "meta")
-        found = self._elements[index]
-        return found.tolist() if isinstance(index, slice) else found.item()
+        selected = self._elements[index]
+        return selected.tolist() if isinstance(index, slice) else selected.item()
 
     def __setitem__(self, index: int | slice, value: Any) -> None:
         self._elements[index] = value

@@ -107,11 +107,11 @@ def wrap_dims(op: str, dims: Sequence[int], ndim: int) -> Shape:
     ShapeError
         When a dimension appears twice.
     """
-    found = tuple(wrap_dim(op, dim, ndim) for dim in dims)
-    for place, index in enumerate(found):
-        if index in found[:place]:
+    wrapped = tuple(wrap_dim(op, dim, ndim) for dim in dims)
+    for position, index in enumerate(wrapped):
+        if index in wrapped[:position]:
             raise ShapeError(f"{op}(): dimension {index} is named twice")
-    return found
+    return wrapped
 
 
 def dims_to_reduce(op: str, dim: Any, ndim: int) -> Shape:
@@ -119,10 +119,10 @@ def dims_to_reduce(op: str, dim: Any, ndim: int) -> Shape:
     if dim is None:
         return tuple(range(ndim))
     if isinstance(dim, (list, tuple)):
-        found = wrap_dims(op, dim, ndim) or tuple(range(ndim))
+        dims = wrap_dims(op, dim, ndim) or tuple(range(ndim))
     else:
-        found = (wrap_dim(op, dim, ndim),)
-    return found if ndim else ()
+        dims = (wrap_dim(op, dim, ndim),)
+    return dims if ndim else ()
 
 
 def reduced_shape(shape: Shape, dims: Shape, keepdim: bool) -> Shape:
@@ -165,25 +165,25 @@ def infer_size(op: str, size: Sequence[int], numel: int) -> Shape:
     ShapeError
         When the number of elements differs, for several -1, and for an ambiguous -1.
     """
-    wanted = [int(value.__index__()) for value in size]
-    free = [i for i, value in enumerate(wanted) if value == -1]
+    sizes = [int(value.__index__()) for value in size]
+    free = [i for i, value in enumerate(sizes) if value == -1]
     if len(free) > 1:
-        raise ShapeError(f"{op}(): the shape {wanted} leaves several sizes open; only one may be -1")
-    for value in wanted:
+        raise ShapeError(f"{op}(): the shape {sizes} leaves several sizes open; only one may be -1")
+    for value in sizes:
         if value < -1:
-            raise ShapeError(f"{op}(): {value} in the shape {wanted} is not a size")
-    known = prod(value for value in wanted if value != -1)
+            raise ShapeError(f"{op}(): {value} in the shape {sizes} is not a size")
+    known = prod(value for value in sizes if value != -1)
     fits = known == numel if not free else known != 0 and numel % known == 0
     if free and known == 0 and numel == 0:
         raise ShapeError(
-            f"{op}(): the shape {wanted} of a tensor without elements does not determine the size for -1\n"
+            f"{op}(): the shape {sizes} of a tensor without elements does not determine the size for -1\n"
             f"  try: write the size"
         )
     if not fits:
-        raise ShapeError(f"{op}(): {numel} elements do not fill the shape {wanted}")
+        raise ShapeError(f"{op}(): {numel} elements do not fill the shape {sizes}")
     if free:
-        wanted[free[0]] = numel // known
-    return tuple(wanted)
+        sizes[free[0]] = numel // known
+    return tuple(sizes)
 
 
 def broadcast(op: str, *shapes: Sequence[int]) -> Shape:
@@ -221,18 +221,18 @@ def common_shape(*shapes: Sequence[int] | int) -> Size:
     >>> common_shape((2, 1), 3, (1,))
     tt.Size([2, 3])
     """
-    found = []
+    checked = []
     for shape in shapes:
-        given = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+        dims = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
         try:
-            sizes = tuple(as_index(size) for size in given)
+            sizes = tuple(as_index(size) for size in dims)
         except TypeError as error:
             words = f"a shape is an int or a sequence of ints, not {shape!r}"
             raise ChoiceError("broadcast_shapes", words) from error
         if any(size < 0 for size in sizes):
             raise ValueRangeError(f"broadcast_shapes(): the shape {list(sizes)} has a negative size")
-        found.append(sizes)
-    return Size(broadcast("broadcast_shapes", *found))
+        checked.append(sizes)
+    return Size(broadcast("broadcast_shapes", *checked))
 
 
 def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:

@@ -153,10 +153,10 @@ class ShapeRule:
         variadic = any(p.kind is p.VAR_POSITIONAL for p in self.parameters)
 
         def bound(args: Sequence[Any]) -> Outcome:
-            given = [*args[:leading]]
+            arguments = [*args[:leading]]
             if variadic:
-                given += flatten(args[i] for i in positions)
-            return normalise(function(*given, **{name: args[i] for name, i in keywords.items()}, **fixed))
+                arguments += flatten(args[i] for i in positions)
+            return normalise(function(*arguments, **{name: args[i] for name, i in keywords.items()}, **fixed))
 
         return bound
 
@@ -225,13 +225,13 @@ def rules() -> Mapping[str, ShapeRule]:
     >>> rules()["broadcast"].name
     'broadcast'
     """
-    found: dict[str, ShapeRule] = {}
+    collected: dict[str, ShapeRule] = {}
     for module in INDEX.modules():
         table = module_named(module).rule.rules
-        if twice := found.keys() & table.keys():
+        if twice := collected.keys() & table.keys():
             raise KernelContractError(f"shape rules are defined twice: {', '.join(sorted(twice))}")
-        found.update(table)
-    return found
+        collected.update(table)
+    return collected
 
 
 def find_rule(name: str | ShapeRule) -> ShapeRule:

@@ -144,22 +144,22 @@ class Backend(DeviceInterface):
     def spec(self, dtype: Dtype, device: Device | None = None) -> TensorSpec:
         """Return the (one) spec of tensors of a dtype on a device of this backend."""
         device = self.default_device() if device is None else device
-        found = self._specs.get((dtype, device))
-        if found is None:
+        spec = self._specs.get((dtype, device))
+        if spec is None:
             if dtype.kind == "quantized" and self.native_dtype(dtype) is not dtype:
                 raise DtypeError(
                     f"a tensor of the layout {self.layout} has no numbers of {dtype.name}, which mean nothing without "
                     "their scale\n  try: tt.quantize_per_tensor(x, scale, zero_point, dtype)"
                 )
-            place = self.place(device)
-            found = self._specs.get((dtype, place))
-            if found is None:
-                found = TensorSpec(dtype, place, register_layout(self.layout), self, self.keys)
-            self._specs[dtype, place] = found
+            resolved = self.place(device)
+            spec = self._specs.get((dtype, resolved))
+            if spec is None:
+                spec = TensorSpec(dtype, resolved, register_layout(self.layout), self, self.keys)
+            self._specs[dtype, resolved] = spec
             # The bare type means the current device, which may change before the next call.
             if device.index is not None or not self._shows_index():
-                self._specs[dtype, device] = found
-        return found
+                self._specs[dtype, device] = spec
+        return spec
 
     def takes_composite(self, op: str) -> bool:
         """Return whether the composite of an operator, by its qualified name, is right for these tensors.

@@ -184,8 +184,8 @@ class DeviceInterface(Protocol):
 
     def _thread(self) -> Any:
         # Made on demand: a backend need not call this class's __init__.
-        found = self.__dict__.get("_of_thread")
-        return self.__dict__.setdefault("_of_thread", Carried()) if found is None else found
+        carried = self.__dict__.get("_of_thread")
+        return self.__dict__.setdefault("_of_thread", Carried()) if carried is None else carried
 
     # --- the order of work -------------------------------------------------------------------------------------
 

@@ -212,12 +212,12 @@ class _Defaults:
 
     def of(self, device_type: str) -> Generator:
         with self.lock:
-            found = self.by_device.get(device_type)
-            if found is None:
-                found = self.by_device[device_type] = Generator(device_type)
+            generator = self.by_device.get(device_type)
+            if generator is None:
+                generator = self.by_device[device_type] = Generator(device_type)
                 if self.seed is not None:
-                    found.manual_seed(self.seed)
-            return found
+                    generator.manual_seed(self.seed)
+            return generator
 
     def manual_seed(self, seed: int) -> None:
         with self.lock:
@@ -308,9 +308,9 @@ def manual_seed(seed: int) -> Generator:
 
 def seed() -> int:
     """Restart the default generators of all devices from a seed of the operating system, and return it."""
-    found = _random_seed()
-    manual_seed(found)
-    return found
+    value = _random_seed()
+    manual_seed(value)
+    return value
 
 
 def initial_seed() -> int:

@@ -69,9 +69,9 @@ def refuse_read_only(name: str, *targets: TensorBase) -> None:
 
 def _whose(handle: Any) -> str:
     """Return the owner of a handle's memory, in words."""
-    found = handle
-    while (base := getattr(found, "obj" if isinstance(found, memoryview) else "base", None)) is not None:
-        found = base
-    kind = type(found)
+    owner = handle
+    while (base := getattr(owner, "obj" if isinstance(owner, memoryview) else "base", None)) is not None:
+        owner = base
+    kind = type(owner)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     return "another library" if name == "PyCapsule" else f"a {name}"

@@ -318,8 +318,8 @@ def _note(memory: SharedMemory) -> None:
 
 
 def _key(fd: int) -> tuple[int, int]:
-    found = os.fstat(fd)
-    return found.st_dev, found.st_ino
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
 
 
 # --- memory with a name ---------------------------------------------------------------------------------------------

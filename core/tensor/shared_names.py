@@ -142,24 +142,24 @@ def _change(name: str, messages: int, *, add: bool = False, drop: bool = False) 
     """Change the numbers of a file, and remove it if nothing needs it; False if it is gone."""
     try:
         with _opened(name) as fd:
-            found, holders = _read(fd)
-            found = max(found + messages, 0)
+            count, holders = _read(fd)
+            count = max(count + messages, 0)
             me = _self()
             if add and len(holders) < _MOST_HOLDERS:
                 holders.append(me)
             elif add:
-                found += 1
+                count += 1
             if drop and me in holders:
                 holders.remove(me)
             elif drop:
-                found = max(found - 1, 0)
-            if not found:
+                count = max(count - 1, 0)
+            if not count:
                 holders = _living(holders, {me: True})
-            if found or holders:
-                os.pwrite(fd, _packed(found, holders), 0)
+            if count or holders:
+                os.pwrite(fd, _packed(count, holders), 0)
             else:
                 remove(name)
-            return bool(found or holders)
+            return bool(count or holders)
     except FileNotFoundError:
         return False
 

@@ -59,8 +59,8 @@ def storage_over(memory: SharedMemory, backend: Backend) -> Storage:
     """Return the storage of this process over shared memory: the same one for each message that brings it."""
     known = None if memory.storage is None else memory.storage()
     if known is not None:
-        found: Storage = known
-        return found
+        storage: Storage = known
+        return storage
     new = Storage(np.asarray(memory), backend)
     memory.storage = weakref.ref(new)
     return new
@@ -103,8 +103,8 @@ def share_storage(
         each.owner = new
         if hasattr(each, "memory"):  # of one that is read-only
             each.memory = new  # type: ignore[attr-defined]
-    for place in tensors:
-        place._handle = storage.backend.moved(place._handle, owner, new)
+    for alias in tensors:
+        alias._handle = storage.backend.moved(alias._handle, owner, new)
     memory.storage = weakref.ref(storage)
     return memory
 
@@ -162,13 +162,13 @@ def _found(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
 
 
 def _search(owner: Any, storage: Storage) -> tuple[list[Any], list[Any]]:
-    storages = [found for found in gc.get_referrers(owner) if isinstance(found, Storage)]
+    storages = [referrer for referrer in gc.get_referrers(owner) if isinstance(referrer, Storage)]
     if not any(each is storage for each in storages):
         storages.append(storage)
     tensors = [
-        found for found in gc.get_referrers(*storages)
-        if isinstance(found, TensorBase)
-        and isinstance(found._handle, storage.backend.handle_type)
-        and any(found._storage is each for each in storages)
+        referrer for referrer in gc.get_referrers(*storages)
+        if isinstance(referrer, TensorBase)
+        and isinstance(referrer._handle, storage.backend.handle_type)
+        and any(referrer._storage is each for each in storages)
     ]  # fmt: skip
     return storages, tensors

@@ -217,12 +217,12 @@ def sibling(tensor: Any, clear: int = 0) -> Tensor:
 
 def slots_of(tensor: Any) -> dict[str, Any]:
     """Return the attributes of a tensor that are in `__slots__` of its class or of a base between it and `Tensor`."""
-    found = {}
+    values = {}
     for kind in type(tensor).__mro__:
         if kind is Tensor:
             break
         names = vars(kind).get("__slots__", ())
         for name in (names,) if isinstance(names, str) else names:
             if name not in ("__dict__", "__weakref__") and hasattr(tensor, name):
-                found[name] = getattr(tensor, name)
-    return found
+                values[name] = getattr(tensor, name)
+    return values

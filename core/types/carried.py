@@ -31,9 +31,9 @@ class Carried(threading.local):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: D102
-        made = super().__new__(cls, *args, **kwargs)
-        _ALL.add(made)
-        return made
+        instance = super().__new__(cls, *args, **kwargs)
+        _ALL.add(instance)
+        return instance
 
     def take(self) -> Any:
         """Return the state of this thread."""

@@ -58,5 +58,5 @@ def encode_complex32(array: Array) -> Array:
     if array.dtype == _NATIVE:
         return array
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        found: Array = np.asarray(array.astype(np.complex64, copy=False)).astype(_NATIVE)
-    return found
+        encoded: Array = np.asarray(array.astype(np.complex64, copy=False)).astype(_NATIVE)
+    return encoded

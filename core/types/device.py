@@ -71,9 +71,9 @@ class Device:
         if index is None and isinstance(type, str) and (known := cls._known.get((type, None))) is not None:
             return known
         name, index = _parse(type, index)
-        found = cls._known.get((name, index))
-        if found is not None:
-            return found
+        interned = cls._known.get((name, index))
+        if interned is not None:
+            return interned
         if (name, None) not in cls._known and name not in CORE_DEVICES:
             plugins().require("device", name)
         return cls._intern(name, index)

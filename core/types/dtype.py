@@ -193,13 +193,13 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     >>> {from_numpy_dtype(dtype.numpy) for dtype in ALL_DTYPES} == {*ALL_DTYPES}
     True
     """
-    found = _BY_NUMPY.get(numpy) if isinstance(numpy, np.dtype) else None
-    if found is None:  # making a dtype takes ten times as long as looking one up
-        found = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
-    if found is None:
+    match = _BY_NUMPY.get(numpy) if isinstance(numpy, np.dtype) else None
+    if match is None:  # making a dtype takes ten times as long as looking one up
+        match = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
+    if match is None:
         names = ", ".join(d.name for d in ALL_DTYPES)
         raise TypeError(f"no dtype corresponds to a NumPy array of {np.dtype(numpy)}; supported are: {names}")
-    return found
+    return match
 
 
 def to_dtype(value: Any) -> dtype:

@@ -57,15 +57,15 @@ def encode_float8(array: Array, native: Any) -> Array:
             single = np.clip(single, -448, 448)
         elif native == _E8M0FNU:
             single = np.abs(single)
-        found: Array = np.asarray(single).astype(native)
+        encoded: Array = np.asarray(single).astype(native)
     if native == _E8M0FNU:
-        codes = found.view(np.uint8)
+        codes = encoded.view(np.uint8)
         codes[single < 2.0**-127] = 0  # the smallest number, and ml_dtypes makes zero NaN
     if native == _E5M2:
         # Of the three NaN patterns PyTorch writes the one with all bits set, and ml_dtypes another.
-        codes = found.view(np.uint8)
+        codes = encoded.view(np.uint8)
         np.bitwise_or(codes, (codes & 0x7F) > 0x7C, out=codes)
-    return found
+    return encoded
 
 
 @cache
@@ -87,5 +87,5 @@ def decode_float8(array: Array) -> Array:
     >>> decode_float8(np.array([0x38, 0x40], np.uint8).view(tt.float8_e4m3fn.numpy)).tolist()
     [1.0, 2.0]
     """
-    found: Array = np.asarray(_numbers(array.dtype)[array.view(np.uint8)])
-    return found
+    decoded: Array = np.asarray(_numbers(array.dtype)[array.view(np.uint8)])
+    return decoded

@@ -338,10 +338,10 @@ def set_default_dtype(d: dtype | str) -> None:
 
 
 def _floating(d: dtype | str) -> dtype:
-    found = to_dtype(d)
-    if not found.is_floating_point or found in STORED:
-        raise TypeError(f"only floating-point types are supported as the default type, not {found}")
-    return found
+    floating = to_dtype(d)
+    if not floating.is_floating_point or floating in STORED:
+        raise TypeError(f"only floating-point types are supported as the default type, not {floating}")
+    return floating
 
 
 def default_dtype(d: dtype | str) -> AbstractContextManager[None]:

@@ -159,21 +159,23 @@ def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
         return float(decode_float8(number_array([value], dtype))[0])  # saturates, as conversions do
     if dtype is dt.uint64 and isinstance(value, int) and -(2**63) <= value < 0:
         return value + 2**64  # wraps, as in the narrower unsigned dtypes
-    found = number_array([value], dtype)[0]
+    fitted = number_array([value], dtype)[0]
     if is_complex32(dtype.numpy):
-        return complex(found)  # infinite where it does not fit, as in PyTorch
+        return complex(fitted)  # infinite where it does not fit, as in PyTorch
     floats = dtype.is_floating_point or dtype.is_complex
-    if floats and np.isinf(found) and not _same_infinities(value, found):
+    if floats and np.isinf(fitted) and not _same_infinities(value, fitted):
         raise _refuse(value, dtype)
-    number: bool | int | float | complex = found.item() if dtype.numpy.kind in "biufc" else float(found)
+    number: bool | int | float | complex = fitted.item() if dtype.numpy.kind in "biufc" else float(fitted)
     return number
 
 
 def _same_infinities(value: Any, found: Any) -> bool:
     """Return whether the parts of a number are infinite where they were before it became one of a dtype."""
-    given = complex(value) if isinstance(value, float | complex) else 0j
-    made = complex(found)
-    return math.isinf(given.real) == math.isinf(made.real) and math.isinf(given.imag) == math.isinf(made.imag)
+    original = complex(value) if isinstance(value, float | complex) else 0j
+    converted = complex(found)
+    return math.isinf(original.real) == math.isinf(converted.real) and math.isinf(
+        original.imag
+    ) == math.isinf(converted.imag)
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:

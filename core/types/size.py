@@ -40,7 +40,7 @@ class Size(tuple[int, ...]):
         """Make a shape of integers."""
         if type(values) is Size:
             return values
-        return tuple.__new__(cls, [_as_int(value, place) for place, value in enumerate(values)])
+        return tuple.__new__(cls, [_as_int(value, dim) for dim, value in enumerate(values)])
 
     def numel(self) -> int:
         """Return the number of elements of a tensor of this shape."""
@@ -69,8 +69,8 @@ class Size(tuple[int, ...]):
     @overload
     def __getitem__(self, index: slice) -> Size: ...
     def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return unchecked_size(Size, found) if isinstance(index, slice) else found
+        item = tuple.__getitem__(self, index)
+        return unchecked_size(Size, item) if isinstance(index, slice) else item
 
     def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
         return Size, (tuple(self),)

@@ -41,14 +41,14 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | Sequence[Any] = False) ->
         return 0, 2, 3, 1
     order = list(reversed(range(self.ndim)))  # the innermost first
     for moving in range(1, self.ndim):
-        place = moving
+        current = moving
         for position in reversed(range(moving)):
-            step = _compare(self, order[position], order[place])
+            step = _compare(self, order[position], order[current])
             if step < 0:
                 break
             if step > 0:
-                order[position], order[place] = order[place], order[position]
-                place = position
+                order[position], order[current] = order[current], order[position]
+                current = position
     if ambiguity_check and any(_compare(self, inner, outer) != -1 for inner, outer in pairwise(order)):
         raise _several_orders(self)
     return tuple(reversed(order))

@@ -57,14 +57,14 @@ def layers_of(tensor: Tensor) -> list[Layer]:
     if not tensor._keys & KEYS.mask("layer"):
         return []
 
-    found = [REGISTRY.layers[name] for name in KEYS.names("layer", tensor._keys) if name in REGISTRY.layers]
-    return sorted(found, key=lambda layer: -layer.order)
+    layers = [REGISTRY.layers[name] for name in KEYS.names("layer", tensor._keys) if name in REGISTRY.layers]
+    return sorted(layers, key=lambda layer: -layer.order)
 
 
 def detached(tensor: TensorBase) -> Tensor:
     """Return a tensor over the same memory, unknown to autograd."""
-    found: Tensor = ops.detach(tensor)
-    return found
+    result: Tensor = ops.detach(tensor)
+    return result
 
 
 def bare(tensor: Tensor) -> Tensor:
@@ -205,9 +205,9 @@ def item(self: Tensor) -> bool | int | float | complex:
     2.5
     """
     if STATE.modes:
-        found: bool | int | float | complex = intercept(item, (self,), None)
-        if found is not NOT_HANDLED:
-            return found
+        result: bool | int | float | complex = intercept(item, (self,), None)
+        if result is not NOT_HANDLED:
+            return result
     count = self.numel()
     if count != 1:
         raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
@@ -225,9 +225,9 @@ def tolist(self: Tensor) -> Any:
     [[1, 2], [3, 4]]
     """
     if STATE.modes:
-        found = intercept(tolist, (self,), None)
-        if found is not NOT_HANDLED:
-            return found
+        result = intercept(tolist, (self,), None)
+        if result is not NOT_HANDLED:
+            return result
     return host_array(self, "tolist").tolist()
 
 
@@ -335,9 +335,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     array([1, 2])
     """
     if STATE.modes:
-        found: np.ndarray[Any, Any] = intercept(numpy, (self,), {"force": force})
-        if found is not NOT_HANDLED:
-            return found
+        result: np.ndarray[Any, Any] = intercept(numpy, (self,), {"force": force})
+        if result is not NOT_HANDLED:
+            return result
     if force:
         self = cpu(detached(self))
         if self.layout.name != "strided" and not self._spec.backend.strided_memory:
@@ -352,14 +352,14 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
 
 def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
     """Return the tensor as `numpy.asarray` wants it."""
-    found = numpy(self)
-    if dtype is None or np.dtype(dtype) == found.dtype:
-        return found.copy() if copy else found
+    values = numpy(self)
+    if dtype is None or np.dtype(dtype) == values.dtype:
+        return values.copy() if copy else values
     if copy is False:
         raise ValueRangeError(
             f"a {self.dtype.name} tensor cannot become an array of {np.dtype(dtype)} without a copy"
         )
-    return found.astype(dtype)
+    return values.astype(dtype)
 
 
 def _array_interface(self: Tensor) -> dict[str, Any]:

@@ -57,8 +57,8 @@ def shares_host_memory(tensor: Tensor) -> bool:
 def byte_offset(handle: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> int:
     """Return how far the first element of an array is behind the first byte of its owner."""
     begin: int = owner.__array_interface__["data"][0]
-    place: int = handle.__array_interface__["data"][0]
-    return place - begin
+    address: int = handle.__array_interface__["data"][0]
+    return address - begin
 
 
 def bytes_of(owner: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

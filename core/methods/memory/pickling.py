@@ -101,15 +101,15 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
         return as_kind(values, kind)
     if form == "wrapper":
         dtype, shape, strides, device = parts
-        made: Kind = make_wrapper(kind, shape, dtype, Device(device), strides)
-        return made
+        wrapper: Kind = make_wrapper(kind, shape, dtype, Device(device), strides)
+        return wrapper
     if form == "meta":
         dtype, shape, strides, device = parts
         return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
     layout, dtype, named, shape, facts, device = parts
     backend = REGISTRY.backend(Device(device).type, layout.name)
-    made = backend.assemble({name: part._handle for name, part in named.items()}, shape, facts)
-    new: Kind = as_kind(wrap(made, backend.spec(to_dtype(dtype), Device(device))), kind)
+    handle = backend.assemble({name: part._handle for name, part in named.items()}, shape, facts)
+    new: Kind = as_kind(wrap(handle, backend.spec(to_dtype(dtype), Device(device))), kind)
     note_data(new)
     return new
 

@@ -19,8 +19,8 @@ __all__ = ["is_pinned", "pin_memory", "record_stream"]
 
 def _pinning_backend(device: Any) -> Any:
     """Return the backend whose device copies page-locked memory: by default the accelerator's."""
-    found = current_accelerator(check_available=True) if device is None else to_device(device)
-    return None if found is None else REGISTRY.backend(found.type)
+    accelerator = current_accelerator(check_available=True) if device is None else to_device(device)
+    return None if accelerator is None else REGISTRY.backend(accelerator.type)
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:

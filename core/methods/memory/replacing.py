@@ -164,8 +164,8 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     Deprecated, as in PyTorch: `reshape` does the same.
     """
     warn_user("resize() of a tensor is deprecated: use reshape()")
-    wanted = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
-    return _reshaped(self, "resize", wanted)
+    shape = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    return _reshaped(self, "resize", shape)
 
 
 @overridable
@@ -183,8 +183,8 @@ def _reshaped(self: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
         raise ShapeError(
             f"{name}(): {self.numel()} elements do not fill the shape {list(sizes)}\n  try: x.resize_(...)"
         )
-    found: Tensor = self.reshape(sizes)
-    return found
+    result: Tensor = self.reshape(sizes)
+    return result
 
 
 # --- values of Python functions ------------------------------------------------------------------------------------
@@ -245,8 +245,8 @@ def _filled(self: Tensor, name: str, function: Callable[..., Any], *others: Tens
             )
         rows.append(other.detach().expand(self.shape).reshape(-1).tolist())
     values = [function(*row) for row in zip(*rows, strict=True)]
-    made = creation.tensor(values, dtype=self.dtype).reshape(self.shape)
-    filled: Tensor = self.copy_(made)
+    source = creation.tensor(values, dtype=self.dtype).reshape(self.shape)
+    filled: Tensor = self.copy_(source)
     return filled
 
 

@@ -29,8 +29,8 @@ def get_bytes(storage: Storage, index: Any) -> Any:
     """Return a byte as a number, or a copy of a slice of them as a storage."""
     if isinstance(storage.owner, MetaHandle):
         raise DataDependentError("storage[index]", "meta")
-    found = _as_tensor(storage)[_place(storage, index)]
-    return found.clone().untyped_storage() if isinstance(index, slice) else int(found.item())
+    selected = _as_tensor(storage)[_place(storage, index)]
+    return selected.clone().untyped_storage() if isinstance(index, slice) else int(selected.item())
 
 
 def set_bytes(storage: Storage, index: Any, value: Any) -> None:
@@ -89,8 +89,8 @@ def _to(storage: Storage) -> Any:
         here = _as_tensor(storage)
         if there.type == here.device.type and there.index in (None, here.device.index):
             return storage
-        found: Storage = here.to(there, non_blocking=non_blocking).untyped_storage()
-        return found
+        moved: Storage = here.to(there, non_blocking=non_blocking).untyped_storage()
+        return moved
 
     return to
 
@@ -166,7 +166,7 @@ MEMBERS: Final[Mapping[str, Callable[[Storage], Any]]] = {
 
 def member(storage: Storage, name: str) -> Any:
     """Return a member of a storage, as `__getattr__` does."""
-    made = MEMBERS.get(name)
-    if made is None:
+    factory = MEMBERS.get(name)
+    if factory is None:
         raise AttributeError(f"'UntypedStorage' object has no attribute {name!r}")
-    return made(storage)
+    return factory(storage)
